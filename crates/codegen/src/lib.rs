@@ -1,0 +1,1 @@
+//! Headers and overlay to the generated files.

@@ -1,0 +1,1 @@
+//! CUDA for Rust: devices, streams, memory, programs and launches, on a GPU or on the CPU device.

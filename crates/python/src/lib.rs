@@ -1,0 +1,1 @@
+//! The extension module behind the Python packages.
