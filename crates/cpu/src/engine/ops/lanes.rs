@@ -1,0 +1,409 @@
+//! How a function of one lane becomes an instruction over 32.
+//!
+//! [`Lane`] is a function of one lane's values; [`code`] compiles it, for each version of the code, into the
+//! vector and the uniform form. The loops are written so that LLVM vectorises them: results go to a local array
+//! first, which cannot alias a source, and are then copied or blended.
+
+use super::{OpArgs, OpFn, Slot};
+use std::mem::MaybeUninit;
+
+/// One instruction, for one lane.
+pub trait Lane: 'static {
+    /// A tuple of source values, in the order of [`OpArgs::src`].
+    type I: Inputs;
+    /// A result or a tuple of results, in the order of [`OpArgs::dst`].
+    type O: Outputs;
+    /// Computes one lane; `imm` is [`OpArgs::imm`]. Has to be `#[inline(always)]`.
+    fn lane(i: Self::I, imm: u32) -> Self::O;
+}
+
+/// The two forms of an instruction.
+#[derive(Clone, Copy)]
+pub struct Code {
+    /// All lanes.
+    pub run: OpFn,
+    /// Lane 0.
+    pub uniform: OpFn,
+}
+
+/// `1 << n`, as a table: a variable shift does not vectorise on the baseline.
+const BIT: [u32; 32] = {
+    let mut t = [0; 32];
+    let mut n = 0;
+    while n < 32 {
+        t[n] = 1 << n;
+        n += 1;
+    }
+    t
+};
+
+/// A value that a slot holds one of per lane.
+pub trait Elem: Copy + 'static {
+    /// The element of the slot.
+    type Raw: Copy + 'static;
+    /// The slot.
+    const SLOT: Slot;
+    /// Reads the element.
+    fn of(raw: Self::Raw) -> Self;
+    /// Makes the element.
+    fn raw(self) -> Self::Raw;
+}
+
+macro_rules! elem {
+    ($($t:ty, $raw:ty, $slot:ident, |$r:ident| $of:expr, |$v:ident| $to:expr;)*) => { $(
+        impl Elem for $t {
+            type Raw = $raw;
+            const SLOT: Slot = Slot::$slot;
+            #[inline(always)]
+            fn of($r: $raw) -> $t { $of }
+            #[inline(always)]
+            fn raw(self) -> $raw { let $v = self; $to }
+        }
+        single!($t);
+    )* };
+}
+macro_rules! single {
+    ($t:ty) => {
+        impl Value for $t {
+            type Tmp = [MaybeUninit<<$t as Elem>::Raw>; 32];
+            #[inline(always)]
+            unsafe fn load(p: *const u8, lane: usize) -> $t {
+                // SAFETY: the caller passes a slot of this shape and a lane below 32.
+                unsafe { <$t as Elem>::of(*p.cast::<<$t as Elem>::Raw>().add(lane)) }
+            }
+            #[inline(always)]
+            unsafe fn store0(self, p: *mut u8) {
+                // SAFETY: as above, lane 0.
+                unsafe { *p.cast::<<$t as Elem>::Raw>() = self.raw() }
+            }
+            #[inline(always)]
+            fn tmp() -> Self::Tmp {
+                [MaybeUninit::uninit(); 32]
+            }
+            #[inline(always)]
+            fn put(self, t: &mut Self::Tmp, lane: usize) {
+                t[lane] = MaybeUninit::new(self.raw());
+            }
+            #[inline(always)]
+            unsafe fn commit(p: *mut u8, t: &Self::Tmp, mask: u32) {
+                let p = p.cast::<<$t as Elem>::Raw>();
+                // SAFETY: the caller passes a slot of this shape and a fully written array.
+                unsafe {
+                    if mask == u32::MAX {
+                        for n in 0..32 {
+                            *p.add(n) = t[n].assume_init();
+                        }
+                    } else {
+                        for n in 0..32 {
+                            let old = *p.add(n);
+                            let new = t[n].assume_init();
+                            *p.add(n) = if mask & BIT[n] != 0 { new } else { old };
+                        }
+                    }
+                }
+            }
+        }
+        impl Outputs for $t {
+            type Tmps = <$t as Value>::Tmp;
+            #[inline(always)]
+            fn tmps() -> Self::Tmps {
+                <$t as Value>::tmp()
+            }
+            #[inline(always)]
+            fn set(self, t: &mut Self::Tmps, lane: usize) {
+                self.put(t, lane)
+            }
+            #[inline(always)]
+            unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
+                // SAFETY: the caller's promise is that of `commit`.
+                unsafe { <$t as Value>::commit(regs.add(a.dst[0] as usize), t, mask) }
+            }
+            #[inline(always)]
+            unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
+                // SAFETY: the caller's promise is that of `store0`.
+                unsafe { self.store0(regs.add(a.dst[0] as usize)) }
+            }
+        }
+    };
+}
+
+/// A value of one lane, of whatever slot.
+pub trait Value: Copy + 'static {
+    /// 32 of them, outside the register file.
+    type Tmp;
+    /// Reads lane `lane` of the slot at `p`.
+    ///
+    /// # Safety
+    /// `p` is a slot of this value's shape, `lane` is below 32.
+    unsafe fn load(p: *const u8, lane: usize) -> Self;
+    /// Writes lane 0.
+    ///
+    /// # Safety
+    /// As for [`Value::load`].
+    unsafe fn store0(self, p: *mut u8);
+    /// Space for 32.
+    fn tmp() -> Self::Tmp;
+    /// Sets one of them.
+    fn put(self, t: &mut Self::Tmp, lane: usize);
+    /// Stores the lanes of `mask`.
+    ///
+    /// # Safety
+    /// As for [`Value::load`], and `t` has been set in every lane.
+    unsafe fn commit(p: *mut u8, t: &Self::Tmp, mask: u32);
+}
+
+elem! {
+    u8, u32, R32, |r| r as u8, |v| u32::from(v);
+    i8, u32, R32, |r| r as i8, |v| u32::from(v as u8);
+    u16, u32, R32, |r| r as u16, |v| u32::from(v);
+    i16, u32, R32, |r| r as i16, |v| u32::from(v as u16);
+    u32, u32, R32, |r| r, |v| v;
+    i32, u32, R32, |r| r as i32, |v| v as u32;
+    f32, u32, R32, |r| f32::from_bits(r), |v| v.to_bits();
+    u64, u64, R64, |r| r, |v| v;
+    i64, u64, R64, |r| r as i64, |v| v as u64;
+    f64, u64, R64, |r| f64::from_bits(r), |v| v.to_bits();
+    u128, u128, R128, |r| r, |v| v;
+}
+
+impl Value for bool {
+    type Tmp = [u32; 32];
+    #[inline(always)]
+    unsafe fn load(p: *const u8, lane: usize) -> bool {
+        // SAFETY: the caller passes a predicate slot.
+        unsafe { *p.cast::<u32>() & BIT[lane] != 0 }
+    }
+    #[inline(always)]
+    unsafe fn store0(self, p: *mut u8) {
+        // SAFETY: as above.
+        unsafe { *p.cast::<u32>() = if self { u32::MAX } else { 0 } }
+    }
+    #[inline(always)]
+    fn tmp() -> [u32; 32] {
+        [0; 32]
+    }
+    #[inline(always)]
+    fn put(self, t: &mut [u32; 32], lane: usize) {
+        t[lane] = if self { u32::MAX } else { 0 };
+    }
+    #[inline(always)]
+    unsafe fn commit(p: *mut u8, t: &[u32; 32], mask: u32) {
+        let new = pack(t);
+        let p = p.cast::<u32>();
+        // SAFETY: the caller passes a predicate slot.
+        unsafe { *p = (*p & !mask) | (new & mask) }
+    }
+}
+
+/// 32 booleans of 0 or all ones to a mask.
+#[inline(always)]
+fn pack(t: &[u32; 32]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{
+            __m128i, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
+        };
+        // SAFETY: SSE2 is part of x86-64; the array has 8 × 16 bytes.
+        unsafe {
+            let p = t.as_ptr().cast::<__m128i>();
+            let four = |n: usize| {
+                let a = _mm_packs_epi32(_mm_loadu_si128(p.add(n)), _mm_loadu_si128(p.add(n + 1)));
+                let b =
+                    _mm_packs_epi32(_mm_loadu_si128(p.add(n + 2)), _mm_loadu_si128(p.add(n + 3)));
+                _mm_movemask_epi8(_mm_packs_epi16(a, b)) as u32
+            };
+            four(0) | four(4) << 16
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        t.iter().zip(&BIT).fold(0, |m, (v, b)| m | (v & b))
+    }
+}
+
+impl Outputs for bool {
+    type Tmps = [u32; 32];
+    #[inline(always)]
+    fn tmps() -> [u32; 32] {
+        <bool as Value>::tmp()
+    }
+    #[inline(always)]
+    fn set(self, t: &mut [u32; 32], lane: usize) {
+        self.put(t, lane);
+    }
+    #[inline(always)]
+    unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &[u32; 32], mask: u32) {
+        // SAFETY: the caller's promise is that of `commit`.
+        unsafe { <bool as Value>::commit(regs.add(a.dst[0] as usize), t, mask) }
+    }
+    #[inline(always)]
+    unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
+        // SAFETY: the caller's promise is that of `store0`.
+        unsafe { self.store0(regs.add(a.dst[0] as usize)) }
+    }
+}
+
+/// The sources of an instruction.
+pub trait Inputs: Copy {
+    /// Reads lane `lane` of each.
+    ///
+    /// # Safety
+    /// [`OpFn`]'s.
+    unsafe fn load(regs: *const u8, a: &OpArgs, lane: usize) -> Self;
+}
+
+/// The destinations of an instruction.
+pub trait Outputs: Copy {
+    /// 32 of each, outside the register file.
+    type Tmps;
+    /// Space for 32 of each.
+    fn tmps() -> Self::Tmps;
+    /// Sets one of each.
+    fn set(self, t: &mut Self::Tmps, lane: usize);
+    /// Stores the lanes of `mask`.
+    ///
+    /// # Safety
+    /// [`OpFn`]'s, and `t` has been set in every lane.
+    unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32);
+    /// Stores lane 0.
+    ///
+    /// # Safety
+    /// [`OpFn`]'s.
+    unsafe fn finish0(self, regs: *mut u8, a: &OpArgs);
+}
+
+macro_rules! tuple {
+    ($($t:ident $n:tt),*) => {
+        impl<$($t: Value),*> Inputs for ($($t,)*) {
+            #[inline(always)]
+            unsafe fn load(regs: *const u8, a: &OpArgs, lane: usize) -> Self {
+                // SAFETY: the caller's promise covers each source.
+                unsafe { ($($t::load(regs.add(a.src[$n] as usize), lane),)*) }
+            }
+        }
+        impl<$($t: Value),*> Outputs for ($($t,)*) {
+            type Tmps = ($($t::Tmp,)*);
+            #[inline(always)]
+            fn tmps() -> Self::Tmps { ($($t::tmp(),)*) }
+            #[inline(always)]
+            fn set(self, t: &mut Self::Tmps, lane: usize) { $(self.$n.put(&mut t.$n, lane);)* }
+            #[inline(always)]
+            unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
+                // SAFETY: the caller's promise covers each destination.
+                unsafe { $($t::commit(regs.add(a.dst[$n] as usize), &t.$n, mask);)* }
+            }
+            #[inline(always)]
+            unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
+                // SAFETY: the caller's promise covers each destination.
+                unsafe { $(self.$n.store0(regs.add(a.dst[$n] as usize));)* }
+            }
+        }
+    };
+}
+tuple!(A 0);
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+
+#[inline(always)]
+unsafe fn vector<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
+    let mut t = <L::O as Outputs>::tmps();
+    for lane in 0..32 {
+        // SAFETY: the caller's promise; every lane below 32 is set before `finish`.
+        let i = unsafe { <L::I as Inputs>::load(regs, a, lane) };
+        L::lane(i, a.imm).set(&mut t, lane);
+    }
+    // SAFETY: as above.
+    unsafe { <L::O as Outputs>::finish(regs, a, &t, mask) }
+}
+
+#[inline(always)]
+unsafe fn uniform<L: Lane>(regs: *mut u8, a: &OpArgs) {
+    // SAFETY: the caller's promise.
+    unsafe { L::lane(<L::I as Inputs>::load(regs, a, 0), a.imm).finish0(regs, a) }
+}
+
+unsafe fn vector_base<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { vector::<L>(regs, a, mask) }
+}
+unsafe fn uniform_base<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { uniform::<L>(regs, a) }
+}
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn vector_v3<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { vector::<L>(regs, a, mask) }
+}
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn uniform_v3<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { uniform::<L>(regs, a) }
+}
+
+/// Whether this machine runs the `x86-64-v3` version; asked once.
+#[cfg(target_arch = "x86_64")]
+pub fn has_v3() -> bool {
+    use std::sync::OnceLock;
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("f16c")
+    })
+}
+
+/// Compiles a lane function and chooses the version for this machine.
+pub fn code<L: Lane>() -> Code {
+    #[cfg(target_arch = "x86_64")]
+    if version::v3() {
+        return Code {
+            run: vector_v3::<L>,
+            uniform: uniform_v3::<L>,
+        };
+    }
+    Code {
+        run: vector_base::<L>,
+        uniform: uniform_base::<L>,
+    }
+}
+
+/// Which version [`code`] gives: tests ask for both.
+#[cfg(target_arch = "x86_64")]
+mod version {
+    /// The version of this machine, unless a test overrides it on its thread.
+    #[cfg(not(test))]
+    pub fn v3() -> bool {
+        super::has_v3()
+    }
+    #[cfg(test)]
+    pub fn v3() -> bool {
+        super::has_v3() && !BASELINE.with(std::cell::Cell::get)
+    }
+    #[cfg(test)]
+    thread_local! {
+        /// Makes `code` answer with the baseline version on this thread.
+        pub static BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+}
+
+/// Runs `f` with the baseline version selected.
+#[cfg(test)]
+pub fn with_baseline<T>(f: impl FnOnce() -> T) -> T {
+    #[cfg(target_arch = "x86_64")]
+    {
+        version::BASELINE.with(|b| b.set(true));
+        let r = f();
+        version::BASELINE.with(|b| b.set(false));
+        r
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f()
+}
