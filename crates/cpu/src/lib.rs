@@ -4,3 +4,4 @@
 //! safe wrappers, compilation of CUDA C++ (NVRTC does that).
 
 pub mod engine;
+pub mod memory;

@@ -1,0 +1,296 @@
+//! Copies from and to addresses that somebody handed us: the operating system does the access, and a bad address is an
+//! error instead of a crash.
+//!
+//! The way is `process_vm_readv`/`writev` on ourselves [0.6 µs a call, then three quarters of `memcpy`'s rate]. Where a
+//! sandbox refuses it, a pipe does the same job more slowly: `write(2)` and `read(2)` answer `EFAULT` too.
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The address is not mapped, or not for this kind of access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadAddress;
+
+impl std::fmt::Display for BadAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the address cannot be accessed")
+    }
+}
+
+impl std::error::Error for BadAddress {}
+
+/// Set once `process_vm_readv` was refused for a reason that is not the address.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// A range that begins below this is never worth a system call: the first pages are not mapped.
+const LOWEST: u64 = 4096;
+/// Most bytes one system call moves.
+const STEP: u64 = 1 << 30;
+
+enum Direction {
+    Read,
+    Write,
+}
+
+fn transfer(ours: *mut u8, theirs: u64, len: u64, direction: &Direction) -> Result<(), BadAddress> {
+    if len == 0 {
+        return Ok(());
+    }
+    if theirs < LOWEST || theirs.checked_add(len).is_none() {
+        return Err(BadAddress);
+    }
+    let mut done = 0u64;
+    while done < len {
+        if REFUSED.load(Ordering::Relaxed) {
+            // SAFETY: `ours` has `len` valid bytes (the callers' promise), of which `done` were moved.
+            return through_pipe(
+                unsafe { ours.add(done as usize) },
+                theirs + done,
+                len - done,
+                direction,
+            );
+        }
+        let n = (len - done).min(STEP) as usize;
+        // SAFETY: as above.
+        let local = libc::iovec {
+            iov_base: unsafe { ours.add(done as usize) }.cast(),
+            iov_len: n,
+        };
+        let remote = libc::iovec {
+            iov_base: (theirs + done) as *mut _,
+            iov_len: n,
+        };
+        // SAFETY: the local range is valid memory of ours; the remote one is checked by the kernel.
+        let moved = unsafe {
+            match direction {
+                Direction::Read => libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0),
+                Direction::Write => {
+                    libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0)
+                }
+            }
+        };
+        if moved > 0 {
+            done += moved as u64;
+        } else if moved < 0 && errno_refuses() {
+            REFUSED.store(true, Ordering::Relaxed);
+        } else {
+            return Err(BadAddress);
+        }
+    }
+    Ok(())
+}
+
+fn errno_refuses() -> bool {
+    matches!(
+        std::io::Error::last_os_error().raw_os_error(),
+        Some(libc::EPERM | libc::ENOSYS | libc::EACCES)
+    )
+}
+
+/// A pipe whose ends close with it.
+struct Pipe([i32; 2]);
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        for fd in self.0 {
+            // SAFETY: closes the descriptors this value owns.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+fn through_pipe(
+    ours: *mut u8,
+    theirs: u64,
+    len: u64,
+    direction: &Direction,
+) -> Result<(), BadAddress> {
+    let mut fds = [0i32; 2];
+    // SAFETY: `fds` has room for the two descriptors.
+    if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(BadAddress);
+    }
+    let pipe = Pipe(fds);
+    let mut done = 0u64;
+    while done < len {
+        // A pipe holds at least a page without blocking.
+        let n = (len - done).min(4096) as usize;
+        // SAFETY: `ours` has `len` valid bytes, of which `done` were moved.
+        let mine = unsafe { ours.add(done as usize) };
+        let other = (theirs + done) as *mut u8;
+        let (from, to) = match direction {
+            Direction::Read => (other, mine),
+            Direction::Write => (mine, other),
+        };
+        // SAFETY: the kernel checks the address that is not ours; the other has `n` valid bytes.
+        let put = unsafe { libc::write(pipe.0[1], from.cast(), n) };
+        if put <= 0 {
+            return Err(BadAddress);
+        }
+        let mut got = 0;
+        while got < put {
+            // SAFETY: as above; at most the bytes just written are taken out.
+            let n =
+                unsafe { libc::read(pipe.0[0], to.add(got as usize).cast(), (put - got) as usize) };
+            if n <= 0 {
+                return Err(BadAddress);
+            }
+            got += n;
+        }
+        done += put as u64;
+    }
+    Ok(())
+}
+
+/// Fills `out` from `addr`.
+///
+/// # Errors
+/// [`BadAddress`] if any byte of the range cannot be read.
+pub fn read_bytes(addr: u64, out: &mut [u8]) -> Result<(), BadAddress> {
+    transfer(out.as_mut_ptr(), addr, out.len() as u64, &Direction::Read)
+}
+
+/// Writes `data` to `addr`.
+///
+/// # Errors
+/// [`BadAddress`] if any byte of the range cannot be written; bytes before it may have been.
+pub fn write_bytes(addr: u64, data: &[u8]) -> Result<(), BadAddress> {
+    transfer(
+        data.as_ptr().cast_mut(),
+        addr,
+        data.len() as u64,
+        &Direction::Write,
+    )
+}
+
+/// Copies `len` bytes from `src`, which is not trusted, to `dst`, which is.
+///
+/// # Errors
+/// [`BadAddress`] if any byte of the source cannot be read.
+///
+/// # Safety
+/// `dst` must be valid for writes of `len` bytes.
+pub unsafe fn read_into(src: u64, dst: *mut u8, len: u64) -> Result<(), BadAddress> {
+    transfer(dst, src, len, &Direction::Read)
+}
+
+/// Copies `len` bytes from `src`, which is trusted, to `dst`, which is not.
+///
+/// # Errors
+/// [`BadAddress`] if any byte of the destination cannot be written.
+///
+/// # Safety
+/// `src` must be valid for reads of `len` bytes.
+pub unsafe fn write_from(dst: u64, src: *const u8, len: u64) -> Result<(), BadAddress> {
+    transfer(src.cast_mut(), dst, len, &Direction::Write)
+}
+
+/// Reads a value of a plain C type.
+///
+/// # Errors
+/// [`BadAddress`] if it cannot be read.
+///
+/// # Safety
+/// Every bit pattern must be a valid `T`.
+pub unsafe fn read<T: Copy>(addr: u64) -> Result<T, BadAddress> {
+    let mut value = MaybeUninit::<T>::uninit();
+    transfer(
+        value.as_mut_ptr().cast(),
+        addr,
+        size_of::<T>() as u64,
+        &Direction::Read,
+    )?;
+    // SAFETY: all bytes were just written, and any bytes make a `T` (the caller's promise).
+    Ok(unsafe { value.assume_init() })
+}
+
+/// Writes a value of a plain C type.
+///
+/// # Errors
+/// [`BadAddress`] if it cannot be written.
+pub fn write<T: Copy>(addr: u64, value: &T) -> Result<(), BadAddress> {
+    transfer(
+        std::ptr::from_ref(value).cast_mut().cast(),
+        addr,
+        size_of::<T>() as u64,
+        &Direction::Write,
+    )
+}
+
+/// Reads bytes up to a NUL, without it; gives up after `limit`.
+///
+/// # Errors
+/// [`BadAddress`] if the range before the NUL cannot be read, or none comes within `limit` bytes.
+pub fn read_c_string(addr: u64, limit: u64) -> Result<Vec<u8>, BadAddress> {
+    const BLOCK: u64 = 4096;
+    let mut text = Vec::new();
+    let mut at = addr;
+    while (text.len() as u64) < limit {
+        // Never across a page: the next one may not be mapped, and need not be.
+        let n = (BLOCK - at % BLOCK).min(limit - text.len() as u64) as usize;
+        let start = text.len();
+        text.resize(start + n, 0);
+        read_bytes(at, &mut text[start..])?;
+        if let Some(end) = text[start..].iter().position(|&b| b == 0) {
+            text.truncate(start + end);
+            return Ok(text);
+        }
+        at = at.checked_add(n as u64).ok_or(BadAddress)?;
+    }
+    Err(BadAddress)
+}
+
+/// Whether every page of `[addr, addr + len)` can be read, and written if `writable`. The contents are not changed.
+pub fn is_mapped(addr: u64, len: u64, writable: bool) -> bool {
+    const PAGE: u64 = 4096;
+    let Some(end) = addr.checked_add(len) else {
+        return false;
+    };
+    let mut at = addr;
+    while at < end {
+        let mut byte = [0u8];
+        if read_bytes(at, &mut byte).is_err() || (writable && write_bytes(at, &byte).is_err()) {
+            return false;
+        }
+        at = (at / PAGE + 1) * PAGE;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip() {
+        let source: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+        let mut target = vec![0u8; source.len()];
+        read_bytes(source.as_ptr() as u64, &mut target).unwrap();
+        assert_eq!(source, target);
+        target.fill(0);
+        write_bytes(target.as_mut_ptr() as u64, &source).unwrap();
+        assert_eq!(source, target);
+        for bad in [0, 1, 5, 0xdead_beef, u64::MAX, u64::MAX - 7, 1 << 63] {
+            assert_eq!(read_bytes(bad, &mut [0; 8]), Err(BadAddress));
+            assert_eq!(write_bytes(bad, &[0; 8]), Err(BadAddress));
+            assert!(!is_mapped(bad, 8, true));
+        }
+        // Text in a read-only segment cannot be written.
+        static FIXED: [u8; 4] = *b"abc\0";
+        let fixed = FIXED.as_ptr() as u64;
+        assert_eq!(write_bytes(fixed, b"x"), Err(BadAddress));
+        assert!(is_mapped(fixed, 4, false));
+        assert!(!is_mapped(fixed, 4, true));
+        assert_eq!(read_c_string(fixed, 100).unwrap(), b"abc");
+        assert_eq!(read_c_string(fixed, 2), Err(BadAddress));
+        // SAFETY: any four bytes are a `u32`.
+        assert_eq!(unsafe { read::<u32>(fixed) }, Ok(u32::from_ne_bytes(FIXED)));
+    }
+
+    #[test]
+    fn both_ways_check_addresses() {
+        round_trip();
+        REFUSED.store(true, Ordering::Relaxed);
+        round_trip();
+        REFUSED.store(false, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,141 @@
+//! Pages from the operating system, and how much there is of them.
+
+use std::fs;
+use std::sync::OnceLock;
+
+/// An anonymous mapping: usable bytes at [`Pages::base`], then at least one inaccessible page.
+pub(super) struct Pages {
+    map: u64,
+    map_len: u64,
+    base: u64,
+}
+
+const PAGE: u64 = 4096;
+const HUGE: u64 = 2 << 20;
+
+impl Pages {
+    /// Maps at least `size` bytes aligned to `align` (a power of two), zeroed. `None` if the system refuses.
+    pub(super) fn map(size: u64, align: u64) -> Option<Pages> {
+        let huge = size >= HUGE;
+        let align = align.max(if huge { HUGE } else { PAGE });
+        let body = size.checked_next_multiple_of(PAGE)?;
+        // Reserved without access first: the slack around the aligned body is the guard.
+        let map_len = body.checked_add(align)?.checked_add(PAGE)?;
+        let len = usize::try_from(map_len).ok()?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let p = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        if p == libc::MAP_FAILED {
+            return None;
+        }
+        let map = p as u64;
+        let pages = Pages {
+            map,
+            map_len,
+            base: map.next_multiple_of(align),
+        };
+        let body_len = body as usize;
+        // SAFETY: the range lies within the mapping just made.
+        let rc = unsafe {
+            libc::mprotect(
+                pages.base as *mut _,
+                body_len,
+                libc::PROT_READ | libc::PROT_WRITE,
+            )
+        };
+        if rc != 0 {
+            return None;
+        }
+        if huge {
+            // SAFETY: the range lies within the mapping just made; the advice changes no contents.
+            unsafe { libc::madvise(pages.base as *mut _, body_len, libc::MADV_HUGEPAGE) };
+        }
+        Some(pages)
+    }
+
+    /// First usable address.
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes of address space taken.
+    pub(super) fn len(&self) -> u64 {
+        self.map_len
+    }
+
+    /// Gives the memory back and keeps the addresses: an access faults from now on.
+    pub(super) fn retire(&mut self) {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: replaces exactly the mapping this value owns; nobody is using it (the caller checked the pins).
+        let p = unsafe {
+            libc::mmap(
+                self.map as *mut _,
+                self.map_len as usize,
+                libc::PROT_NONE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        debug_assert_ne!(p, libc::MAP_FAILED);
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly the mapping this value owns.
+        unsafe { libc::munmap(self.map as *mut _, self.map_len as usize) };
+    }
+}
+
+fn meminfo(key: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Memory of the machine in bytes, or of the control group this process lives in; `CUPYRITE_CPU_MEMORY` (bytes)
+/// lowers it.
+pub(super) fn physical_memory() -> u64 {
+    static TOTAL: OnceLock<u64> = OnceLock::new();
+    *TOTAL.get_or_init(|| {
+        let mut total = meminfo("MemTotal").unwrap_or(4 << 30);
+        for path in [
+            "/sys/fs/cgroup/memory.max",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        ] {
+            total = total.min(number(path).unwrap_or(u64::MAX));
+        }
+        if let Some(n) = std::env::var("CUPYRITE_CPU_MEMORY")
+            .ok()
+            .and_then(|v| v.trim().parse().ok())
+        {
+            total = total.min(n);
+        }
+        total & !(PAGE - 1)
+    })
+}
+
+/// Memory that can be used now without the system having to kill anybody.
+pub(super) fn available_memory() -> u64 {
+    let mut free = meminfo("MemAvailable").unwrap_or(u64::MAX);
+    for (max, now) in [
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ] {
+        if let (Some(max), Some(now)) = (number(max), number(now)) {
+            free = free.min(max.saturating_sub(now));
+        }
+    }
+    free
+}
