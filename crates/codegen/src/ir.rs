@@ -1,0 +1,844 @@
+//! The intermediate representation: what the headers say, joined with what the overlay adds.
+//!
+//! The C half ([`Function`], [`Record`], [`Enum`], [`Typedef`], [`Constant`], [`EntryPoint`]) is a plain account of the
+//! headers. The Python half ([`PyFunction`], [`PyClass`], [`PyEnum`], [`PyConstant`]) is derived from it by
+//! `api/overlay/*.toml` and is what the Python back ends read. Everything is in deterministic order: functions, enums,
+//! classes and constants by name, parameters, fields and members as declared.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything the back ends are given.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Api {
+    /// One entry a C library, in the order `driver`, `nvrtc`.
+    pub libraries: Vec<Library>,
+}
+
+impl Api {
+    /// The library called `name` (`driver`, `nvrtc`).
+    pub fn library(&self, name: &str) -> Option<&Library> {
+        self.libraries.iter().find(|l| l.name == name)
+    }
+}
+
+/// One C library and the Python module that exposes it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Library {
+    /// Short name: `driver`, `nvrtc`. Also the module name in `cupyrite_sys` and in `cuda.bindings`.
+    pub name: String,
+    /// Status enum every function returns, e.g. `CUresult`.
+    pub status_enum: String,
+    /// The member of `status_enum` that means success, e.g. `CUDA_SUCCESS` (always value 0).
+    pub success: String,
+    /// Web address of NVIDIA's documentation of the library, without the function's page.
+    pub doc_url: String,
+    /// `CUDA_VERSION` of the headers read, newest first, e.g. `[13050, 12090]`.
+    pub versions: Vec<u32>,
+    /// Current functions of the newest headers, then those only older headers have ([`Function::majors`]).
+    pub functions: Vec<Function>,
+    /// Every symbol the library exports (older ABI versions and per-thread variants included).
+    pub entry_points: Vec<EntryPoint>,
+    /// Complete structs and unions, anonymous ones included (before the record that contains them).
+    pub records: Vec<Record>,
+    /// Tags that are declared but never defined: what handles point to, e.g. `CUctx_st`.
+    pub opaques: Vec<String>,
+    /// Enums.
+    pub enums: Vec<Enum>,
+    /// Typedefs, in declaration order.
+    pub typedefs: Vec<Typedef>,
+    /// Macros with a constant value.
+    pub constants: Vec<Constant>,
+    /// The Python module.
+    pub python: PyModule,
+}
+
+impl Library {
+    /// The record called `name`.
+    pub fn record(&self, name: &str) -> Option<&Record> {
+        self.records.iter().find(|r| r.name == name)
+    }
+
+    /// The enum called `name`.
+    pub fn enumeration(&self, name: &str) -> Option<&Enum> {
+        self.enums.iter().find(|e| e.name == name)
+    }
+
+    /// The typedef called `name`.
+    pub fn typedef(&self, name: &str) -> Option<&Typedef> {
+        self.typedefs.iter().find(|t| t.name == name)
+    }
+
+    /// The function called `name` (C programs' name, not the exported symbol).
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|f| f.name == name)
+    }
+
+    /// `ty` with every typedef on the way replaced by what it stands for (not inside pointers or arrays).
+    pub fn resolve<'a>(&'a self, ty: &'a Type) -> &'a Type {
+        let mut ty = ty;
+        while let Type::Named { name } = ty {
+            match self.typedef(name) {
+                Some(t) => ty = &t.ty,
+                None => break,
+            }
+        }
+        ty
+    }
+}
+
+/// A C type. `Named` refers to a typedef, record, enum or opaque tag of the same library by its C name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Type {
+    /// `void`
+    Void,
+    /// A built-in arithmetic type.
+    Builtin {
+        /// Which one.
+        builtin: Builtin,
+    },
+    /// A typedef, record, enum or opaque tag, by name (no `struct`/`enum` keyword).
+    Named {
+        /// The C name.
+        name: String,
+    },
+    /// A pointer.
+    Pointer {
+        /// What it points to.
+        to: Box<Type>,
+        /// Whether what it points to is `const`.
+        is_const: bool,
+    },
+    /// An array member, or an array parameter before decay.
+    Array {
+        /// Element type.
+        of: Box<Type>,
+        /// Number of elements.
+        len: usize,
+    },
+    /// A function type (behind a pointer: a callback).
+    Function {
+        /// Return type.
+        ret: Box<Type>,
+        /// Parameter types.
+        params: Vec<Type>,
+    },
+}
+
+/// C's arithmetic types, sizes as on 64-bit Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Builtin {
+    /// `char` (signed on x86-64)
+    Char,
+    /// `signed char`, `int8_t`
+    SChar,
+    /// `unsigned char`, `uint8_t`
+    UChar,
+    /// `short`
+    Short,
+    /// `unsigned short`
+    UShort,
+    /// `int`
+    Int,
+    /// `unsigned int`
+    UInt,
+    /// `long`
+    Long,
+    /// `unsigned long`
+    ULong,
+    /// `long long`
+    LongLong,
+    /// `unsigned long long`
+    ULongLong,
+    /// `size_t` (kept apart from `unsigned long`)
+    SizeT,
+    /// `float`
+    Float,
+    /// `double`
+    Double,
+    /// `_Bool`
+    Bool,
+}
+
+impl Builtin {
+    /// Size in bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Builtin::Char | Builtin::SChar | Builtin::UChar | Builtin::Bool => 1,
+            Builtin::Short | Builtin::UShort => 2,
+            Builtin::Int | Builtin::UInt | Builtin::Float => 4,
+            _ => 8,
+        }
+    }
+
+    /// Whether values can be negative (true for the floats).
+    pub fn is_signed(self) -> bool {
+        use Builtin::*;
+        matches!(
+            self,
+            Char | SChar | Short | Int | Long | LongLong | Float | Double
+        )
+    }
+
+    /// Whether this is `float` or `double`.
+    pub fn is_float(self) -> bool {
+        matches!(self, Builtin::Float | Builtin::Double)
+    }
+
+    /// As C writes it.
+    pub fn c_name(self) -> &'static str {
+        match self {
+            Builtin::Char => "char",
+            Builtin::SChar => "signed char",
+            Builtin::UChar => "unsigned char",
+            Builtin::Short => "short",
+            Builtin::UShort => "unsigned short",
+            Builtin::Int => "int",
+            Builtin::UInt => "unsigned int",
+            Builtin::Long => "long",
+            Builtin::ULong => "unsigned long",
+            Builtin::LongLong => "long long",
+            Builtin::ULongLong => "unsigned long long",
+            Builtin::SizeT => "size_t",
+            Builtin::Float => "float",
+            Builtin::Double => "double",
+            Builtin::Bool => "_Bool",
+        }
+    }
+}
+
+/// A current C function (the ABI version that C programs compiled against the newest headers call).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Function {
+    /// Name as C programs write it, e.g. `cuMemAlloc`. Names ending in `_cuda12` are the same function as CUDA 12
+    /// headers declare it, where its ABI differs.
+    pub name: String,
+    /// Name to ask `cuGetProcAddress` for, e.g. `cuMemAlloc`.
+    pub base: String,
+    /// Exported symbol, e.g. `cuMemAlloc_v2`.
+    pub symbol: String,
+    /// CUDA version of this ABI from the `PFN_*_vNNNNN` typedefs, e.g. 3020; 0 where there is none (NVRTC).
+    pub abi_version: u32,
+    /// Exported symbol of the per-thread-default-stream variant, e.g. `cuMemcpyHtoD_v2_ptds`.
+    pub per_thread_symbol: Option<String>,
+    /// CUDA version of the per-thread variant, e.g. 7000; 0 without one.
+    pub per_thread_abi_version: u32,
+    /// Header that declares it.
+    pub header: String,
+    /// CUDA majors whose headers declare this very function, e.g. `[12, 13]`.
+    pub majors: Vec<u32>,
+    /// Return type.
+    pub ret: Type,
+    /// Parameters in C order.
+    pub params: Vec<Param>,
+    /// How Python sees it; `None` where Python does not expose it.
+    pub python: Option<PyFunction>,
+}
+
+/// A C parameter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Param {
+    /// Name in the header.
+    pub name: String,
+    /// Type as declared (arrays already decayed to pointers).
+    pub ty: Type,
+    /// Where the value comes from when Python calls, and what becomes of it.
+    pub role: Role,
+}
+
+/// What a Python call does with a C parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "role")]
+pub enum Role {
+    /// In: made from Python argument `arg` (index into [`PyFunction::args`]).
+    In {
+        /// Argument index.
+        arg: usize,
+    },
+    /// Out: points at storage whose content becomes result `result` (index into [`PyFunction::results`]).
+    Out {
+        /// Result index.
+        result: usize,
+    },
+    /// Points at storage filled from the argument and read back into the result.
+    InOut {
+        /// Argument index.
+        arg: usize,
+        /// Result index.
+        result: usize,
+    },
+    /// Not visible in Python: a null pointer or zero is passed.
+    Null,
+    /// Python does not expose the function.
+    Unknown,
+}
+
+/// A function as Python sees it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyFunction {
+    /// Arguments in order, as the Python signature has them.
+    pub args: Vec<PyArg>,
+    /// What comes back after the status, in order.
+    pub results: Vec<PyResult>,
+    /// Whether the call releases the GIL.
+    pub gil: Gil,
+    /// Set where the generic engine must not be used: the name of the hand-written implementation
+    /// (e.g. `launch_kernel`, `get_proc_address`).
+    pub special: Option<String>,
+}
+
+/// GIL policy of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gil {
+    /// Released around the C call (the default).
+    Release,
+    /// Kept: a read that takes no lock and never calls back.
+    Keep,
+}
+
+/// A Python argument.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyArg {
+    /// Python name (`from_`, `typename`, ...).
+    pub name: String,
+    /// How the value is converted.
+    pub kind: ArgKind,
+    /// Annotation for stubs, e.g. `Optional[CUDA_MEMCPY2D]`.
+    pub annotation: Option<String>,
+    /// Documented type, e.g. `CUstream or cudaStream_t`, `unsigned int`.
+    pub doc_type: Option<String>,
+    /// Source text of the default, e.g. `0`.
+    pub default: Option<String>,
+}
+
+/// How a Python argument becomes a C value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ArgKind {
+    /// An integer passed by value (range-checked against the C type).
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A float passed by value.
+    Float {
+        /// `float` or `double`.
+        builtin: Builtin,
+    },
+    /// An enum member passed by value.
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// A handle class (pointer handle or integer typedef class: `CUstream`, `CUdeviceptr`, `CUdevice`, `cuuint64_t`):
+    /// an instance, an int, or None (zero). Size in bytes as passed to C.
+    Handle {
+        /// Class name as in the C prototype.
+        class: String,
+        /// 4 or 8.
+        size: usize,
+        /// For pointer parameters that point at one handle (`CUgraphicsResource *resources`): pass its address.
+        by_pointer: bool,
+    },
+    /// A callback class (`CUhostFn`): an instance, an int address, or None.
+    Callback {
+        /// Class name.
+        class: String,
+    },
+    /// A struct or union class.
+    Struct {
+        /// Class name as in the C prototype (an alias such as `CUDA_MEMCPY2D` included).
+        class: String,
+        /// Size in bytes.
+        size: usize,
+        /// True: passed as a pointer, None allowed as null. False: passed by value, None refused.
+        by_pointer: bool,
+    },
+    /// A sequence converted to a C array.
+    List {
+        /// Element.
+        of: Element,
+        /// Index of the argument that holds the number of elements, where there is one (it must not exceed the
+        /// sequence's length).
+        count: Option<usize>,
+        /// Whether None is accepted (null).
+        nullable: bool,
+    },
+    /// `bytes` passed as `const char *` (None where accepted is null).
+    CString,
+    /// A `bytes` object the C library writes into (`nvrtcGetPTX`), or a raw `char *` buffer given by address.
+    BytesOut,
+    /// `void *` in: an int address, a buffer, an object with `getPtr()`, None.
+    VoidPtr,
+    /// `void *` whose pointee depends on an attribute argument (`cuMemPoolSetAttribute`).
+    Attribute {
+        /// Enum that selects the kind: `CUmemPool_attribute`, ...
+        selector: String,
+        /// Index of the selecting argument.
+        by: usize,
+    },
+    /// `void **` option values selected one by one by a list of options (`cuModuleLoadDataEx`).
+    OptionValues {
+        /// Enum of the options: `CUjit_option`, `CUlibraryOption`.
+        selector: String,
+        /// Index of the argument with the list of options.
+        by: usize,
+        /// Index of the argument with their number.
+        count: usize,
+    },
+    /// Kernel parameters: (values, types), address, objects with `getPtr()`, ...
+    KernelParams,
+    /// `void **` given as an address (`extra`).
+    VoidPtrPtr,
+}
+
+/// Element of a list argument or list result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Element {
+    /// Integers.
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// Floats.
+    Float {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// Enum members.
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// Handles or integer classes.
+    Handle {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// Structs, laid out one after the other.
+    Struct {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// `bytes` objects as `const char *`.
+    CString,
+    /// Plain addresses (`void *`).
+    VoidPtr,
+}
+
+/// A value that comes back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyResult {
+    /// Documented name (often the C parameter's).
+    pub name: String,
+    /// How it is converted.
+    pub kind: ResultKind,
+    /// Type as it shows in Python: `int`, `bytes`, `CUstream`, `list[CUgraphNode]`, `Any`.
+    pub type_name: String,
+    /// Documented type where it differs from `type_name`, e.g. `unsigned int`.
+    pub doc_type: Option<String>,
+}
+
+/// How a C output becomes a Python value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ResultKind {
+    /// An int.
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A float.
+    Float {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// An enum member (the plain int where no member has the value).
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// A fresh handle object.
+    Handle {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// A fresh struct object that owns its bytes.
+    Struct {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// A `char` buffer of a length known before the call, returned as `bytes` (exactly `len`, or up to the first NUL:
+    /// `until_nul`).
+    Bytes {
+        /// Length of the buffer.
+        len: Len,
+        /// Cut at the first NUL.
+        until_nul: bool,
+    },
+    /// `const char **`: bytes up to the NUL, None for a null pointer.
+    CString,
+    /// A list.
+    List {
+        /// Element.
+        of: Element,
+        /// Number of elements.
+        len: Len,
+    },
+    /// `void **`: the address as an int.
+    VoidPtr,
+    /// `void *` whose content depends on an attribute argument (`cuPointerGetAttribute`, `cuMemPoolGetAttribute`,
+    /// `cuMemRangeGetAttribute`, `cuCoredumpGetAttribute`, export handles by handle type).
+    Attribute {
+        /// Enum that selects the kind.
+        selector: String,
+        /// Index of the selecting argument.
+        by: usize,
+    },
+    /// Several attribute-dependent values at once (`cuPointerGetAttributes`, `cuMemRangeGetAttributes`).
+    Attributes {
+        /// Enum that selects the kinds.
+        selector: String,
+        /// Index of the list argument that selects.
+        by: usize,
+        /// Index of the list argument with the sizes, where there is one.
+        sizes: Option<usize>,
+        /// Index of the argument with their number.
+        count: usize,
+    },
+}
+
+/// A length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "len")]
+pub enum Len {
+    /// Value of an argument.
+    Arg {
+        /// Argument index.
+        arg: usize,
+    },
+    /// Value of a result (an in-out count read back after the call bounds the list; the storage has the argument's size).
+    Result {
+        /// Result index.
+        result: usize,
+    },
+    /// Known.
+    Const {
+        /// Elements.
+        value: usize,
+    },
+    /// Obtained by another call first: the named function returns it (`nvrtcGetNumSupportedArchs`).
+    Call {
+        /// Index into the overlay's list is not needed: the one case is by convention `Get...` -> `GetNum...`.
+        index: usize,
+    },
+}
+
+/// An exported symbol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryPoint {
+    /// Exported name: `cuMemAlloc`, `cuMemAlloc_v2`, `cuMemcpyHtoD_v2_ptds`.
+    pub symbol: String,
+    /// Name to ask `cuGetProcAddress` for: `cuMemAlloc`, `cuMemcpyHtoD`.
+    pub base: String,
+    /// CUDA version of the ABI; 0 where the headers do not tell.
+    pub abi_version: u32,
+    /// Per-thread-default-stream variant or not.
+    pub stream: StreamMode,
+    /// CUDA majors whose headers declare it.
+    pub majors: Vec<u32>,
+    /// Return type.
+    pub ret: Type,
+    /// Parameter names and types.
+    pub params: Vec<(String, Type)>,
+}
+
+/// What the null stream means to an entry point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamMode {
+    /// The legacy stream, or no stream involved.
+    Legacy,
+    /// `_ptds`: a synchronous call on the per-thread default stream.
+    Ptds,
+    /// `_ptsz`: null means the per-thread default stream.
+    Ptsz,
+}
+
+/// A complete struct or union.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Rust and IR name: the C tag, the typedef's name for `typedef struct {..} X`, or a made-up one for anonymous
+    /// members (parent, underscore, member: `CUlaunchAttributeValue_union_clusterDim`). Ends in `_cuda12` where CUDA 12's
+    /// layout differs.
+    pub name: String,
+    /// How C writes the type (`struct CUuuid_st`, `CUtensorMap`), `None` for anonymous members.
+    pub c_name: Option<String>,
+    /// Struct or union.
+    pub union: bool,
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes.
+    pub align: usize,
+    /// Fields in declaration order.
+    pub fields: Vec<Field>,
+    /// For anonymous members: the containing record and the member's name (empty for a nameless member).
+    pub parent: Option<(String, String)>,
+    /// Header that declares it.
+    pub header: String,
+    /// CUDA majors whose headers have this layout.
+    pub majors: Vec<u32>,
+}
+
+/// A member of a struct or union.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Field {
+    /// Name; `anon0`, `anon1`, ... for nameless struct or union members.
+    pub name: String,
+    /// Whether the header gives no name (C reaches the inner members directly).
+    pub anonymous: bool,
+    /// Type.
+    pub ty: Type,
+    /// Offset in bytes (of the storage unit, for bit-fields).
+    pub offset: usize,
+    /// Size in bytes.
+    pub size: usize,
+    /// Bit offset from the start of the record and width, for bit-fields.
+    pub bits: Option<(usize, usize)>,
+}
+
+/// A C enum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Enum {
+    /// The name used for it: tag without `_enum` where a typedef gives one (`CUresult`).
+    pub name: String,
+    /// The C tag, if any (`cudaError_enum`).
+    pub tag: Option<String>,
+    /// `Int` or `UInt`.
+    pub underlying: Builtin,
+    /// Members in declaration order, union of all headers read; values of the newest headers.
+    pub members: Vec<EnumMember>,
+    /// CUDA majors whose headers have the enum.
+    pub majors: Vec<u32>,
+}
+
+/// An enumerator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EnumMember {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: i64,
+    /// CUDA majors whose headers have it.
+    pub majors: Vec<u32>,
+    /// Value in CUDA 12's headers where it differs.
+    pub value_cuda12: Option<i64>,
+}
+
+/// `typedef ty name;`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Typedef {
+    /// New name.
+    pub name: String,
+    /// What it stands for.
+    pub ty: Type,
+    /// CUDA majors whose headers have it.
+    pub majors: Vec<u32>,
+}
+
+/// A macro with a constant value.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Constant {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: i64,
+    /// Type it is cast to (`CUstream` in `((CUstream)0x1)`), if any.
+    pub cast: Option<String>,
+    /// CUDA majors whose headers have it.
+    pub majors: Vec<u32>,
+}
+
+/// The Python module of a library.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PyModule {
+    /// `cuda.bindings.driver`
+    pub name: String,
+    /// Classes in an order in which bases come before derived classes and member classes before their parents.
+    pub classes: Vec<PyClass>,
+    /// Enum classes by name. Python's functions are `Library::functions` with `python` set.
+    pub enums: Vec<PyEnum>,
+    /// Module constants by name.
+    pub constants: Vec<PyConstant>,
+}
+
+impl PyModule {
+    /// The class called `name`.
+    pub fn class(&self, name: &str) -> Option<&PyClass> {
+        self.classes.iter().find(|c| c.name == name)
+    }
+}
+
+/// A Python class for a C type.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyClass {
+    /// Class name.
+    pub name: String,
+    /// Base class for aliases (`CUDA_MEMCPY2D` derives from `CUDA_MEMCPY2D_v2` derives from `CUDA_MEMCPY2D_st`).
+    pub base: Option<String>,
+    /// What it wraps.
+    pub kind: ClassKind,
+    /// `sizeof` of the C type.
+    pub size: usize,
+    /// Whether it can be made without arguments; false for views of anonymous members, which need `_ptr`.
+    pub no_args: bool,
+    /// Attributes by name (records only; inherited by aliases, not repeated).
+    pub attrs: Vec<PyAttr>,
+    /// Dunders the class has, from the overlay: `__eq__`, `__hash__`, `__int__`, `__index__`, `__repr__`, `__cuda_stream__`.
+    pub dunders: Vec<String>,
+    /// Methods beyond `getPtr`.
+    pub methods: Vec<String>,
+}
+
+/// What a class wraps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ClassKind {
+    /// A struct or union: `record` names the IR record.
+    Record {
+        /// Record name.
+        record: String,
+    },
+    /// A pointer handle (`CUcontext`), or a `void *` typedef (`EGLStreamKHR`).
+    Handle,
+    /// An integer typedef (`CUdeviceptr`, `CUdevice`, `cuuint64_t`).
+    Integer {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A callback pointer (`CUhostFn`).
+    Callback,
+    /// Something else (the base or an utility class); `what` tells.
+    Other {
+        /// Free text.
+        what: String,
+    },
+}
+
+/// An attribute of a struct class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyAttr {
+    /// Name.
+    pub name: String,
+    /// Offset in bytes within the class's C type (members of nameless inner structs included).
+    pub offset: usize,
+    /// How the bytes are read and written.
+    pub kind: AttrKind,
+    /// Whether it can be assigned.
+    pub settable: bool,
+    /// Documented type, e.g. `unsigned int`, `CUdeviceptr`, `Any`.
+    pub doc_type: String,
+}
+
+/// How an attribute is read and written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum AttrKind {
+    /// An integer.
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A float.
+    Float {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// An enum member (4 bytes). Reading a value that is no member raises `ValueError`.
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// A handle or integer class of `size` bytes.
+    Handle {
+        /// Class name.
+        class: String,
+        /// 4 or 8.
+        size: usize,
+    },
+    /// A callback class, 8 bytes.
+    Callback {
+        /// Class name.
+        class: String,
+    },
+    /// A nested struct or union, read as a live view.
+    View {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// A `char` array read and written as `bytes` of exactly `len`.
+    Bytes {
+        /// Length.
+        len: usize,
+    },
+    /// An array member read and written as a list of exactly `len`.
+    Array {
+        /// Element.
+        of: Element,
+        /// Length.
+        len: usize,
+    },
+    /// A pointer member read and written as a list; the count sits in another member.
+    List {
+        /// Element.
+        of: Element,
+        /// Name of the member that holds the number of elements; `None` where the class sets no count.
+        count: Option<String>,
+        /// Offset and size in bytes of that member.
+        count_at: Option<(usize, usize)>,
+    },
+    /// A pointer to one struct, read and written as that struct's class or list per the overlay's note.
+    PointerTo {
+        /// Class name.
+        class: String,
+        /// Size in bytes of the pointee.
+        size: usize,
+    },
+    /// A `void *` member: reads as int; takes ints, buffers, objects with `getPtr()`, None.
+    VoidPtr,
+    /// A `const char *` member given as bytes (kept alive by the object).
+    CString,
+}
+
+/// An enum class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyEnum {
+    /// Name.
+    pub name: String,
+    /// Base: `FastEnum` or `IntFlag`/`IntEnum`.
+    pub base: String,
+    /// Members in order of definition.
+    pub members: Vec<(String, i64)>,
+}
+
+/// A module constant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyConstant {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: i64,
+}
