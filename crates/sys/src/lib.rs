@@ -2,3 +2,5 @@
 //!
 //! Belongs here: generated declarations and the loader beneath them. Does not belong here: safe wrappers,
 //! ownership, the CPU device itself (it plugs in from above).
+
+pub mod loader;

@@ -1,0 +1,605 @@
+//! Symbols that resolve on first use, and the choice of the device.
+//!
+//! Nothing is loaded before it is needed. A library is opened when its first symbol is asked for, a symbol is
+//! looked up when it is first called, and a resolved symbol costs one atomic load. What is missing is an error
+//! value ([`LoadError`]) that says where it was looked for and what to install; a failed attempt is not
+//! remembered, so a library installed meanwhile is found by the next call.
+//!
+//! The driver's symbols come from one of two backends, chosen once, on first use, by `CUPYRITE_DEVICE`:
+//!
+//! | value | meaning |
+//! |---|---|
+//! | `auto` (or unset) | the NVIDIA driver where its library exists, else the CPU device |
+//! | `gpu` | the NVIDIA driver; an error where there is none |
+//! | `cpu` | the CPU device |
+//!
+//! The CPU device plugs in from above with [`register_cpu_driver`].
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use cupyrite_pathfinder as pathfinder;
+use pathfinder::dl::Handle;
+
+/// A library whose symbols this crate declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Library {
+    /// The CUDA driver API: `libcuda.so.1`, or the CPU device.
+    Driver = 0,
+    /// The run-time compiler: `libnvrtc`.
+    Nvrtc = 1,
+}
+
+impl Library {
+    /// The name [`cupyrite_pathfinder`] knows it by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Library::Driver => "cuda",
+            Library::Nvrtc => "nvrtc",
+        }
+    }
+}
+
+/// Where the driver's symbols come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// NVIDIA's driver.
+    Gpu,
+    /// The CPU device inside this program.
+    Cpu,
+}
+
+/// Whether a driver function has a second form for the per-thread default stream, and its name's ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PerThread {
+    /// One form only.
+    None,
+    /// `_ptds`: synchronous functions that use the default stream.
+    Ptds,
+    /// `_ptsz`: functions that take a stream, where 0 means the default stream.
+    Ptsz,
+}
+
+impl PerThread {
+    /// The ending of the exported name.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            PerThread::None => "",
+            PerThread::Ptds => "_ptds",
+            PerThread::Ptsz => "_ptsz",
+        }
+    }
+}
+
+/// One function of a library: a row of a generated table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The name without version: `cuMemAlloc`. What `cuGetProcAddress` is asked for.
+    pub name: &'static CStr,
+    /// The exported symbol of this form: `cuMemAlloc_v2`.
+    pub export: &'static CStr,
+    /// The CUDA version that introduced this form, as 1000 × major + 10 × minor: 3020. 0 where the library
+    /// has no such notion (NVRTC).
+    pub version: c_int,
+    /// The form for the per-thread default stream.
+    pub per_thread: PerThread,
+}
+
+/// The address of one symbol once it is known.
+#[derive(Debug)]
+pub struct Slot(AtomicPtr<c_void>);
+
+impl Slot {
+    /// An unresolved slot.
+    pub const NEW: Slot = Slot(AtomicPtr::new(std::ptr::null_mut()));
+}
+
+/// The functions of a library with their slots; generated modules hold one `static` each.
+///
+/// ```
+/// use cupyrite_sys::loader::{Library, PerThread, Row, Slot, Table};
+/// static ROWS: [Row; 1] =
+///     [Row { name: c"cuInit", export: c"cuInit", version: 2000, per_thread: PerThread::None }];
+/// static SLOTS: [Slot; 1] = [Slot::NEW; 1];
+/// static TABLE: Table = Table::new(Library::Driver, &ROWS, &SLOTS);
+/// assert_eq!(TABLE.rows()[0].name, c"cuInit");
+/// ```
+#[derive(Debug)]
+pub struct Table {
+    library: Library,
+    rows: &'static [Row],
+    slots: &'static [Slot],
+}
+
+impl Table {
+    /// A table; `rows` and `slots` have the same length.
+    pub const fn new(library: Library, rows: &'static [Row], slots: &'static [Slot]) -> Table {
+        assert!(rows.len() == slots.len());
+        Table {
+            library,
+            rows,
+            slots,
+        }
+    }
+
+    /// The rows, in the order of the generated `Symbol` indices.
+    pub const fn rows(&self) -> &'static [Row] {
+        self.rows
+    }
+
+    /// The address of the symbol with this index. After the first success: one atomic load.
+    ///
+    /// # Errors
+    ///
+    /// The library or the symbol is missing, or `CUPYRITE_DEVICE` cannot be obeyed.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the number of rows; indices come from generated constants.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Result<*const c_void, &'static LoadError> {
+        // Acquire pairs with the release in `resolve`: the library's data is visible before its address.
+        let address = self.slots[index].0.load(Ordering::Acquire);
+        if address.is_null() {
+            self.resolve(index)
+        } else {
+            Ok(address)
+        }
+    }
+
+    /// Whether the symbol was resolved already; resolves nothing.
+    pub fn is_resolved(&self, index: usize) -> bool {
+        !self.slots[index].0.load(Ordering::Relaxed).is_null()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn resolve(&self, index: usize) -> Result<*const c_void, &'static LoadError> {
+        let row = &self.rows[index];
+        let address = match self.library {
+            Library::Driver => driver_symbol(row),
+            Library::Nvrtc => nvrtc().map(|loaded| loaded.handle.symbol(row.export).cast_const()),
+        }
+        .map_err(intern)?;
+        if address.is_null() {
+            return Err(intern(LoadError::symbol(self.library, row)));
+        }
+        self.slots[index]
+            .0
+            .store(address.cast_mut(), Ordering::Release);
+        Ok(address)
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Errors
+
+/// Why a symbol has no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadErrorKind {
+    /// The library is nowhere to be found.
+    LibraryNotFound,
+    /// The library was found and the system's loader refused it.
+    LibraryFailed,
+    /// The library is older than the function.
+    SymbolNotFound,
+    /// `CUPYRITE_DEVICE` has a value that means nothing.
+    InvalidSelection,
+    /// The CPU device was chosen in a program that does not contain it.
+    NoCpuDevice,
+}
+
+/// A missing library or symbol. `Display` is written for the person who has to fix it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadError {
+    /// What is missing.
+    pub kind: LoadErrorKind,
+    /// The library's name: `cuda`, `nvrtc`.
+    pub library: &'static str,
+    /// The exported name of the symbol, if one is missing.
+    pub symbol: Option<&'static CStr>,
+    /// The search for the library, if it failed: every place looked at.
+    pub search: Option<Box<pathfinder::LoadError>>,
+    message: String,
+}
+
+impl LoadError {
+    fn library(library: Library, error: pathfinder::LoadError, prefix: &str) -> LoadError {
+        LoadError {
+            kind: match error.kind {
+                pathfinder::LoadErrorKind::Failed => LoadErrorKind::LibraryFailed,
+                _ => LoadErrorKind::LibraryNotFound,
+            },
+            library: library.name(),
+            symbol: None,
+            message: format!("{prefix}{error}"),
+            search: Some(Box::new(error)),
+        }
+    }
+
+    fn symbol(library: Library, row: &Row) -> LoadError {
+        let name = row.export.to_string_lossy();
+        let place =
+            library_path(library).map_or_else(String::new, |path| format!(" ({})", path.display()));
+        let since = match row.version {
+            0 => String::new(),
+            v => format!("; it came with CUDA {}.{}", v / 1000, v % 1000 / 10),
+        };
+        let fix = match library {
+            Library::Driver => "a newer NVIDIA driver has it",
+            Library::Nvrtc => "a newer one has it: pip install --upgrade nvidia-cuda-nvrtc",
+        };
+        LoadError {
+            kind: LoadErrorKind::SymbolNotFound,
+            library: library.name(),
+            symbol: Some(row.export),
+            search: None,
+            message: format!(
+                "the function {name} is not in the loaded lib{}{place}{since}; {fix}",
+                library.name()
+            ),
+        }
+    }
+
+    fn plain(kind: LoadErrorKind, message: String) -> LoadError {
+        LoadError {
+            kind,
+            library: Library::Driver.name(),
+            symbol: None,
+            search: None,
+            message,
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Errors live as long as the process, each distinct one once, so that callers can pass a plain reference on.
+fn intern(error: LoadError) -> &'static LoadError {
+    static KNOWN: Mutex<Vec<&'static LoadError>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(same) = known.iter().find(|old| ***old == error) {
+        return same;
+    }
+    let error: &'static LoadError = Box::leak(Box::new(error));
+    known.push(error);
+    error
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The driver
+
+/// Gives the address of an entry point of the CPU device by its exported name (`cuMemAlloc_v2`,
+/// `cuMemcpyHtoD_v2_ptds`), or null if there is no such function.
+pub type CpuGetProc = fn(&CStr) -> *const c_void;
+
+static CPU_DRIVER: OnceLock<CpuGetProc> = OnceLock::new();
+static PER_THREAD_DEFAULT_STREAM: AtomicBool = AtomicBool::new(false);
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+static NVRTC: OnceLock<pathfinder::Loaded> = OnceLock::new();
+
+/// Plugs the CPU device in. Called once at start-up by whatever contains it; later calls change nothing.
+pub fn register_cpu_driver(get_proc: CpuGetProc) {
+    let _ = CPU_DRIVER.set(get_proc);
+}
+
+/// Whether a CPU device is plugged in.
+pub fn has_cpu_driver() -> bool {
+    CPU_DRIVER.get().is_some()
+}
+
+/// Chooses between the legacy (`false`, the default) and the per-thread default stream, for every driver
+/// function that is resolved from now on. Call it before the first use of the driver.
+pub fn set_per_thread_default_stream(per_thread: bool) {
+    PER_THREAD_DEFAULT_STREAM.store(per_thread, Ordering::Relaxed);
+}
+
+/// What [`set_per_thread_default_stream`] chose.
+pub fn per_thread_default_stream() -> bool {
+    PER_THREAD_DEFAULT_STREAM.load(Ordering::Relaxed)
+}
+
+struct Driver {
+    source: Source,
+    reason: String,
+}
+
+enum Source {
+    Gpu {
+        loaded: pathfinder::Loaded,
+        get_proc: Option<GetProcAddress>,
+        /// What `cuDriverGetVersion` says; 0 if it does not.
+        version: c_int,
+    },
+    Cpu(CpuGetProc),
+}
+
+/// `cuGetProcAddress_v2`: name, result, CUDA version, flags, status of the query (may be null).
+type GetProcAddress = unsafe extern "C" fn(
+    *const std::ffi::c_char,
+    *mut *mut c_void,
+    c_int,
+    u64,
+    *mut c_int,
+) -> c_int;
+
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`.
+const LEGACY_STREAM: u64 = 1;
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const PER_THREAD_STREAM: u64 = 2;
+/// The CUDA version that introduced the per-thread default stream; no such form is found below it.
+const PER_THREAD_SINCE: c_int = 7000;
+
+/// The backend, chosen on first use by `CUPYRITE_DEVICE` and the same for the rest of the process.
+///
+/// # Errors
+///
+/// `CUPYRITE_DEVICE` means nothing, the driver it asks for is not there, or the driver is there and does not
+/// load (which never falls back to the CPU device: a broken driver should be seen). Nothing is chosen then.
+pub fn driver_backend() -> Result<Backend, LoadError> {
+    driver().map(|driver| match driver.source {
+        Source::Gpu { .. } => Backend::Gpu,
+        Source::Cpu(_) => Backend::Cpu,
+    })
+}
+
+/// The backend if it was chosen already; chooses nothing.
+pub fn chosen_backend() -> Option<Backend> {
+    DRIVER.get().map(|driver| match driver.source {
+        Source::Gpu { .. } => Backend::Gpu,
+        Source::Cpu(_) => Backend::Cpu,
+    })
+}
+
+/// Why the backend was chosen, as a sentence without its full stop; chooses if need be.
+///
+/// # Errors
+///
+/// As [`driver_backend`].
+pub fn backend_reason() -> Result<String, LoadError> {
+    driver().map(|driver| driver.reason.clone())
+}
+
+/// Whether `auto` took the CPU device, because there is no NVIDIA driver (what Python warns about once).
+/// `false` before the choice.
+pub fn cpu_by_default() -> bool {
+    DRIVER.get().is_some_and(|driver| {
+        matches!(driver.source, Source::Cpu(_)) && driver.reason == AUTO_CPU_REASON
+    })
+}
+
+const AUTO_CPU_REASON: &str = "no NVIDIA driver (libcuda.so.1) is installed on this machine, \
+     so CUPYRITE_DEVICE=auto takes the embedded CPU device";
+
+/// The file a library was loaded from; `None` before its first use and for the CPU device.
+pub fn library_path(library: Library) -> Option<PathBuf> {
+    match library {
+        Library::Driver => match &DRIVER.get()?.source {
+            Source::Gpu { loaded, .. } => Some(loaded.path.clone()),
+            Source::Cpu(_) => None,
+        },
+        Library::Nvrtc => NVRTC.get().map(|loaded| loaded.path.clone()),
+    }
+}
+
+/// How a library was found, in the words of `cuda.pathfinder`; `None` as for [`library_path`].
+pub fn library_found_via(library: Library) -> Option<String> {
+    match library {
+        Library::Driver => match &DRIVER.get()?.source {
+            Source::Gpu { loaded, .. } => Some(loaded.found_via.to_string()),
+            Source::Cpu(_) => None,
+        },
+        Library::Nvrtc => NVRTC.get().map(|loaded| loaded.found_via.to_string()),
+    }
+}
+
+/// What `CUPYRITE_DEVICE` may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Selection {
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+fn selection(value: Option<&str>) -> Result<Selection, LoadError> {
+    match value.map(str::trim).unwrap_or("") {
+        "" => Ok(Selection::Auto),
+        v if v.eq_ignore_ascii_case("auto") => Ok(Selection::Auto),
+        v if v.eq_ignore_ascii_case("gpu") => Ok(Selection::Gpu),
+        v if v.eq_ignore_ascii_case("cpu") => Ok(Selection::Cpu),
+        other => Err(LoadError::plain(
+            LoadErrorKind::InvalidSelection,
+            format!(
+                "CUPYRITE_DEVICE={other:?} means nothing: it is auto (the default), gpu or cpu"
+            ),
+        )),
+    }
+}
+
+fn driver() -> Result<&'static Driver, LoadError> {
+    if let Some(driver) = DRIVER.get() {
+        return Ok(driver);
+    }
+    let value = std::env::var_os("CUPYRITE_DEVICE");
+    let value = value.as_deref().map(|value| value.to_string_lossy());
+    let selection = selection(value.as_deref())?;
+    let chosen = choose(selection, CPU_DRIVER.get().copied(), || {
+        pathfinder::load(Library::Driver.name())
+    })?;
+    // Two threads may get here together: both chose from the same facts, the first one counts.
+    let driver = DRIVER.get_or_init(|| chosen);
+    log::info!("driver: {}", driver.reason);
+    Ok(driver)
+}
+
+fn choose(
+    selection: Selection,
+    cpu: Option<CpuGetProc>,
+    find: impl FnOnce() -> Result<pathfinder::Loaded, pathfinder::LoadError>,
+) -> Result<Driver, LoadError> {
+    let take_cpu = |reason: &str, asked: &str| match cpu {
+        Some(get_proc) => Ok(Driver {
+            source: Source::Cpu(get_proc),
+            reason: reason.to_owned(),
+        }),
+        None => Err(LoadError::plain(
+            LoadErrorKind::NoCpuDevice,
+            format!("{asked}, but this program was built without the CPU device"),
+        )),
+    };
+    if selection == Selection::Cpu {
+        let reason = "CUPYRITE_DEVICE=cpu asks for the embedded CPU device";
+        return take_cpu(reason, "CUPYRITE_DEVICE=cpu asks for the CPU device");
+    }
+    match find() {
+        Ok(loaded) => {
+            let path = loaded.path.display();
+            let reason = match selection {
+                Selection::Gpu => {
+                    format!("CUPYRITE_DEVICE=gpu asks for the NVIDIA driver ({path})")
+                }
+                _ => format!("an NVIDIA driver is installed ({path})"),
+            };
+            let get_proc = loaded.handle.symbol(c"cuGetProcAddress_v2");
+            // SAFETY: the driver exports the symbol with this signature (cuda.h, CUDA 12.0 and later).
+            let get_proc = (!get_proc.is_null())
+                .then(|| unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get_proc) });
+            let version = driver_version(loaded.handle);
+            Ok(Driver {
+                source: Source::Gpu {
+                    loaded,
+                    get_proc,
+                    version,
+                },
+                reason,
+            })
+        }
+        Err(error)
+            if selection == Selection::Auto
+                && error.kind == pathfinder::LoadErrorKind::NotFound
+                && cpu.is_some() =>
+        {
+            take_cpu(AUTO_CPU_REASON, "")
+        }
+        Err(error) => {
+            let prefix = match selection {
+                Selection::Gpu => "CUPYRITE_DEVICE=gpu asks for the NVIDIA driver, but ",
+                _ => "",
+            };
+            Err(LoadError::library(Library::Driver, error, prefix))
+        }
+    }
+}
+
+/// The driver's own CUDA version, which it tells without initialisation.
+fn driver_version(driver: Handle) -> c_int {
+    let address = driver.symbol(c"cuDriverGetVersion");
+    if address.is_null() {
+        return 0;
+    }
+    let mut version = 0;
+    // SAFETY: the driver exports the symbol with this signature and stores one integer.
+    let status = unsafe {
+        let get =
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(address);
+        get(&raw mut version)
+    };
+    if status == 0 { version } else { 0 }
+}
+
+fn driver_symbol(row: &Row) -> Result<*const c_void, LoadError> {
+    let per_thread = row.per_thread != PerThread::None && per_thread_default_stream();
+    match &driver()?.source {
+        Source::Cpu(get_proc) => Ok(with_export(row, per_thread, get_proc)),
+        Source::Gpu {
+            loaded,
+            get_proc,
+            version,
+        } => {
+            // A driver older than this form might answer with an earlier one, whose arguments differ.
+            if let Some(get_proc) = *get_proc
+                && row.version <= *version
+                && let Some(address) = proc_address(get_proc, row, per_thread)
+            {
+                return Ok(address);
+            }
+            Ok(with_export(row, per_thread, |name| {
+                loaded.handle.symbol(name).cast_const()
+            }))
+        }
+    }
+}
+
+/// Asks the driver for exactly this form of a function.
+fn proc_address(get_proc: GetProcAddress, row: &Row, per_thread: bool) -> Option<*const c_void> {
+    let (version, flags) = if per_thread {
+        (row.version.max(PER_THREAD_SINCE), PER_THREAD_STREAM)
+    } else {
+        (row.version, LEGACY_STREAM)
+    };
+    let mut address = std::ptr::null_mut();
+    let mut found: c_int = 0;
+    // SAFETY: the name ends with a nul and both results have room for what the driver stores.
+    let status = unsafe {
+        get_proc(
+            row.name.as_ptr(),
+            &raw mut address,
+            version,
+            flags,
+            &raw mut found,
+        )
+    };
+    (status == 0 && !address.is_null()).then_some(address.cast_const())
+}
+
+/// Calls `lookup` with the exported name, which for the per-thread default stream has an ending.
+fn with_export(
+    row: &Row,
+    per_thread: bool,
+    lookup: impl Fn(&CStr) -> *const c_void,
+) -> *const c_void {
+    if !per_thread {
+        return lookup(row.export);
+    }
+    let mut name = row.export.to_bytes().to_vec();
+    name.extend_from_slice(row.per_thread.suffix().as_bytes());
+    match CString::new(name) {
+        Ok(name) => lookup(&name),
+        Err(_) => std::ptr::null(),
+    }
+}
+
+fn nvrtc() -> Result<&'static pathfinder::Loaded, LoadError> {
+    if let Some(loaded) = NVRTC.get() {
+        return Ok(loaded);
+    }
+    let loaded = pathfinder::load(Library::Nvrtc.name())
+        .map_err(|error| LoadError::library(Library::Nvrtc, error, ""))?;
+    Ok(NVRTC.get_or_init(|| loaded))
+}
+
+/// The handle of a library, for symbols outside the generated tables; loads it if need be. `None` for the
+/// CPU device, which is no library.
+///
+/// # Errors
+///
+/// As [`Table::get`].
+pub fn library_handle(library: Library) -> Result<Option<Handle>, LoadError> {
+    match library {
+        Library::Nvrtc => nvrtc().map(|loaded| Some(loaded.handle)),
+        Library::Driver => driver().map(|driver| match &driver.source {
+            Source::Gpu { loaded, .. } => Some(loaded.handle),
+            Source::Cpu(_) => None,
+        }),
+    }
+}
