@@ -93,9 +93,17 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Slot(AtomicPtr<c_void>);
 
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot::new()
+    }
+}
+
 impl Slot {
-    /// An unresolved slot.
-    pub const NEW: Slot = Slot(AtomicPtr::new(std::ptr::null_mut()));
+    /// An unresolved slot; an array of them is `[const { Slot::new() }; N]`.
+    pub const fn new() -> Slot {
+        Slot(AtomicPtr::new(std::ptr::null_mut()))
+    }
 }
 
 /// The functions of a library with their slots; generated modules hold one `static` each.
@@ -104,7 +112,7 @@ impl Slot {
 /// use cupyrite_sys::loader::{Library, PerThread, Row, Slot, Table};
 /// static ROWS: [Row; 1] =
 ///     [Row { name: c"cuInit", export: c"cuInit", version: 2000, per_thread: PerThread::None }];
-/// static SLOTS: [Slot; 1] = [Slot::NEW; 1];
+/// static SLOTS: [Slot; 1] = [const { Slot::new() }; 1];
 /// static TABLE: Table = Table::new(Library::Driver, &ROWS, &SLOTS);
 /// assert_eq!(TABLE.rows()[0].name, c"cuInit");
 /// ```
@@ -603,3 +611,6 @@ pub fn library_handle(library: Library) -> Result<Option<Handle>, LoadError> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;
