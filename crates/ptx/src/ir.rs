@@ -43,6 +43,8 @@ pub struct Module {
     pub functions: Vec<Function>,
     /// `.callprototype` declarations of all bodies.
     pub prototypes: Vec<Prototype>,
+    /// `.alias` directives: the alias, which has no body of its own, and the function it stands for.
+    pub aliases: Vec<(FuncId, FuncId)>,
 }
 
 /// Index into [`Module::functions`].
@@ -93,16 +95,80 @@ pub enum Space {
 #[allow(missing_docs)]
 pub enum Type {
     Pred,
-    B8, B16, B32, B64, B128,
-    U8, U16, U32, U64,
-    S8, S16, S32, S64,
-    U16x2, S16x2,
-    F16, F16x2, BF16, BF16x2, TF32,
-    F32, F32x2, F64,
-    E4M3, E5M2, E4M3x2, E5M2x2,
+    B8,
+    B16,
+    B32,
+    B64,
+    B128,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    U16x2,
+    S16x2,
+    F16,
+    F16x2,
+    BF16,
+    BF16x2,
+    TF32,
+    F32,
+    F32x2,
+    F64,
+    E4M3,
+    E5M2,
+    E4M3x2,
+    E5M2x2,
     /// Any further sub-byte or packed format, by its width in bits; instructions using it carry its name in [`Mods::other`].
     Packed(u16),
-    TexRef, SamplerRef, SurfRef,
+    TexRef,
+    SamplerRef,
+    SurfRef,
+}
+
+impl Module {
+    /// The function with this name.
+    pub fn function_by_name(&self, name: &str) -> Option<FuncId> {
+        self.functions
+            .iter()
+            .position(|f| f.name == name)
+            .map(|i| FuncId(i as u32))
+    }
+    /// The module-scope variable with this name.
+    pub fn global_by_name(&self, name: &str) -> Option<u32> {
+        self.globals
+            .iter()
+            .position(|v| v.name == name)
+            .map(|i| i as u32)
+    }
+    /// The function that a call of `func` runs: the target of its alias if it has one, else itself.
+    pub fn definition_of(&self, func: FuncId) -> FuncId {
+        self.aliases
+            .iter()
+            .find(|(a, _)| *a == func)
+            .map_or(func, |(_, f)| *f)
+    }
+    /// The path of a `.file` number.
+    pub fn file(&self, number: u32) -> Option<&str> {
+        self.files
+            .iter()
+            .find(|(n, _)| *n == number)
+            .map(|(_, p)| p.as_str())
+    }
+    /// The architecture's number from `.target`: 89 for `sm_89`, 90 for `sm_90a`.
+    pub fn arch(&self) -> u32 {
+        let digits = self
+            .target
+            .first()
+            .map_or("", |t| t.trim_start_matches("sm_"));
+        digits
+            .trim_end_matches(|c: char| c.is_ascii_alphabetic())
+            .parse()
+            .unwrap_or(0)
+    }
 }
 
 impl Type {
@@ -121,16 +187,26 @@ impl Type {
     }
     /// Size in bytes in memory; a predicate has none (0).
     pub const fn bytes(self) -> u32 {
-        if let Type::Pred = self { 0 } else { self.bits().div_ceil(8) }
+        if let Type::Pred = self {
+            0
+        } else {
+            self.bits().div_ceil(8)
+        }
     }
     /// `.s8` to `.s64` and `.s16x2`.
     pub const fn is_signed(self) -> bool {
-        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
+        matches!(
+            self,
+            Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2
+        )
     }
     /// Any floating-point format, packed ones included.
     pub const fn is_float(self) -> bool {
         use Type::*;
-        matches!(self, F16 | F16x2 | BF16 | BF16x2 | TF32 | F32 | F32x2 | F64 | E4M3 | E5M2 | E4M3x2 | E5M2x2)
+        matches!(
+            self,
+            F16 | F16x2 | BF16 | BF16x2 | TF32 | F32 | F32x2 | F64 | E4M3 | E5M2 | E4M3x2 | E5M2x2
+        )
     }
 }
 
@@ -177,11 +253,14 @@ pub struct Variable {
 impl Variable {
     /// Number of elements; an unsized array counts none.
     pub fn count(&self) -> u64 {
-        self.dims.iter().fold(1u64, |n, d| n.saturating_mul(d.unwrap_or(0)))
+        self.dims
+            .iter()
+            .fold(1u64, |n, d| n.saturating_mul(d.unwrap_or(0)))
     }
     /// Size in bytes; an unsized array has none.
     pub fn size(&self) -> u64 {
-        self.count().saturating_mul(u64::from(self.ty.bytes()) * u64::from(self.vector))
+        self.count()
+            .saturating_mul(u64::from(self.ty.bytes()) * u64::from(self.vector))
     }
     /// Whether it is declared without a length.
     pub fn is_unsized(&self) -> bool {
@@ -196,9 +275,18 @@ pub enum InitElem {
     Bits(u64),
     /// The address of a variable plus an offset; `generic` if written as `generic(name)`. `byte` selects one byte
     /// of it for `mask(address)` initialisers (`0xFF00(name)` is byte 1), `None` the whole.
-    Var { var: VarId, offset: i64, generic: bool, byte: Option<u8> },
+    #[allow(missing_docs)]
+    Var {
+        var: VarId,
+        offset: i64,
+        generic: bool,
+        byte: Option<u8>,
+    },
     /// The address of a function.
+    #[allow(missing_docs)]
     Func { func: FuncId, byte: Option<u8> },
+    /// A run of zero elements (inner braces shorter than their dimension).
+    Zeros(u64),
 }
 
 /// A function or a kernel.
@@ -306,7 +394,9 @@ pub struct Instr {
     pub mods: Mods,
     /// Types in the order written: `cvt.rn.f32.s32` has `[F32, S32]`, `setp.lt.u32` has `[U32]`, `set.lt.u32.f32` two.
     pub types: Vec<Type>,
-    /// Operands in the order written, destination first.
+    /// Operands in the order written, destination first. A `call` always has three or four, written or not:
+    /// [`Operand::Args`] (returns), the target, [`Operand::Args`] (arguments), and for an indirect call the prototype or
+    /// target list. `ld d, var[1]` is made `ld d, [var+4]`.
     pub operands: Vec<Operand>,
     /// Where it stands in the PTX text.
     pub pos: Pos,
@@ -321,6 +411,10 @@ pub enum Operand {
     Reg(RegId),
     /// One component (0..=3) of a vector register.
     RegComponent(RegId, u8),
+    /// Bytes or half-words of a register in a video instruction: `%r.b0`, `%r.h1`, `%r.b3210`.
+    RegSelect(RegId, Selector),
+    /// `-%r`: a negated source of a video instruction.
+    Neg(Box<Operand>),
     /// `!%p`: a negated predicate source.
     NotReg(RegId),
     /// `%p|%q` (setp) or `%r|%p` (shfl, match, elect): two destinations; a sink `_` is [`Operand::Sink`].
@@ -349,8 +443,25 @@ pub enum Operand {
     Proto(ProtoId),
     /// `_`.
     Sink,
+    /// The label of a `.branchtargets` (in `brx.idx`, index into [`Body::branch_targets`]) or of a `.calltargets` list
+    /// (in `call`, index into [`Body::call_targets`]).
+    Targets(u32),
     /// `[tex, {coords}]` of texture and surface instructions: everything inside the brackets.
     TexAddr(Vec<Operand>),
+}
+
+/// Parts of a 32-bit register that a video instruction reads or writes, the lowest part first. In SIMD video
+/// instructions numbers from 4 (bytes) or 2 (half-words) on select from the second source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// `.b0` to `.b3`.
+    Byte(u8),
+    /// `.h0`, `.h1`.
+    Half(u8),
+    /// `.b3210` is `[0, 1, 2, 3]`; a mask such as `.b20` names the destination's bytes: `[0, 2]`, the rest 255.
+    Bytes([u8; 4]),
+    /// `.h10` is `[0, 1]`.
+    Halves([u8; 2]),
 }
 
 /// What an address operand counts from.
@@ -368,16 +479,43 @@ pub enum Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Special {
-    Tid(u8), Ntid(u8), Ctaid(u8), Nctaid(u8),
-    LaneId, WarpId, NWarpId, SmId, NSmId, GridId,
-    LaneMaskEq, LaneMaskLe, LaneMaskLt, LaneMaskGe, LaneMaskGt,
-    Clock, ClockHi, Clock64, GlobalTimer, GlobalTimerLo, GlobalTimerHi,
-    ClusterId(u8), NClusterId(u8), ClusterCtaId(u8), ClusterNCtaId(u8), ClusterCtaRank, ClusterNCtaRank,
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    LaneId,
+    WarpId,
+    NWarpId,
+    SmId,
+    NSmId,
+    GridId,
+    LaneMaskEq,
+    LaneMaskLe,
+    LaneMaskLt,
+    LaneMaskGe,
+    LaneMaskGt,
+    Clock,
+    ClockHi,
+    Clock64,
+    GlobalTimer,
+    GlobalTimerLo,
+    GlobalTimerHi,
+    ClusterId(u8),
+    NClusterId(u8),
+    ClusterCtaId(u8),
+    ClusterNCtaId(u8),
+    ClusterCtaRank,
+    ClusterNCtaRank,
     IsExplicitCluster,
-    DynamicSmemSize, TotalSmemSize, AggrSmemSize,
+    DynamicSmemSize,
+    TotalSmemSize,
+    AggrSmemSize,
+    /// `%reserved_smem_offset_0`, `_1`, `_begin` (2), `_end` (3), `_cap` (4).
     ReservedSmemOffset(u8),
     CurrentGraphExec,
-    EnvReg(u8), Pm(u8), Pm64(u8),
+    EnvReg(u8),
+    Pm(u8),
+    Pm64(u8),
 }
 
 /// Modifiers of an instruction. Each field is what was written, or its "not written" value.
@@ -417,7 +555,7 @@ pub struct Mods {
     pub shift_left: Option<bool>,
     /// Comparison of setp, set, slct.
     pub cmp: Option<Cmp>,
-    /// Combination of setp/set with a predicate (`.and`, `.or`, `.xor`), and the operation of vote-less `red.pred` barriers.
+    /// Combination of setp/set with a predicate (`.and`, `.or`, `.xor`), and of `lop3.or d|p`.
     pub bool_op: Option<BoolOp>,
     /// State space; `None` is generic.
     pub space: Option<Space>,
@@ -431,11 +569,12 @@ pub struct Mods {
     pub volatile: bool,
     /// `.weak`, `.relaxed`, `.acquire`, `.release`, `.acq_rel`, `.sc`, `.mmio` in `other`.
     pub semantics: Option<Semantics>,
-    /// `.cta`, `.cluster`, `.gpu`, `.sys`.
+    /// `.cta`, `.cluster`, `.gpu`, `.sys`; `membar.gl` is `.gpu`.
     pub scope: Option<Scope>,
     /// `.nc`.
     pub nc: bool,
-    /// Operation of atom, red, redux, and of `barrier.red`.
+    /// Operation of atom, red, redux, multimem, cp.reduce.async and of `bar.red`/`barrier.red`; the second operation of
+    /// a video instruction.
     pub atom: Option<AtomOp>,
     /// Mode of shfl.
     pub shfl: Option<ShflMode>,
@@ -467,51 +606,142 @@ impl Mods {
 /// Rounding modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Rounding { Rn, Rna, Rz, Rm, Rp, Rni, Rzi, Rmi, Rpi, Rs }
+pub enum Rounding {
+    Rn,
+    Rna,
+    Rz,
+    Rm,
+    Rp,
+    Rni,
+    Rzi,
+    Rmi,
+    Rpi,
+    Rs,
+}
 /// Halves of an integer product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum MulHalf { Lo, Hi, Wide }
+pub enum MulHalf {
+    Lo,
+    Hi,
+    Wide,
+}
 /// Out-of-range behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum ClampMode { Clamp, Wrap, Zero, Trap }
+pub enum ClampMode {
+    Clamp,
+    Wrap,
+    Zero,
+    Trap,
+}
 /// Comparisons; the `*u` ones are true for unordered operands; `Lo`.. are unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Cmp { Eq, Ne, Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan }
+pub enum Cmp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Lo,
+    Ls,
+    Hi,
+    Hs,
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    Num,
+    Nan,
+}
 /// Boolean combinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum BoolOp { And, Or, Xor }
+pub enum BoolOp {
+    And,
+    Or,
+    Xor,
+}
 /// Memory-order semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Semantics { Weak, Relaxed, Acquire, Release, AcqRel, Sc }
+pub enum Semantics {
+    Weak,
+    Relaxed,
+    Acquire,
+    Release,
+    AcqRel,
+    Sc,
+}
 /// Memory-order scopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Scope { Cta, Cluster, Gpu, Sys }
+pub enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+    Sys,
+}
 /// Atomic and reduction operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum AtomOp { And, Or, Xor, Cas, Exch, Add, Inc, Dec, Min, Max, Popc }
+pub enum AtomOp {
+    And,
+    Or,
+    Xor,
+    Cas,
+    Exch,
+    Add,
+    Inc,
+    Dec,
+    Min,
+    Max,
+    Popc,
+}
 /// Shuffle modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum ShflMode { Up, Down, Bfly, Idx }
+pub enum ShflMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
 /// Vote modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum VoteMode { All, Any, Uni, Ballot }
+pub enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
 /// `testp` properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum TestpOp { Finite, Infinite, Number, NotANumber, Normal, Subnormal }
+pub enum TestpOp {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
 /// `prmt` modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum PrmtMode { F4e, B4e, Rc8, Ecl, Ecr, Rc16 }
+pub enum PrmtMode {
+    F4e,
+    B4e,
+    Rc8,
+    Ecl,
+    Ecr,
+    Rc16,
+}
 
 macro_rules! opcodes {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
@@ -541,7 +771,8 @@ opcodes! {
     /// `barrier.cluster.arrive`, `barrier.cluster.wait`.
     BarrierCluster = "barrier.cluster",
     Bfe = "bfe", Bfi = "bfi", Bfind = "bfind", Bmsk = "bmsk", Bra = "bra", Brev = "brev", Brkpt = "brkpt",
-    BrxIdx = "brx.idx", Call = "call", Clz = "clz", Cnot = "cnot", Copysign = "copysign", Cos = "cos",
+    BrxIdx = "brx.idx", Call = "call", Clusterlaunchcontrol = "clusterlaunchcontrol",
+    Clz = "clz", Cnot = "cnot", Copysign = "copysign", Cos = "cos",
     CpAsync = "cp.async", CpAsyncBulk = "cp.async.bulk", CpReduceAsync = "cp.reduce.async", Createpolicy = "createpolicy",
     Cvt = "cvt", CvtPack = "cvt.pack", Cvta = "cvta", Discard = "discard", Div = "div", Dp2a = "dp2a", Dp4a = "dp4a",
     Elect = "elect", Ex2 = "ex2", Exit = "exit", Fence = "fence", Fma = "fma", Fns = "fns", Getctarank = "getctarank",
