@@ -4,6 +4,7 @@
 //! vector and the uniform form. The loops are written so that LLVM vectorises them: results go to a local array
 //! first, which cannot alias a source, and are then copied or blended.
 
+use super::blend::{BIT, Blend, pack};
 use super::{OpArgs, OpFn, Slot};
 use std::mem::MaybeUninit;
 
@@ -26,21 +27,10 @@ pub struct Code {
     pub uniform: OpFn,
 }
 
-/// `1 << n`, as a table: a variable shift does not vectorise on the baseline.
-const BIT: [u32; 32] = {
-    let mut t = [0; 32];
-    let mut n = 0;
-    while n < 32 {
-        t[n] = 1 << n;
-        n += 1;
-    }
-    t
-};
-
 /// A value that a slot holds one of per lane.
 pub trait Elem: Copy + 'static {
     /// The element of the slot.
-    type Raw: Copy + 'static;
+    type Raw: Blend;
     /// The slot.
     const SLOT: Slot;
     /// Reads the element.
@@ -85,7 +75,7 @@ macro_rules! single {
                 t[lane] = MaybeUninit::new(self.raw());
             }
             #[inline(always)]
-            unsafe fn commit(p: *mut u8, t: &Self::Tmp, mask: u32) {
+            unsafe fn commit<const V3: bool>(p: *mut u8, t: &Self::Tmp, mask: u32) {
                 let p = p.cast::<<$t as Elem>::Raw>();
                 // SAFETY: the caller passes a slot of this shape and a fully written array.
                 unsafe {
@@ -94,11 +84,9 @@ macro_rules! single {
                             *p.add(n) = t[n].assume_init();
                         }
                     } else {
-                        for n in 0..32 {
-                            let old = *p.add(n);
-                            let new = t[n].assume_init();
-                            *p.add(n) = if mask & BIT[n] != 0 { new } else { old };
-                        }
+                        // A copy, so that the address of `t` does not escape and it can live in registers.
+                        let spill = *t;
+                        <<$t as Elem>::Raw as Blend>::blend::<V3>(p, spill.as_ptr().cast(), mask);
                     }
                 }
             }
@@ -114,9 +102,9 @@ macro_rules! single {
                 self.put(t, lane)
             }
             #[inline(always)]
-            unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
+            unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
                 // SAFETY: the caller's promise is that of `commit`.
-                unsafe { <$t as Value>::commit(regs.add(a.dst[0] as usize), t, mask) }
+                unsafe { <$t as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
             }
             #[inline(always)]
             unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
@@ -149,7 +137,7 @@ pub trait Value: Copy + 'static {
     ///
     /// # Safety
     /// As for [`Value::load`], and `t` has been set in every lane.
-    unsafe fn commit(p: *mut u8, t: &Self::Tmp, mask: u32);
+    unsafe fn commit<const V3: bool>(p: *mut u8, t: &Self::Tmp, mask: u32);
 }
 
 elem! {
@@ -187,37 +175,11 @@ impl Value for bool {
         t[lane] = if self { u32::MAX } else { 0 };
     }
     #[inline(always)]
-    unsafe fn commit(p: *mut u8, t: &[u32; 32], mask: u32) {
+    unsafe fn commit<const V3: bool>(p: *mut u8, t: &[u32; 32], mask: u32) {
         let new = pack(t);
         let p = p.cast::<u32>();
         // SAFETY: the caller passes a predicate slot.
         unsafe { *p = (*p & !mask) | (new & mask) }
-    }
-}
-
-/// 32 booleans of 0 or all ones to a mask.
-#[inline(always)]
-fn pack(t: &[u32; 32]) -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{
-            __m128i, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
-        };
-        // SAFETY: SSE2 is part of x86-64; the array has 8 × 16 bytes.
-        unsafe {
-            let p = t.as_ptr().cast::<__m128i>();
-            let four = |n: usize| {
-                let a = _mm_packs_epi32(_mm_loadu_si128(p.add(n)), _mm_loadu_si128(p.add(n + 1)));
-                let b =
-                    _mm_packs_epi32(_mm_loadu_si128(p.add(n + 2)), _mm_loadu_si128(p.add(n + 3)));
-                _mm_movemask_epi8(_mm_packs_epi16(a, b)) as u32
-            };
-            four(0) | four(4) << 16
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        t.iter().zip(&BIT).fold(0, |m, (v, b)| m | (v & b))
     }
 }
 
@@ -232,9 +194,9 @@ impl Outputs for bool {
         self.put(t, lane);
     }
     #[inline(always)]
-    unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &[u32; 32], mask: u32) {
+    unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &[u32; 32], mask: u32) {
         // SAFETY: the caller's promise is that of `commit`.
-        unsafe { <bool as Value>::commit(regs.add(a.dst[0] as usize), t, mask) }
+        unsafe { <bool as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
     }
     #[inline(always)]
     unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
@@ -264,7 +226,7 @@ pub trait Outputs: Copy {
     ///
     /// # Safety
     /// [`OpFn`]'s, and `t` has been set in every lane.
-    unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32);
+    unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32);
     /// Stores lane 0.
     ///
     /// # Safety
@@ -288,9 +250,9 @@ macro_rules! tuple {
             #[inline(always)]
             fn set(self, t: &mut Self::Tmps, lane: usize) { $(self.$n.put(&mut t.$n, lane);)* }
             #[inline(always)]
-            unsafe fn finish(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
+            unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
                 // SAFETY: the caller's promise covers each destination.
-                unsafe { $($t::commit(regs.add(a.dst[$n] as usize), &t.$n, mask);)* }
+                unsafe { $($t::commit::<V3>(regs.add(a.dst[$n] as usize), &t.$n, mask);)* }
             }
             #[inline(always)]
             unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
@@ -306,7 +268,7 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 
 #[inline(always)]
-unsafe fn vector<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
+unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) {
     let mut t = <L::O as Outputs>::tmps();
     for lane in 0..32 {
         // SAFETY: the caller's promise; every lane below 32 is set before `finish`.
@@ -314,7 +276,7 @@ unsafe fn vector<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
         L::lane(i, a.imm).set(&mut t, lane);
     }
     // SAFETY: as above.
-    unsafe { <L::O as Outputs>::finish(regs, a, &t, mask) }
+    unsafe { <L::O as Outputs>::finish::<V3>(regs, a, &t, mask) }
 }
 
 #[inline(always)]
@@ -325,7 +287,7 @@ unsafe fn uniform<L: Lane>(regs: *mut u8, a: &OpArgs) {
 
 unsafe fn vector_base<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
     // SAFETY: the caller's promise.
-    unsafe { vector::<L>(regs, a, mask) }
+    unsafe { vector::<L, false>(regs, a, mask) }
 }
 unsafe fn uniform_base<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
     // SAFETY: the caller's promise.
@@ -335,7 +297,7 @@ unsafe fn uniform_base<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn vector_v3<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
     // SAFETY: the caller's promise.
-    unsafe { vector::<L>(regs, a, mask) }
+    unsafe { vector::<L, true>(regs, a, mask) }
 }
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
@@ -407,3 +369,20 @@ pub fn with_baseline<T>(f: impl FnOnce() -> T) -> T {
     #[cfg(not(target_arch = "x86_64"))]
     f()
 }
+
+/// A lane function as an expression: `lane!(|a: u32, b: u32| -> u32 { a & b })`; with `imm n;` in front, `n` is
+/// the instruction's immediate.
+macro_rules! lane {
+    (imm $imm:ident; |$($a:ident: $t:ty),*| -> $o:ty $body:block) => {{
+        struct L;
+        impl $crate::engine::ops::lanes::Lane for L {
+            type I = ($($t,)*);
+            type O = $o;
+            #[inline(always)]
+            fn lane(($($a,)*): Self::I, $imm: u32) -> $o $body
+        }
+        $crate::engine::ops::lanes::code::<L>()
+    }};
+    (|$($a:ident: $t:ty),*| -> $o:ty $body:block) => { lane!(imm _imm; |$($a: $t),*| -> $o $body) };
+}
+pub(super) use lane;

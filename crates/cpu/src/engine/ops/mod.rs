@@ -22,9 +22,14 @@
 //! Every function is compiled for the baseline of the architecture and, on x86-64, for `x86-64-v3` (AVX2, FMA);
 //! [`select`] answers with the one this machine can run. Both give the same bits.
 
+mod blend;
+mod integer;
 mod lanes;
+mod logic;
 
-use cupyrite_ptx::ir::{Instr, Op, Operand, Register, Type};
+use lanes::Code;
+
+use cupyrite_ptx::ir::{Instr, Operand, Register, Type};
 
 /// Computes one instruction for all lanes of `mask`.
 ///
@@ -95,6 +100,9 @@ pub enum From {
     Part(u8, u8),
     /// The warp's carry flag: a predicate slot that belongs to no register. Bit n is lane n's flag.
     Carry,
+    /// A destination that the instruction does not name: any slot of the shape whose contents nobody needs.
+    /// As a source: the same, its contents do not matter.
+    Scratch,
 }
 
 /// One source or destination.
@@ -150,12 +158,34 @@ impl std::fmt::Display for Unsupported {
 ///
 /// [`Unsupported`] for everything else.
 pub fn select(i: &Instr, regs: &[Register]) -> Result<Selected, Unsupported> {
+    pick(i, regs).ok_or_else(|| Unsupported { opcode: spell(i) })
+}
+
+fn pick(i: &Instr, regs: &[Register]) -> Option<Selected> {
     let _ = regs;
-    let found: Option<Selected> = match i.op {
-        Op::Add => None,
-        _ => None,
-    };
-    found.ok_or_else(|| Unsupported { opcode: spell(i) })
+    integer::select(i).or_else(|| logic::select(i))
+}
+
+impl Selected {
+    /// Operand 0 is the destination, the ones after it the sources.
+    fn new(code: Code, dst: Type, srcs: &[Type]) -> Selected {
+        let place = |n: usize, ty: Type| Place { from: From::Operand(n as u8), slot: Slot::of(ty), ty };
+        let mut s = Selected {
+            run: code.run,
+            uniform: code.uniform,
+            dsts: [Some(place(0, dst)), None, None, None],
+            srcs: [None; 4],
+            imm: 0,
+        };
+        for (n, &ty) in srcs.iter().enumerate() {
+            s.srcs[n] = Some(place(n + 1, ty));
+        }
+        s
+    }
+    fn with_imm(mut self, imm: u32) -> Selected {
+        self.imm = imm;
+        self
+    }
 }
 
 /// Copies between slots of different size: the value is truncated, or extended (by sign if `signed`).
