@@ -1,0 +1,228 @@
+//! The commands.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::env::{Env, cargo, find_python, log, root, target};
+use crate::report::{loud, output, quiet, step};
+use crate::{Error, policy};
+
+/// `cargo xtask demo`: everything a newcomer needs, in one command.
+pub fn demo(rest: &[&str]) -> Result<(), Error> {
+    let env = Env::ready()?;
+    env.wheel()?;
+    eprintln!();
+    loud(env.command().args(["-m", "cupyrite.demo"]).args(rest))
+}
+
+/// `cargo xtask test`.
+pub fn test(rest: &[&str]) -> Result<(), Error> {
+    match rest {
+        ["--gpu", rest @ ..] => gpu_tests(rest),
+        ["--rust", rest @ ..] => rust_tests(rest),
+        ["--python", rest @ ..] => python_tests(rest),
+        [] => {
+            rust_tests(&[])?;
+            python_tests(&[])
+        }
+        _ => Err(
+            "usage: cargo xtask test [--rust | --python | --gpu [--wheel FILE]] [WORD ...]".into(),
+        ),
+    }
+}
+
+fn rust_tests(rest: &[&str]) -> Result<(), Error> {
+    // Tests that compile CUDA C++ find NVRTC in the project's environment.
+    let env = Env::ready()?;
+    let with_env = |mut command: Command| {
+        command
+            .env("PYO3_PYTHON", env.python())
+            .env("VIRTUAL_ENV", &env.folder);
+        if std::env::var_os("CUPYRITE_DEVICE").is_none() {
+            command.env("CUPYRITE_DEVICE", "cpu");
+        }
+        command
+    };
+    let nextest = output(cargo().args(["nextest", "--version"])).is_ok();
+    if !nextest {
+        return loud(
+            with_env(cargo())
+                .args(["test", "--workspace", "--all-targets"])
+                .args(rest),
+        )
+        .and_then(|()| loud(with_env(cargo()).args(["test", "--workspace", "--doc"])));
+    }
+    loud(
+        with_env(cargo())
+            .args(["nextest", "run", "--workspace", "--no-fail-fast"])
+            .args(rest),
+    )?;
+    if rest.is_empty() {
+        loud(with_env(cargo()).args(["test", "--workspace", "--doc"]))?;
+    }
+    Ok(())
+}
+
+fn python_tests(rest: &[&str]) -> Result<(), Error> {
+    let env = Env::ready()?;
+    env.wheel()?;
+    let mut command = env.command();
+    if std::env::var_os("CUPYRITE_DEVICE").is_none() {
+        command.env("CUPYRITE_DEVICE", "cpu");
+    }
+    loud(command.args(["-m", "pytest"]).args(rest))
+}
+
+fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
+    let runner = root().join("tests").join("run_gpu.py");
+    let (mut command, wheel, rest) = match rest {
+        // Nothing is built, nothing fetched: the interpreter brings what the tests need.
+        ["--wheel", wheel, rest @ ..] => (Command::new(find_python()?.0), absolute(wheel), rest),
+        _ => {
+            let env = Env::ready()?;
+            let wheel = env.build_wheel()?;
+            (env.command(), wheel, rest)
+        }
+    };
+    loud(command.arg(runner).arg("--wheel").arg(wheel).args(rest))
+}
+
+/// `cargo xtask bench`.
+pub fn bench(rest: &[&str]) -> Result<(), Error> {
+    let known = ["imports", "calls", "saxpy_cpu"];
+    if let Some(other) = rest.iter().find(|name| !known.contains(name)) {
+        return Err(format!(
+            "no benchmark {other:?}; there are {}",
+            known.join(", ")
+        ));
+    }
+    let names = if rest.is_empty() { &known[..] } else { rest };
+    let env = Env::ready()?;
+    env.wheel()?;
+    for name in names {
+        eprintln!();
+        loud(
+            env.command()
+                .arg(root().join("benches").join(format!("{name}.py"))),
+        )?;
+    }
+    Ok(())
+}
+
+/// `cargo xtask codegen`: fetches the pinned headers once, then runs the generator.
+pub fn codegen(rest: &[&str]) -> Result<(), Error> {
+    if !matches!(rest, [] | ["--check"]) {
+        return Err("usage: cargo xtask codegen [--check]".into());
+    }
+    let headers = headers()?;
+    let mut command = cargo();
+    command
+        .args(["run", "--quiet", "--package", "cupyrite-codegen", "--"])
+        .args(rest);
+    for (flag, path) in headers {
+        command.arg(flag).arg(path);
+    }
+    loud(&mut command)
+}
+
+/// The pinned header packages, unpacked below the target folder, as arguments of the generator.
+fn headers() -> Result<Vec<(String, String)>, Error> {
+    let mut arguments = Vec::new();
+    for (major, lock, include) in [
+        ("13", "headers.lock", "nvidia/cu13/include"),
+        ("12", "headers-12.lock", "nvidia/cuda_runtime/include"),
+    ] {
+        let lock = root().join("api").join(lock);
+        let Ok(wanted) = fs::read_to_string(&lock) else {
+            continue;
+        };
+        let folder = target().join("headers").join(major);
+        let stamp = folder.join(".lock");
+        if !fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+            let env = Env::ready()?;
+            step(&format!("pinned headers of CUDA {major}"), || {
+                let _ = fs::remove_dir_all(&folder);
+                quiet(
+                    env.command()
+                        .args([
+                            "-m",
+                            "pip",
+                            "install",
+                            "--quiet",
+                            "--no-deps",
+                            "--require-hashes",
+                        ])
+                        .args(["--only-binary", ":all:", "--target"])
+                        .arg(&folder)
+                        .arg("--requirement")
+                        .arg(&lock),
+                    &log(&format!("headers-{major}")),
+                )?;
+                crate::env::write(&stamp, &wanted)?;
+                Ok(String::new())
+            })?;
+        }
+        arguments.push((
+            "--headers".to_owned(),
+            format!("{major}={}", folder.join(include).display()),
+        ));
+        let libclang = folder.join("clang").join("native").join("libclang.so");
+        if libclang.exists() {
+            arguments.push(("--libclang".to_owned(), libclang.display().to_string()));
+        }
+    }
+    if arguments.is_empty() {
+        return Err("api/headers.lock is missing".into());
+    }
+    Ok(arguments)
+}
+
+/// `cargo xtask wheel`.
+pub fn wheel(rest: &[&str]) -> Result<(), Error> {
+    let out = match rest {
+        [] => root().join("dist"),
+        ["--out", folder] => absolute(folder),
+        _ => return Err("usage: cargo xtask wheel [--out FOLDER]".into()),
+    };
+    let wheel = Env::ready()?.build_wheel()?;
+    let name = wheel.file_name().ok_or("the wheel has no name")?;
+    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let copy = out.join(name);
+    fs::copy(&wheel, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+    println!("{}", copy.display());
+    Ok(())
+}
+
+/// `cargo xtask ci-helpers`.
+pub fn ci_helpers(rest: &[&str]) -> Result<(), Error> {
+    match rest {
+        ["python"] => {
+            let env = Env::ready()?;
+            env.wheel()?;
+            println!("{}", env.python().display());
+            Ok(())
+        }
+        ["stubs"] => {
+            let env = Env::ready()?;
+            env.wheel()?;
+            let modules = ["cuda.bindings.driver", "cuda.bindings.nvrtc"];
+            let mut command = env.command();
+            command.args(["-m", "mypy.stubtest"]).args(modules);
+            let allowed = root().join("tests").join("stubtest-allowlist.txt");
+            if allowed.exists() {
+                command.arg("--allowlist").arg(allowed);
+            }
+            loud(command.env("CUPYRITE_DEVICE", "cpu").stdin(Stdio::null()))
+        }
+        ["policy"] => policy::check(&root()),
+        ["size"] => policy::sizes(&Env::ready()?),
+        _ => Err("usage: cargo xtask ci-helpers python | stubs | policy | size".into()),
+    }
+}
+
+fn absolute(path: &str) -> PathBuf {
+    std::env::current_dir()
+        .unwrap_or_default()
+        .join(Path::new(path))
+}
