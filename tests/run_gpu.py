@@ -1,0 +1,61 @@
+"""Runs the test suite against a built wheel on the GPU of this machine.
+
+    python tests/run_gpu.py --wheel cupyrite-...whl [--listings FOLDER] [--device auto|gpu|cpu] [PYTEST ARGUMENT ...]
+
+Needs no network, no Rust and no installation: the wheel is unpacked into a temporary folder that goes first on
+the module path, ahead of any other `cuda.bindings` the interpreter has. The interpreter brings pytest, NumPy and
+hypothesis; NVRTC is found as always (wheels, conda, CUDA_PATH, /usr/local/cuda).
+"""
+
+import argparse
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NEEDED = ("pytest", "numpy", "hypothesis")
+
+
+def call(title, command, environment):
+    """Runs one command, with a line before and after it; returns whether it succeeded."""
+    print(f"== {title}", flush=True)
+    status = subprocess.run(command, env=environment, cwd=ROOT).returncode
+    print(f"== {title}: {'ok' if status == 0 else f'exit status {status}'}", flush=True)
+    return status == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--wheel", type=pathlib.Path, required=True, help="the wheel to test")
+    parser.add_argument("--listings", type=pathlib.Path, help="a folder of listings to run too (01_*.py)")
+    parser.add_argument("--device", default="gpu", choices=("auto", "gpu", "cpu"), help="CUPYRITE_DEVICE (gpu)")
+    options, rest = parser.parse_known_args()
+    if not options.wheel.is_file():
+        parser.error(f"{options.wheel} is no file")
+    if sys.version_info < (3, 11):
+        parser.error(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]} ({sys.executable})")
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        parser.error(f"{sys.executable} lacks {', '.join(missing)}: pip install {' '.join(missing)}")
+
+    with tempfile.TemporaryDirectory(prefix="cupyrite-wheel-") as folder:
+        with zipfile.ZipFile(options.wheel) as wheel:
+            wheel.extractall(folder)
+        environment = dict(os.environ, CUPYRITE_DEVICE=options.device, PYTHONDONTWRITEBYTECODE="1")
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        where = "import cuda.bindings as b, sys; print(b.__file__); sys.exit(not b.__file__.startswith(sys.argv[1]))"
+        if not call("the wheel's modules are the ones imported", [sys.executable, "-c", where, folder], environment):
+            return 1
+        good = call("demo", [sys.executable, "-m", "cupyrite.demo"], environment)
+        good &= call("tests", [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(rest or ["tests"])], environment)
+        for listing in sorted(options.listings.glob("01_*.py")) if options.listings else ():
+            good &= call(listing.name, [sys.executable, str(listing)], environment)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
