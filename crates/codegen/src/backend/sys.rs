@@ -1,0 +1,422 @@
+//! `crates/sys/src/generated/`: C types, constants, symbol tables and callers.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::HEADER;
+use crate::ir::{Api, Builtin, Constant, Enum, Function, Library, Record, StreamMode, Type};
+
+const DIR: &str = "crates/sys/src/generated";
+
+/// Generated files: paths from the repository root and contents.
+pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    let mut index = format!("//! C declarations, a module a library.\n//!\n{HEADER}\n\n");
+    for lib in &api.libraries {
+        let _ = writeln!(index, "pub mod {};", lib.name);
+        files.push((
+            Path::new(DIR).join(format!("{}.rs", lib.name)),
+            library(lib),
+        ));
+    }
+    index.push_str("mod layout;\n");
+    files.push((Path::new(DIR).join("mod.rs"), index));
+    files.push((Path::new(DIR).join("layout.rs"), layout(api)));
+    files
+}
+
+fn library(lib: &Library) -> String {
+    let mut out = String::new();
+    let title = title(lib);
+    let versioned = lib.entry_points.iter().any(|e| e.abi_version != 0);
+    let entry = if versioned { "EntryPoint, " } else { "" };
+    let _ = write!(
+        out,
+        "//! {title}: types, constants and functions as C declares them.\n\
+         //!\n\
+         {HEADER}\n\
+         //!\n\
+         //! Meaning, parameters and errors: <{}>. A name ending in `_cuda12` is what CUDA 12's headers call by the\n\
+         //! name before it, where that is another function or layout than CUDA 13's.\n\n\
+         #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n\
+         #![allow(clippy::too_many_arguments, clippy::useless_transmute)]\n\n\
+         use std::ffi::*;\n\n\
+         use crate::abi::{{{entry}c_enums, c_functions, zero_default}};\n\
+         use crate::loader::{{Library, PerThread, Row, Slot, Table}};\n\n",
+        lib.doc_url
+    );
+    for o in &lib.opaques {
+        let _ = write!(
+            out,
+            "/// What a handle points to; only the library looks inside.\n#[repr(C)]\n#[derive(Debug)]\npub struct {o} {{\n    _opaque: [u8; 0],\n}}\n\n"
+        );
+    }
+    for t in &lib.typedefs {
+        let _ = writeln!(out, "pub type {} = {};", t.name, rust_type(lib, &t.ty));
+    }
+    out.push('\n');
+    out.push_str("c_enums! {\n");
+    for e in &lib.enums {
+        enumeration(&mut out, e);
+    }
+    out.push_str("}\n\n");
+    for r in &lib.records {
+        record(&mut out, lib, r);
+    }
+    out.push_str("zero_default! {\n");
+    for r in &lib.records {
+        let _ = writeln!(out, "    {}", r.name);
+    }
+    out.push_str("}\n\n");
+    for c in &lib.constants {
+        constant(&mut out, lib, c);
+    }
+    functions(&mut out, lib, title);
+    if versioned {
+        entry_points(&mut out, lib);
+    }
+    out
+}
+
+fn title(lib: &Library) -> &'static str {
+    match lib.name.as_str() {
+        "driver" => "The CUDA driver API",
+        "nvrtc" => "NVRTC, the run-time compiler",
+        _ => "A CUDA library",
+    }
+}
+
+/// A C name as a Rust identifier.
+fn ident(name: &str) -> String {
+    const KEYWORDS: &[&str] = &[
+        "type", "ref", "mod", "in", "match", "move", "use", "fn", "impl", "box", "where", "loop",
+        "final", "priv", "virtual", "yield", "async", "await", "dyn", "gen",
+    ];
+    if KEYWORDS.contains(&name) {
+        format!("r#{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn builtin(b: Builtin) -> &'static str {
+    match b {
+        Builtin::Char => "c_char",
+        Builtin::SChar => "c_schar",
+        Builtin::UChar => "c_uchar",
+        Builtin::Short => "c_short",
+        Builtin::UShort => "c_ushort",
+        Builtin::Int => "c_int",
+        Builtin::UInt => "c_uint",
+        Builtin::Long => "c_long",
+        Builtin::ULong => "c_ulong",
+        Builtin::LongLong => "c_longlong",
+        Builtin::ULongLong => "c_ulonglong",
+        Builtin::SizeT => "usize",
+        Builtin::Float => "f32",
+        Builtin::Double => "f64",
+        Builtin::Bool => "bool",
+    }
+}
+
+/// The Rust spelling of a C type, as used in a struct, a parameter or a typedef.
+pub fn rust_type(lib: &Library, ty: &Type) -> String {
+    match ty {
+        Type::Void => "()".to_owned(),
+        Type::Builtin { builtin: b } => builtin(*b).to_owned(),
+        Type::Named { name } => name.clone(),
+        Type::Array { of, len } => format!("[{}; {len}]", rust_type(lib, of)),
+        Type::Function { .. } => function_type(lib, ty),
+        Type::Pointer { to, is_const } => match &**to {
+            Type::Function { .. } => format!("Option<{}>", function_type(lib, to)),
+            Type::Named { name } if matches!(lib.resolve(to), Type::Function { .. }) => {
+                format!("Option<{name}>")
+            }
+            to => {
+                let mutability = if *is_const { "const" } else { "mut" };
+                let pointee = match to {
+                    Type::Void => "c_void".to_owned(),
+                    to => rust_type(lib, to),
+                };
+                format!("*{mutability} {pointee}")
+            }
+        },
+    }
+}
+
+fn function_type(lib: &Library, ty: &Type) -> String {
+    let Type::Function { ret, params } = ty else {
+        return rust_type(lib, ty);
+    };
+    let params: Vec<String> = params.iter().map(|p| rust_type(lib, p)).collect();
+    let ret = match &**ret {
+        Type::Void => String::new(),
+        ret => format!(" -> {}", rust_type(lib, ret)),
+    };
+    format!("unsafe extern \"C\" fn({}){ret}", params.join(", "))
+}
+
+fn enumeration(out: &mut String, e: &Enum) {
+    let tag = match &e.tag {
+        Some(tag) => format!(" (`enum {tag}`)"),
+        None => String::new(),
+    };
+    let _ = writeln!(out, "    /// C enum `{}`{tag}.", e.name);
+    let _ = writeln!(out, "    {}: {} {{", e.name, builtin(e.underlying));
+    for m in &e.members {
+        let _ = writeln!(out, "        {} = {},", ident(&m.name), m.value);
+    }
+    out.push_str("    }\n");
+}
+
+fn record(out: &mut String, lib: &Library, r: &Record) {
+    let what = if r.union { "union" } else { "struct" };
+    match (&r.c_name, &r.parent) {
+        (Some(c), _) => {
+            let _ = writeln!(out, "/// C type `{c}`, {} bytes.", r.size);
+        }
+        (None, Some((parent, member))) if member.is_empty() => {
+            let _ = writeln!(
+                out,
+                "/// Nameless {what} in [`{parent}`], {} bytes.",
+                r.size
+            );
+        }
+        (None, Some((parent, member))) => {
+            let _ = writeln!(
+                out,
+                "/// The {what} `{member}` of [`{parent}`], {} bytes.",
+                r.size
+            );
+        }
+        (None, None) => {}
+    }
+    let natural = r
+        .fields
+        .iter()
+        .map(|f| align_of(lib, &f.ty))
+        .max()
+        .unwrap_or(1);
+    let align = if r.align > natural {
+        format!(", align({})", r.align)
+    } else {
+        String::new()
+    };
+    let _ = writeln!(out, "#[repr(C{align})]\n#[derive(Clone, Copy)]");
+    let _ = writeln!(out, "pub {what} {} {{", r.name);
+    for f in &r.fields {
+        let _ = writeln!(
+            out,
+            "    pub {}: {},",
+            ident(&f.name),
+            rust_type(lib, &f.ty)
+        );
+    }
+    out.push_str("}\n\n");
+}
+
+fn align_of(lib: &Library, ty: &Type) -> usize {
+    match lib.resolve(ty) {
+        Type::Builtin { builtin } => builtin.size(),
+        Type::Array { of, .. } => align_of(lib, of),
+        Type::Named { name } => match lib.record(name) {
+            Some(r) => r.align,
+            None => 4, // an enum
+        },
+        _ => 8,
+    }
+}
+
+fn constant(out: &mut String, lib: &Library, c: &Constant) {
+    let (ty, value) = match &c.cast {
+        Some(cast) => {
+            let pointer = cast.ends_with('*')
+                || lib
+                    .typedef(cast)
+                    .is_some_and(|t| matches!(t.ty, Type::Pointer { .. }));
+            let ty = if cast == "void *" {
+                "*mut c_void"
+            } else {
+                cast
+            };
+            if pointer {
+                (
+                    ty.to_owned(),
+                    format!("std::ptr::without_provenance_mut({})", c.value),
+                )
+            } else {
+                (ty.to_owned(), c.value.to_string())
+            }
+        }
+        None if c.value < 0 => ("c_int".to_owned(), c.value.to_string()),
+        None if c.value <= i64::from(u32::MAX) => ("c_uint".to_owned(), c.value.to_string()),
+        None => ("c_ulonglong".to_owned(), c.value.to_string()),
+    };
+    let _ = writeln!(out, "pub const {}: {ty} = {value};", c.name);
+}
+
+fn mode(stream: StreamMode) -> &'static str {
+    match stream {
+        StreamMode::Legacy => "None",
+        StreamMode::Ptds => "Ptds",
+        StreamMode::Ptsz => "Ptsz",
+    }
+}
+
+fn functions(out: &mut String, lib: &Library, title: &str) {
+    out.push_str(
+        "\n/// Index of a function in [`ROWS`].\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\n#[repr(u16)]\npub enum Symbol {\n",
+    );
+    for f in &lib.functions {
+        let _ = writeln!(out, "    {},", f.name);
+    }
+    let n = lib.functions.len();
+    let variant = if lib.name == "driver" {
+        "Driver"
+    } else {
+        "Nvrtc"
+    };
+    let _ = write!(
+        out,
+        "}}\n\n/// The functions, by [`Symbol`].\n#[rustfmt::skip]\npub static ROWS: [Row; {n}] = [\n"
+    );
+    for f in &lib.functions {
+        let stream = lib
+            .entry_points
+            .iter()
+            .find(|e| f.per_thread_symbol.as_ref() == Some(&e.symbol))
+            .map_or(StreamMode::Legacy, |e| e.stream);
+        let _ = writeln!(
+            out,
+            "    row(c\"{}\", c\"{}\", {}, PerThread::{}),",
+            f.base,
+            f.symbol,
+            f.abi_version,
+            mode(stream)
+        );
+    }
+    let _ = write!(
+        out,
+        "];\n\n\
+         const fn row(name: &'static CStr, export: &'static CStr, version: c_int, per_thread: PerThread) -> Row {{\n\
+         Row {{ name, export, version, per_thread }}\n}}\n\n\
+         static SLOTS: [Slot; {n}] = [const {{ Slot::new() }}; {n}];\n\n\
+         /// The functions with their addresses, resolved one by one.\n\
+         pub static TABLE: Table = Table::new(Library::{variant}, &ROWS, &SLOTS);\n\n\
+         c_functions! {{ TABLE, Symbol;\n"
+    );
+    for f in &lib.functions {
+        function(out, lib, f, title);
+    }
+    out.push_str("}\n");
+}
+
+fn function(out: &mut String, lib: &Library, f: &Function, title: &str) {
+    let title = title
+        .trim_start_matches("The ")
+        .split(',')
+        .next()
+        .unwrap_or(title);
+    let exported = if f.symbol == f.name {
+        String::new()
+    } else {
+        format!(" (`{}`)", f.symbol)
+    };
+    let only = match f.majors.as_slice() {
+        [12] => ", CUDA 12 only",
+        [13] => ", since CUDA 13",
+        _ => "",
+    };
+    let _ = writeln!(
+        out,
+        "    /// {title} function `{}`{exported}{only}.",
+        f.name
+    );
+    let params: Vec<String> = f
+        .params
+        .iter()
+        .enumerate()
+        .map(|(i, p)| {
+            let name = if p.name.is_empty() {
+                format!("arg{i}")
+            } else {
+                ident(&p.name)
+            };
+            format!("{name}: {}", rust_type(lib, &p.ty))
+        })
+        .collect();
+    let _ = writeln!(
+        out,
+        "    {} / PFN_{}({}) -> {};",
+        f.name,
+        f.name,
+        params.join(", "),
+        rust_type(lib, &f.ret)
+    );
+}
+
+fn entry_points(out: &mut String, lib: &Library) {
+    let n = lib.entry_points.len();
+    let _ = write!(
+        out,
+        "\n/// Every exported symbol, by base name, stream mode and version: what `cuGetProcAddress` chooses from.\n\
+         #[rustfmt::skip]\n\
+         pub static ENTRY_POINTS: [EntryPoint; {n}] = [\n"
+    );
+    for e in &lib.entry_points {
+        let _ = writeln!(
+            out,
+            "    entry(c\"{}\", c\"{}\", {}, PerThread::{}),",
+            e.base,
+            e.symbol,
+            e.abi_version,
+            mode(e.stream)
+        );
+    }
+    out.push_str(
+        "];\n\n\
+         const fn entry(base: &'static CStr, symbol: &'static CStr, version: c_int, per_thread: PerThread) -> EntryPoint {\n\
+         EntryPoint { base, symbol, version, per_thread }\n}\n",
+    );
+}
+
+/// Assertions of every layout, as the headers' compiler has it.
+fn layout(api: &Api) -> String {
+    let mut out = format!(
+        "//! Sizes, alignments and offsets as the C compiler has them, asserted at compile time.\n//!\n{HEADER}\n\n\
+         use std::mem::{{align_of, offset_of, size_of}};\n\n\
+         /// Asserts size and alignment of a type and the offsets of its members.\n\
+         macro_rules! layout {{\n\
+         ($($ty:ty: $size:literal / $align:literal {{ $($field:ident @ $offset:literal),* }})*) => {{$(\n\
+         const _: () = {{\n\
+         assert!(size_of::<$ty>() == $size);\n\
+         assert!(align_of::<$ty>() == $align);\n\
+         $(assert!(offset_of!($ty, $field) == $offset);)*\n\
+         }};\n\
+         )*}};\n}}\n\n"
+    );
+    for lib in &api.libraries {
+        let _ = writeln!(
+            out,
+            "mod {} {{\n    use super::super::{}::*;\n    use super::*;\n    layout! {{",
+            lib.name, lib.name
+        );
+        for r in &lib.records {
+            let fields: Vec<String> = r
+                .fields
+                .iter()
+                .map(|f| format!("{} @ {}", ident(&f.name), f.offset))
+                .collect();
+            let _ = writeln!(
+                out,
+                "        {}: {} / {} {{ {} }}",
+                r.name,
+                r.size,
+                r.align,
+                fields.join(", ")
+            );
+        }
+        out.push_str("    }\n}\n");
+    }
+    out
+}
