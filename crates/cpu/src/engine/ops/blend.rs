@@ -26,7 +26,11 @@ impl Blend for u32 {
         // SAFETY: the caller's promise.
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if V3 { x86::blend32_v3(p, t, mask) } else { x86::blend32(p, t, mask) }
+            if V3 {
+                x86::blend32_v3(p, t, mask)
+            } else {
+                x86::blend32(p, t, mask)
+            }
             #[cfg(not(target_arch = "x86_64"))]
             blend_any(p, t, mask);
         }
@@ -39,7 +43,11 @@ impl Blend for u64 {
         // SAFETY: the caller's promise.
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if V3 { x86::blend64_v3(p, t, mask) } else { x86::blend64(p, t, mask) }
+            if V3 {
+                x86::blend64_v3(p, t, mask)
+            } else {
+                x86::blend64(p, t, mask)
+            }
             #[cfg(not(target_arch = "x86_64"))]
             blend_any(p, t, mask);
         }
@@ -81,7 +89,10 @@ mod x86 {
                 let on = _mm_cmpeq_epi32(_mm_and_si128(m, bit), bit);
                 let d = p.add(n).cast::<__m128i>();
                 let new = _mm_and_si128(on, _mm_loadu_si128(t.add(n).cast()));
-                _mm_storeu_si128(d, _mm_or_si128(new, _mm_andnot_si128(on, _mm_loadu_si128(d))));
+                _mm_storeu_si128(
+                    d,
+                    _mm_or_si128(new, _mm_andnot_si128(on, _mm_loadu_si128(d))),
+                );
             }
         }
     }
@@ -92,11 +103,19 @@ mod x86 {
         unsafe {
             let m = _mm_set1_epi32(mask as i32);
             for n in (0..32).step_by(2) {
-                let bit = _mm_set_epi32(BIT[n + 1] as i32, BIT[n + 1] as i32, BIT[n] as i32, BIT[n] as i32);
+                let bit = _mm_set_epi32(
+                    BIT[n + 1] as i32,
+                    BIT[n + 1] as i32,
+                    BIT[n] as i32,
+                    BIT[n] as i32,
+                );
                 let on = _mm_cmpeq_epi32(_mm_and_si128(m, bit), bit);
                 let d = p.add(n).cast::<__m128i>();
                 let new = _mm_and_si128(on, _mm_loadu_si128(t.add(n).cast()));
-                _mm_storeu_si128(d, _mm_or_si128(new, _mm_andnot_si128(on, _mm_loadu_si128(d))));
+                _mm_storeu_si128(
+                    d,
+                    _mm_or_si128(new, _mm_andnot_si128(on, _mm_loadu_si128(d))),
+                );
             }
         }
     }
@@ -159,4 +178,3 @@ pub fn pack(t: &[u32; 32]) -> u32 {
         t.iter().zip(&BIT).fold(0, |m, (v, b)| m | (v & b))
     }
 }
-

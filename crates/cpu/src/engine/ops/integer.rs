@@ -11,7 +11,11 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     let m = &i.mods;
     let same = |code: Code, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
     match i.op {
-        Op::Add | Op::Sub | Op::Addc | Op::Subc | Op::Mad | Op::Madc if m.cc || is_carry_in(i.op) => carry(i, t),
+        Op::Add | Op::Sub | Op::Addc | Op::Subc | Op::Mad | Op::Madc
+            if m.cc || is_carry_in(i.op) =>
+        {
+            carry(i, t)
+        }
         Op::Add => same(add(t, m.sat)?, 2),
         Op::Sub => same(sub(t, m.sat)?, 2),
         Op::Mul => {
@@ -34,7 +38,11 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
         Op::Max => same(max(t, m.relu)?, 2),
         Op::Dp4a | Op::Dp2a => {
             let u = *i.types.get(1)?;
-            let code = if i.op == Op::Dp4a { dp4a(t, u)? } else { dp2a(t, u, m.mul?)? };
+            let code = if i.op == Op::Dp4a {
+                dp4a(t, u)?
+            } else {
+                dp2a(t, u, m.mul?)?
+            };
             let signed = t.is_signed() || u.is_signed();
             let d = if signed { Type::S32 } else { Type::U32 };
             Some(Selected::new(code, d, &[t, u, d]))
@@ -51,12 +59,30 @@ fn is_carry_in(op: Op) -> bool {
 macro_rules! by_int {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
-            Type::U16 => Some({ type $t = u16; $e }),
-            Type::S16 => Some({ type $t = i16; $e }),
-            Type::U32 => Some({ type $t = u32; $e }),
-            Type::S32 => Some({ type $t = i32; $e }),
-            Type::U64 => Some({ type $t = u64; $e }),
-            Type::S64 => Some({ type $t = i64; $e }),
+            Type::U16 => Some({
+                type $t = u16;
+                $e
+            }),
+            Type::S16 => Some({
+                type $t = i16;
+                $e
+            }),
+            Type::U32 => Some({
+                type $t = u32;
+                $e
+            }),
+            Type::S32 => Some({
+                type $t = i32;
+                $e
+            }),
+            Type::U64 => Some({
+                type $t = u64;
+                $e
+            }),
+            Type::S64 => Some({
+                type $t = i64;
+                $e
+            }),
             _ => None,
         }
     };
@@ -65,9 +91,18 @@ macro_rules! by_int {
 macro_rules! by_width {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
-            Type::U16 | Type::S16 => Some({ type $t = u16; $e }),
-            Type::U32 | Type::S32 => Some({ type $t = u32; $e }),
-            Type::U64 | Type::S64 => Some({ type $t = u64; $e }),
+            Type::U16 | Type::S16 => Some({
+                type $t = u16;
+                $e
+            }),
+            Type::U32 | Type::S32 => Some({
+                type $t = u32;
+                $e
+            }),
+            Type::U64 | Type::S64 => Some({
+                type $t = u64;
+                $e
+            }),
             _ => None,
         }
     };
@@ -76,9 +111,18 @@ macro_rules! by_width {
 macro_rules! by_signed {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
-            Type::S16 => Some({ type $t = i16; $e }),
-            Type::S32 => Some({ type $t = i32; $e }),
-            Type::S64 => Some({ type $t = i64; $e }),
+            Type::S16 => Some({
+                type $t = i16;
+                $e
+            }),
+            Type::S32 => Some({
+                type $t = i32;
+                $e
+            }),
+            Type::S64 => Some({
+                type $t = i64;
+                $e
+            }),
             _ => None,
         }
     };
@@ -95,7 +139,9 @@ fn add(t: Type, sat: bool) -> Option<Code> {
         (Type::S32, true) => Some(lane!(|a: i32, b: i32| -> i32 { a.saturating_add(b) })),
         (Type::U32, true) => Some(lane!(|a: u32, b: u32| -> u32 { a.saturating_add(b) })),
         (_, true) => None,
-        (Type::U16x2 | Type::S16x2, _) => Some(lane!(|a: u32, b: u32| -> u32 { pairs(a, b, u16::wrapping_add) })),
+        (Type::U16x2 | Type::S16x2, _) => Some(lane!(|a: u32, b: u32| -> u32 {
+            pairs(a, b, u16::wrapping_add)
+        })),
         _ => by_width!(t, T => lane!(|a: T, b: T| -> T { a.wrapping_add(b) })),
     }
 }
@@ -105,7 +151,9 @@ fn sub(t: Type, sat: bool) -> Option<Code> {
         (Type::S32, true) => Some(lane!(|a: i32, b: i32| -> i32 { a.saturating_sub(b) })),
         (Type::U32, true) => Some(lane!(|a: u32, b: u32| -> u32 { a.saturating_sub(b) })),
         (_, true) => None,
-        (Type::U16x2 | Type::S16x2, _) => Some(lane!(|a: u32, b: u32| -> u32 { pairs(a, b, u16::wrapping_sub) })),
+        (Type::U16x2 | Type::S16x2, _) => Some(lane!(|a: u32, b: u32| -> u32 {
+            pairs(a, b, u16::wrapping_sub)
+        })),
         _ => by_width!(t, T => lane!(|a: T, b: T| -> T { a.wrapping_sub(b) })),
     }
 }
@@ -144,10 +192,18 @@ fn mul(t: Type, half: MulHalf) -> Option<Code> {
         MulHalf::Lo => by_width!(t, T => lane!(|a: T, b: T| -> T { a.wrapping_mul(b) })),
         MulHalf::Hi => by_int!(t, T => lane!(|a: T, b: T| -> T { a.high(b) })),
         MulHalf::Wide => match t {
-            Type::U16 => Some(lane!(|a: u16, b: u16| -> u32 { u32::from(a) * u32::from(b) })),
-            Type::S16 => Some(lane!(|a: i16, b: i16| -> i32 { i32::from(a) * i32::from(b) })),
-            Type::U32 => Some(lane!(|a: u32, b: u32| -> u64 { u64::from(a) * u64::from(b) })),
-            Type::S32 => Some(lane!(|a: i32, b: i32| -> i64 { i64::from(a) * i64::from(b) })),
+            Type::U16 => Some(lane!(|a: u16, b: u16| -> u32 {
+                u32::from(a) * u32::from(b)
+            })),
+            Type::S16 => Some(lane!(|a: i16, b: i16| -> i32 {
+                i32::from(a) * i32::from(b)
+            })),
+            Type::U32 => Some(lane!(|a: u32, b: u32| -> u64 {
+                u64::from(a) * u64::from(b)
+            })),
+            Type::S32 => Some(lane!(|a: i32, b: i32| -> i64 {
+                i64::from(a) * i64::from(b)
+            })),
             _ => None,
         },
     }
@@ -155,25 +211,29 @@ fn mul(t: Type, half: MulHalf) -> Option<Code> {
 
 fn mad(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
     match (half, sat) {
-        (MulHalf::Hi, true) if t == Type::S32 => {
-            Some(lane!(|a: i32, b: i32, c: i32| -> i32 { a.high(b).saturating_add(c) }))
-        }
+        (MulHalf::Hi, true) if t == Type::S32 => Some(lane!(|a: i32, b: i32, c: i32| -> i32 {
+            a.high(b).saturating_add(c)
+        })),
         (_, true) => None,
-        (MulHalf::Lo, _) => by_width!(t, T => lane!(|a: T, b: T, c: T| -> T { a.wrapping_mul(b).wrapping_add(c) })),
-        (MulHalf::Hi, _) => by_int!(t, T => lane!(|a: T, b: T, c: T| -> T { a.high(b).wrapping_add(c) })),
+        (MulHalf::Lo, _) => {
+            by_width!(t, T => lane!(|a: T, b: T, c: T| -> T { a.wrapping_mul(b).wrapping_add(c) }))
+        }
+        (MulHalf::Hi, _) => {
+            by_int!(t, T => lane!(|a: T, b: T, c: T| -> T { a.high(b).wrapping_add(c) }))
+        }
         (MulHalf::Wide, _) => match t {
-            Type::U16 => {
-                Some(lane!(|a: u16, b: u16, c: u32| -> u32 { (u32::from(a) * u32::from(b)).wrapping_add(c) }))
-            }
-            Type::S16 => {
-                Some(lane!(|a: i16, b: i16, c: i32| -> i32 { (i32::from(a) * i32::from(b)).wrapping_add(c) }))
-            }
-            Type::U32 => {
-                Some(lane!(|a: u32, b: u32, c: u64| -> u64 { (u64::from(a) * u64::from(b)).wrapping_add(c) }))
-            }
-            Type::S32 => {
-                Some(lane!(|a: i32, b: i32, c: i64| -> i64 { (i64::from(a) * i64::from(b)).wrapping_add(c) }))
-            }
+            Type::U16 => Some(lane!(|a: u16, b: u16, c: u32| -> u32 {
+                (u32::from(a) * u32::from(b)).wrapping_add(c)
+            })),
+            Type::S16 => Some(lane!(|a: i16, b: i16, c: i32| -> i32 {
+                (i32::from(a) * i32::from(b)).wrapping_add(c)
+            })),
+            Type::U32 => Some(lane!(|a: u32, b: u32, c: u64| -> u64 {
+                (u64::from(a) * u64::from(b)).wrapping_add(c)
+            })),
+            Type::S32 => Some(lane!(|a: i32, b: i32, c: i64| -> i64 {
+                (i64::from(a) * i64::from(b)).wrapping_add(c)
+            })),
             _ => None,
         },
     }
@@ -196,10 +256,18 @@ fn signed24(a: u32) -> i64 {
 
 fn mul24(t: Type, half: MulHalf) -> Option<Code> {
     Some(match (t, half) {
-        (Type::U32, MulHalf::Lo) => lane!(|a: u32, b: u32| -> u32 { product24(low24(a), low24(b), false) }),
-        (Type::U32, MulHalf::Hi) => lane!(|a: u32, b: u32| -> u32 { product24(low24(a), low24(b), true) }),
-        (Type::S32, MulHalf::Lo) => lane!(|a: u32, b: u32| -> u32 { product24(signed24(a), signed24(b), false) }),
-        (Type::S32, MulHalf::Hi) => lane!(|a: u32, b: u32| -> u32 { product24(signed24(a), signed24(b), true) }),
+        (Type::U32, MulHalf::Lo) => {
+            lane!(|a: u32, b: u32| -> u32 { product24(low24(a), low24(b), false) })
+        }
+        (Type::U32, MulHalf::Hi) => {
+            lane!(|a: u32, b: u32| -> u32 { product24(low24(a), low24(b), true) })
+        }
+        (Type::S32, MulHalf::Lo) => {
+            lane!(|a: u32, b: u32| -> u32 { product24(signed24(a), signed24(b), false) })
+        }
+        (Type::S32, MulHalf::Hi) => {
+            lane!(|a: u32, b: u32| -> u32 { product24(signed24(a), signed24(b), true) })
+        }
         _ => return None,
     })
 }
@@ -211,16 +279,24 @@ fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
         }),
         (_, _, true) => return None,
         (Type::U32, MulHalf::Lo, _) => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { product24(low24(a), low24(b), false).wrapping_add(c) })
+            lane!(|a: u32, b: u32, c: u32| -> u32 {
+                product24(low24(a), low24(b), false).wrapping_add(c)
+            })
         }
         (Type::U32, MulHalf::Hi, _) => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { product24(low24(a), low24(b), true).wrapping_add(c) })
+            lane!(|a: u32, b: u32, c: u32| -> u32 {
+                product24(low24(a), low24(b), true).wrapping_add(c)
+            })
         }
         (Type::S32, MulHalf::Lo, _) => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { product24(signed24(a), signed24(b), false).wrapping_add(c) })
+            lane!(|a: u32, b: u32, c: u32| -> u32 {
+                product24(signed24(a), signed24(b), false).wrapping_add(c)
+            })
         }
         (Type::S32, MulHalf::Hi, _) => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { product24(signed24(a), signed24(b), true).wrapping_add(c) })
+            lane!(|a: u32, b: u32, c: u32| -> u32 {
+                product24(signed24(a), signed24(b), true).wrapping_add(c)
+            })
         }
         _ => return None,
     })
@@ -282,7 +358,11 @@ fn rem(t: Type) -> Option<Code> {
     /// The remainder that belongs to a quotient; all ones for a zero divisor.
     #[inline(always)]
     fn rest(a: u32, b: u32, q: u32) -> u32 {
-        if b == 0 { u32::MAX } else { a.wrapping_sub(q.wrapping_mul(b)) }
+        if b == 0 {
+            u32::MAX
+        } else {
+            a.wrapping_sub(q.wrapping_mul(b))
+        }
     }
     Some(match t {
         Type::U16 => lane!(|a: u16, b: u16| -> u16 {
@@ -294,7 +374,9 @@ fn rem(t: Type) -> Option<Code> {
             rest(a as u32, b as u32, div_s32(a, b) as u32) as i16
         }),
         Type::U32 => lane!(|a: u32, b: u32| -> u32 { rest(a, b, div_u32(a, b)) }),
-        Type::S32 => lane!(|a: i32, b: i32| -> i32 { rest(a as u32, b as u32, div_s32(a, b) as u32) as i32 }),
+        Type::S32 => {
+            lane!(|a: i32, b: i32| -> i32 { rest(a as u32, b as u32, div_s32(a, b) as u32) as i32 })
+        }
         Type::U64 => lane!(|a: u64, b: u64| -> u64 { a.checked_rem(b).unwrap_or(u64::MAX) }),
         Type::S64 => lane!(|a: i64, b: i64| -> i64 { if b == 0 { -1 } else { a.wrapping_rem(b) } }),
         _ => return None,
@@ -313,10 +395,14 @@ fn min(t: Type, relu: bool) -> Option<Code> {
     Some(match (t, relu) {
         (Type::S32, true) => lane!(|a: i32, b: i32| -> i32 { a.min(b).max(0) }),
         (Type::S16x2, true) => {
-            lane!(|a: u32, b: u32| -> u32 { pairs(a, b, |a, b| (a as i16).min(b as i16).max(0) as u16) })
+            lane!(|a: u32, b: u32| -> u32 {
+                pairs(a, b, |a, b| (a as i16).min(b as i16).max(0) as u16)
+            })
         }
         (_, true) => return None,
-        (Type::S16x2, _) => lane!(|a: u32, b: u32| -> u32 { pairs(a, b, |a, b| (a as i16).min(b as i16) as u16) }),
+        (Type::S16x2, _) => {
+            lane!(|a: u32, b: u32| -> u32 { pairs(a, b, |a, b| (a as i16).min(b as i16) as u16) })
+        }
         (Type::U16x2, _) => lane!(|a: u32, b: u32| -> u32 { pairs(a, b, u16::min) }),
         _ => return by_int!(t, T => lane!(|a: T, b: T| -> T { a.min(b) })),
     })
@@ -326,10 +412,14 @@ fn max(t: Type, relu: bool) -> Option<Code> {
     Some(match (t, relu) {
         (Type::S32, true) => lane!(|a: i32, b: i32| -> i32 { a.max(b).max(0) }),
         (Type::S16x2, true) => {
-            lane!(|a: u32, b: u32| -> u32 { pairs(a, b, |a, b| (a as i16).max(b as i16).max(0) as u16) })
+            lane!(|a: u32, b: u32| -> u32 {
+                pairs(a, b, |a, b| (a as i16).max(b as i16).max(0) as u16)
+            })
         }
         (_, true) => return None,
-        (Type::S16x2, _) => lane!(|a: u32, b: u32| -> u32 { pairs(a, b, |a, b| (a as i16).max(b as i16) as u16) }),
+        (Type::S16x2, _) => {
+            lane!(|a: u32, b: u32| -> u32 { pairs(a, b, |a, b| (a as i16).max(b as i16) as u16) })
+        }
         (Type::U16x2, _) => lane!(|a: u32, b: u32| -> u32 { pairs(a, b, u16::max) }),
         _ => return by_int!(t, T => lane!(|a: T, b: T| -> T { a.max(b) })),
     })
@@ -339,13 +429,21 @@ fn max(t: Type, relu: bool) -> Option<Code> {
 #[inline(always)]
 fn byte(a: u32, n: u32, signed: bool) -> i32 {
     let b = (a >> (8 * n)) as u8;
-    if signed { i32::from(b as i8) } else { i32::from(b) }
+    if signed {
+        i32::from(b as i8)
+    } else {
+        i32::from(b)
+    }
 }
 /// Half word `n` of a word, likewise.
 #[inline(always)]
 fn half(a: u32, n: u32, signed: bool) -> i32 {
     let h = (a >> (16 * n)) as u16;
-    if signed { i32::from(h as i16) } else { i32::from(h) }
+    if signed {
+        i32::from(h as i16)
+    } else {
+        i32::from(h)
+    }
 }
 #[inline(always)]
 fn dot4(a: u32, b: u32, c: u32, sa: bool, sb: bool) -> u32 {
@@ -366,10 +464,18 @@ fn dot2(a: u32, b: u32, c: u32, sa: bool, sb: bool, first: u32) -> u32 {
 
 fn dp4a(t: Type, u: Type) -> Option<Code> {
     Some(match (t, u) {
-        (Type::U32, Type::U32) => lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, false) }),
-        (Type::U32, Type::S32) => lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, true) }),
-        (Type::S32, Type::U32) => lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, true, false) }),
-        (Type::S32, Type::S32) => lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, true, true) }),
+        (Type::U32, Type::U32) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, false) })
+        }
+        (Type::U32, Type::S32) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, true) })
+        }
+        (Type::S32, Type::U32) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, true, false) })
+        }
+        (Type::S32, Type::S32) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, true, true) })
+        }
         _ => return None,
     })
 }
@@ -378,8 +484,12 @@ fn dp2a(t: Type, u: Type, part: MulHalf) -> Option<Code> {
     macro_rules! part {
         ($sa:literal, $sb:literal) => {
             match part {
-                MulHalf::Lo => lane!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, $sa, $sb, 0) }),
-                MulHalf::Hi => lane!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, $sa, $sb, 2) }),
+                MulHalf::Lo => {
+                    lane!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, $sa, $sb, 0) })
+                }
+                MulHalf::Hi => {
+                    lane!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, $sa, $sb, 2) })
+                }
                 MulHalf::Wide => return None,
             }
         };
@@ -419,15 +529,29 @@ fn carry(i: &Instr, t: Type) -> Option<Selected> {
     }
     macro_rules! both_widths {
         ($t:ident => $e:expr) => {
-            if t.bits() == 32 { type $t = u32; $e } else { type $t = u64; $e }
+            if t.bits() == 32 {
+                type $t = u32;
+                $e
+            } else {
+                type $t = u64;
+                $e
+            }
         };
     }
     let half = i.mods.mul;
     let code = match (i.op, half) {
-        (Op::Add, _) => both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { a.overflowing_add(b) })),
-        (Op::Sub, _) => both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { a.overflowing_sub(b) })),
-        (Op::Addc, _) => both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { sum!(a, b, c, T) })),
-        (Op::Subc, _) => both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { difference!(a, b, c, T) })),
+        (Op::Add, _) => {
+            both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { a.overflowing_add(b) }))
+        }
+        (Op::Sub, _) => {
+            both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { a.overflowing_sub(b) }))
+        }
+        (Op::Addc, _) => {
+            both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { sum!(a, b, c, T) }))
+        }
+        (Op::Subc, _) => {
+            both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { difference!(a, b, c, T) }))
+        }
         (Op::Mad, Some(MulHalf::Lo)) => {
             both_widths!(T => lane!(|a: T, b: T, c: T| -> (T, bool) { a.wrapping_mul(b).overflowing_add(c) }))
         }
@@ -435,25 +559,51 @@ fn carry(i: &Instr, t: Type) -> Option<Selected> {
             both_widths!(T => lane!(|a: T, b: T, c: T, d: bool| -> (T, bool) { sum!(a.wrapping_mul(b), c, d, T) }))
         }
         (Op::Mad, Some(MulHalf::Hi)) => match t {
-            Type::S32 => lane!(|a: i32, b: i32, c: u32| -> (u32, bool) { (a.high(b) as u32).overflowing_add(c) }),
-            Type::S64 => lane!(|a: i64, b: i64, c: u64| -> (u64, bool) { (a.high(b) as u64).overflowing_add(c) }),
-            _ => both_widths!(T => lane!(|a: T, b: T, c: T| -> (T, bool) { a.high(b).overflowing_add(c) })),
+            Type::S32 => lane!(|a: i32, b: i32, c: u32| -> (u32, bool) {
+                (a.high(b) as u32).overflowing_add(c)
+            }),
+            Type::S64 => lane!(|a: i64, b: i64, c: u64| -> (u64, bool) {
+                (a.high(b) as u64).overflowing_add(c)
+            }),
+            _ => {
+                both_widths!(T => lane!(|a: T, b: T, c: T| -> (T, bool) { a.high(b).overflowing_add(c) }))
+            }
         },
         (Op::Madc, Some(MulHalf::Hi)) => match t {
             Type::S32 => {
-                lane!(|a: i32, b: i32, c: u32, d: bool| -> (u32, bool) { sum!((a.high(b) as u32), c, d, u32) })
+                lane!(|a: i32, b: i32, c: u32, d: bool| -> (u32, bool) {
+                    sum!((a.high(b) as u32), c, d, u32)
+                })
             }
             Type::S64 => {
-                lane!(|a: i64, b: i64, c: u64, d: bool| -> (u64, bool) { sum!((a.high(b) as u64), c, d, u64) })
+                lane!(|a: i64, b: i64, c: u64, d: bool| -> (u64, bool) {
+                    sum!((a.high(b) as u64), c, d, u64)
+                })
             }
-            _ => both_widths!(T => lane!(|a: T, b: T, c: T, d: bool| -> (T, bool) { sum!(a.high(b), c, d, T) })),
+            _ => {
+                both_widths!(T => lane!(|a: T, b: T, c: T, d: bool| -> (T, bool) { sum!(a.high(b), c, d, T) }))
+            }
         },
         _ => return None,
     };
-    let sources = if matches!(i.op, Op::Mad | Op::Madc) { 3 } else { 2 };
+    let sources = if matches!(i.op, Op::Mad | Op::Madc) {
+        3
+    } else {
+        2
+    };
     let mut s = Selected::new(code, t, &[t; 4][..sources]);
-    let flag = |from| Some(Place { from, slot: Slot::Pred, ty: Type::Pred });
-    s.dsts[1] = flag(if i.mods.cc { From::Carry } else { From::Scratch });
+    let flag = |from| {
+        Some(Place {
+            from,
+            slot: Slot::Pred,
+            ty: Type::Pred,
+        })
+    };
+    s.dsts[1] = flag(if i.mods.cc {
+        From::Carry
+    } else {
+        From::Scratch
+    });
     if reads {
         s.srcs[sources] = flag(From::Carry);
     }

@@ -5,7 +5,7 @@
 //! first, which cannot alias a source, and are then copied or blended.
 
 use super::blend::{BIT, Blend, pack};
-use super::{OpArgs, OpFn, Slot};
+use super::{OpArgs, OpFn};
 use std::mem::MaybeUninit;
 
 /// One instruction, for one lane.
@@ -31,8 +31,6 @@ pub struct Code {
 pub trait Elem: Copy + 'static {
     /// The element of the slot.
     type Raw: Blend;
-    /// The slot.
-    const SLOT: Slot;
     /// Reads the element.
     fn of(raw: Self::Raw) -> Self;
     /// Makes the element.
@@ -40,10 +38,9 @@ pub trait Elem: Copy + 'static {
 }
 
 macro_rules! elem {
-    ($($t:ty, $raw:ty, $slot:ident, |$r:ident| $of:expr, |$v:ident| $to:expr;)*) => { $(
+    ($($t:ty, $raw:ty, |$r:ident| $of:expr, |$v:ident| $to:expr;)*) => { $(
         impl Elem for $t {
             type Raw = $raw;
-            const SLOT: Slot = Slot::$slot;
             #[inline(always)]
             fn of($r: $raw) -> $t { $of }
             #[inline(always)]
@@ -141,17 +138,17 @@ pub trait Value: Copy + 'static {
 }
 
 elem! {
-    u8, u32, R32, |r| r as u8, |v| u32::from(v);
-    i8, u32, R32, |r| r as i8, |v| u32::from(v as u8);
-    u16, u32, R32, |r| r as u16, |v| u32::from(v);
-    i16, u32, R32, |r| r as i16, |v| u32::from(v as u16);
-    u32, u32, R32, |r| r, |v| v;
-    i32, u32, R32, |r| r as i32, |v| v as u32;
-    f32, u32, R32, |r| f32::from_bits(r), |v| v.to_bits();
-    u64, u64, R64, |r| r, |v| v;
-    i64, u64, R64, |r| r as i64, |v| v as u64;
-    f64, u64, R64, |r| f64::from_bits(r), |v| v.to_bits();
-    u128, u128, R128, |r| r, |v| v;
+    u8, u32, |r| r as u8, |v| u32::from(v);
+    i8, u32, |r| r as i8, |v| u32::from(v as u8);
+    u16, u32, |r| r as u16, |v| u32::from(v);
+    i16, u32, |r| r as i16, |v| u32::from(v as u16);
+    u32, u32, |r| r, |v| v;
+    i32, u32, |r| r as i32, |v| v as u32;
+    f32, u32, |r| f32::from_bits(r), |v| v.to_bits();
+    u64, u64, |r| r, |v| v;
+    i64, u64, |r| r as i64, |v| v as u64;
+    f64, u64, |r| f64::from_bits(r), |v| v.to_bits();
+    u128, u128, |r| r, |v| v;
 }
 
 impl Value for bool {

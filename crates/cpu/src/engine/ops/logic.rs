@@ -22,11 +22,19 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
         Op::Popc => Some(Selected::new(popc(t)?, Type::U32, &[t])),
         Op::Clz => Some(Selected::new(clz(t)?, Type::U32, &[t])),
         Op::Bfind => Some(Selected::new(bfind(t, m.shiftamt)?, Type::U32, &[t])),
-        Op::Fns => Some(Selected::new(fns(), Type::B32, &[Type::B32, Type::B32, Type::S32])),
+        Op::Fns => Some(Selected::new(
+            fns(),
+            Type::B32,
+            &[Type::B32, Type::B32, Type::S32],
+        )),
         Op::Brev => same(brev(t)?, 1),
         Op::Bfe => Some(Selected::new(bfe(t)?, t, &[t, Type::U32, Type::U32])),
         Op::Bfi => Some(Selected::new(bfi(t)?, t, &[t, t, Type::U32, Type::U32])),
-        Op::Bmsk => Some(Selected::new(bmsk(m.clamp == Some(ClampMode::Wrap)), Type::B32, &[Type::U32, Type::U32])),
+        Op::Bmsk => Some(Selected::new(
+            bmsk(m.clamp == Some(ClampMode::Wrap)),
+            Type::B32,
+            &[Type::U32, Type::U32],
+        )),
         Op::Szext => {
             let code = szext(t, m.clamp == Some(ClampMode::Wrap))?;
             Some(Selected::new(code, t, &[t, Type::U32]))
@@ -92,7 +100,9 @@ fn lookup(a: u32, b: u32, c: u32, table: u32) -> u32 {
 
 /// `lop3.b32 d, a, b, c, table` and `lop3.BoolOp.b32 d|p, a, b, c, table, q`.
 fn lop3(i: &Instr) -> Option<Selected> {
-    let Some(&Operand::Int(table)) = i.operands.get(4) else { return None };
+    let Some(&Operand::Int(table)) = i.operands.get(4) else {
+        return None;
+    };
     let table = table as u32 & 0xff;
     let word = Type::B32;
     if let Some(op) = i.mods.bool_op {
@@ -108,8 +118,18 @@ fn lop3(i: &Instr) -> Option<Selected> {
             BoolOp::Xor => return None,
         };
         let mut s = Selected::new(code, word, &[word, word, word]);
-        let flag = |from| Some(Place { from, slot: Slot::Pred, ty: Type::Pred });
-        s.dsts[0] = Some(Place { from: From::Part(0, 0), slot: Slot::R32, ty: word });
+        let flag = |from| {
+            Some(Place {
+                from,
+                slot: Slot::Pred,
+                ty: Type::Pred,
+            })
+        };
+        s.dsts[0] = Some(Place {
+            from: From::Part(0, 0),
+            slot: Slot::R32,
+            ty: word,
+        });
         s.dsts[1] = flag(From::Part(0, 1));
         s.srcs[3] = flag(From::Operand(5));
         let negated = matches!(i.operands.get(5), Some(Operand::NotReg(_)));
@@ -133,7 +153,13 @@ fn lop3(i: &Instr) -> Option<Selected> {
 /// Shift amounts are unsigned 32-bit numbers whatever the type; beyond the width everything is shifted out.
 fn shl(t: Type) -> Option<Code> {
     Some(match t {
-        Type::B16 => lane!(|a: u16, n: u32| -> u16 { if n < 16 { (u32::from(a) << (n & 15)) as u16 } else { 0 } }),
+        Type::B16 => lane!(|a: u16, n: u32| -> u16 {
+            if n < 16 {
+                (u32::from(a) << (n & 15)) as u16
+            } else {
+                0
+            }
+        }),
         Type::B32 => lane!(|a: u32, n: u32| -> u32 { if n < 32 { a << (n & 31) } else { 0 } }),
         Type::B64 => lane!(|a: u64, n: u32| -> u64 { if n < 64 { a << (n & 63) } else { 0 } }),
         _ => return None,
@@ -142,11 +168,17 @@ fn shl(t: Type) -> Option<Code> {
 
 fn shr(t: Type) -> Option<Code> {
     Some(match t {
-        Type::B16 | Type::U16 => lane!(|a: u16, n: u32| -> u16 { (u32::from(a) >> n.min(31)) as u16 }),
+        Type::B16 | Type::U16 => {
+            lane!(|a: u16, n: u32| -> u16 { (u32::from(a) >> n.min(31)) as u16 })
+        }
         Type::S16 => lane!(|a: i16, n: u32| -> i16 { (i32::from(a) >> n.min(31)) as i16 }),
-        Type::B32 | Type::U32 => lane!(|a: u32, n: u32| -> u32 { if n < 32 { a >> (n & 31) } else { 0 } }),
+        Type::B32 | Type::U32 => {
+            lane!(|a: u32, n: u32| -> u32 { if n < 32 { a >> (n & 31) } else { 0 } })
+        }
         Type::S32 => lane!(|a: i32, n: u32| -> i32 { a >> n.min(31) }),
-        Type::B64 | Type::U64 => lane!(|a: u64, n: u32| -> u64 { if n < 64 { a >> (n & 63) } else { 0 } }),
+        Type::B64 | Type::U64 => {
+            lane!(|a: u64, n: u32| -> u64 { if n < 64 { a >> (n & 63) } else { 0 } })
+        }
         Type::S64 => lane!(|a: i64, n: u32| -> i64 { a >> n.min(63) }),
         _ => return None,
     })
@@ -159,10 +191,16 @@ fn shf(left: bool, wrap: bool) -> Code {
         u64::from(b) << 32 | u64::from(a)
     }
     match (left, wrap) {
-        (true, true) => lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) << (c & 31) >> 32) as u32 }),
-        (true, false) => lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) << c.min(32) >> 32) as u32 }),
+        (true, true) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) << (c & 31) >> 32) as u32 })
+        }
+        (true, false) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) << c.min(32) >> 32) as u32 })
+        }
         (false, true) => lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> (c & 31)) as u32 }),
-        (false, false) => lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> c.min(32)) as u32 }),
+        (false, false) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> c.min(32)) as u32 })
+        }
     }
 }
 
@@ -170,7 +208,11 @@ fn shf(left: bool, wrap: bool) -> Code {
 #[inline(always)]
 fn pick(both: u64, n: u32, replicate: bool) -> u32 {
     let byte = (both >> (8 * (n & 7))) as u32 & 0xff;
-    if replicate && n & 8 != 0 { (byte >> 7).wrapping_neg() & 0xff } else { byte }
+    if replicate && n & 8 != 0 {
+        (byte >> 7).wrapping_neg() & 0xff
+    } else {
+        byte
+    }
 }
 #[inline(always)]
 fn permute(a: u32, b: u32, n: [u32; 4], replicate: bool) -> u32 {
@@ -181,7 +223,9 @@ fn permute(a: u32, b: u32, n: [u32; 4], replicate: bool) -> u32 {
 
 fn prmt(mode: Option<PrmtMode>) -> Code {
     match mode {
-        None => lane!(|a: u32, b: u32, c: u32| -> u32 { permute(a, b, [c, c >> 4, c >> 8, c >> 12], true) }),
+        None => lane!(|a: u32, b: u32, c: u32| -> u32 {
+            permute(a, b, [c, c >> 4, c >> 8, c >> 12], true)
+        }),
         Some(PrmtMode::F4e) => lane!(|a: u32, b: u32, c: u32| -> u32 {
             let c = c & 3;
             permute(a, b, [c, c + 1, c + 2, c + 3], false)
@@ -190,7 +234,9 @@ fn prmt(mode: Option<PrmtMode>) -> Code {
             let c = c & 3;
             permute(a, b, [c, c + 7, c + 6, c + 5], false)
         }),
-        Some(PrmtMode::Rc8) => lane!(|a: u32, b: u32, c: u32| -> u32 { permute(a, b, [c & 3; 4], false) }),
+        Some(PrmtMode::Rc8) => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { permute(a, b, [c & 3; 4], false) })
+        }
         Some(PrmtMode::Ecl) => lane!(|a: u32, b: u32, c: u32| -> u32 {
             let c = c & 3;
             permute(a, b, [c, c.max(1), c.max(2), 3], false)
@@ -265,9 +311,17 @@ fn fns() -> Code {
     fn find(mask: u32, base: u32, n: i32) -> u32 {
         let base = base & 31;
         if n == 0 {
-            return if mask >> base & 1 != 0 { base } else { u32::MAX };
+            return if mask >> base & 1 != 0 {
+                base
+            } else {
+                u32::MAX
+            };
         }
-        let mut rest = if n > 0 { mask >> base << base } else { mask << (31 - base) >> (31 - base) };
+        let mut rest = if n > 0 {
+            mask >> base << base
+        } else {
+            mask << (31 - base) >> (31 - base)
+        };
         let count = n.unsigned_abs();
         if rest.count_ones() < count {
             return u32::MAX;
@@ -306,7 +360,11 @@ fn bfe(t: Type) -> Option<Code> {
                 if len == 0 {
                     0
                 } else if $signed {
-                    let v = if pos > top { (a as $s) >> top } else { (a as $s) >> (pos & top) };
+                    let v = if pos > top {
+                        (a as $s) >> top
+                    } else {
+                        (a as $s) >> (pos & top)
+                    };
                     let gap = <$u>::BITS - len.min(<$u>::BITS);
                     ((v << gap) >> gap) as $u
                 } else {
@@ -354,7 +412,11 @@ fn bmsk(wrap: bool) -> Code {
         lane!(|a: u32, b: u32| -> u32 { ((1u32 << (b & 31)) - 1) << (a & 31) })
     } else {
         lane!(|a: u32, b: u32| -> u32 {
-            let ones = if b >= 32 { u32::MAX } else { (1 << (b & 31)) - 1 };
+            let ones = if b >= 32 {
+                u32::MAX
+            } else {
+                (1 << (b & 31)) - 1
+            };
             if a >= 32 { 0 } else { ones << (a & 31) }
         })
     }
@@ -367,7 +429,11 @@ fn szext(t: Type, wrap: bool) -> Option<Code> {
             lane!(|a: $t, $b: u32| -> $t {
                 let n: u32 = $n;
                 let gap = 32 - n;
-                if n == 0 { 0 } else { (a << (gap & 31)) >> (gap & 31) }
+                if n == 0 {
+                    0
+                } else {
+                    (a << (gap & 31)) >> (gap & 31)
+                }
             })
         };
     }
@@ -426,7 +492,11 @@ fn pack(t: Type, parts: usize) -> Option<Selected> {
     };
     let mut s = Selected::new(code, t, &[]);
     for n in 0..parts {
-        s.srcs[n] = Some(Place { from: From::Part(1, n as u8), slot: Slot::of(p), ty: p });
+        s.srcs[n] = Some(Place {
+            from: From::Part(1, n as u8),
+            slot: Slot::of(p),
+            ty: p,
+        });
     }
     Some(s)
 }
@@ -437,20 +507,36 @@ fn unpack(t: Type, parts: usize) -> Option<Selected> {
     let code = match (t.bits(), parts) {
         (16, 2) => lane!(|s: u16| -> (u8, u8) { (s as u8, (s >> 8) as u8) }),
         (32, 2) => lane!(|s: u32| -> (u16, u16) { (s as u16, (s >> 16) as u16) }),
-        (32, 4) => lane!(|s: u32| -> (u8, u8, u8, u8) { (s as u8, (s >> 8) as u8, (s >> 16) as u8, (s >> 24) as u8) }),
+        (32, 4) => lane!(|s: u32| -> (u8, u8, u8, u8) {
+            (s as u8, (s >> 8) as u8, (s >> 16) as u8, (s >> 24) as u8)
+        }),
         (64, 2) => lane!(|s: u64| -> (u32, u32) { (s as u32, (s >> 32) as u32) }),
         (64, 4) => lane!(|s: u64| -> (u16, u16, u16, u16) {
-            (s as u16, (s >> 16) as u16, (s >> 32) as u16, (s >> 48) as u16)
+            (
+                s as u16,
+                (s >> 16) as u16,
+                (s >> 32) as u16,
+                (s >> 48) as u16,
+            )
         }),
         (128, 2) => lane!(|s: u128| -> (u64, u64) { (s as u64, (s >> 64) as u64) }),
         (128, 4) => lane!(|s: u128| -> (u32, u32, u32, u32) {
-            (s as u32, (s >> 32) as u32, (s >> 64) as u32, (s >> 96) as u32)
+            (
+                s as u32,
+                (s >> 32) as u32,
+                (s >> 64) as u32,
+                (s >> 96) as u32,
+            )
         }),
         _ => return None,
     };
     let mut s = Selected::new(code, t, &[t]);
     for n in 0..parts {
-        s.dsts[n] = Some(Place { from: From::Part(0, n as u8), slot: Slot::of(p), ty: p });
+        s.dsts[n] = Some(Place {
+            from: From::Part(0, n as u8),
+            slot: Slot::of(p),
+            ty: p,
+        });
     }
     Some(s)
 }

@@ -23,9 +23,15 @@
 //! [`select`] answers with the one this machine can run. Both give the same bits.
 
 mod blend;
+mod compare;
+mod convert;
+mod float;
+mod formats;
+mod half;
 mod integer;
 mod lanes;
 mod logic;
+mod rounding;
 
 use lanes::Code;
 
@@ -162,14 +168,23 @@ pub fn select(i: &Instr, regs: &[Register]) -> Result<Selected, Unsupported> {
 }
 
 fn pick(i: &Instr, regs: &[Register]) -> Option<Selected> {
-    let _ = regs;
-    integer::select(i).or_else(|| logic::select(i))
+    integer::select(i)
+        .or_else(|| logic::select(i))
+        .or_else(|| compare::select(i))
+        .or_else(|| float::select(i))
+        .or_else(|| half::select(i))
+        .or_else(|| convert::select(i, regs))
+        .or_else(|| formats::select(i))
 }
 
 impl Selected {
     /// Operand 0 is the destination, the ones after it the sources.
     fn new(code: Code, dst: Type, srcs: &[Type]) -> Selected {
-        let place = |n: usize, ty: Type| Place { from: From::Operand(n as u8), slot: Slot::of(ty), ty };
+        let place = |n: usize, ty: Type| Place {
+            from: From::Operand(n as u8),
+            slot: Slot::of(ty),
+            ty,
+        };
         let mut s = Selected {
             run: code.run,
             uniform: code.uniform,
@@ -182,6 +197,16 @@ impl Selected {
         }
         s
     }
+    /// Sources that the function reads and the instruction does not have.
+    fn scratch_up_to(&mut self, count: usize, ty: Type) {
+        for s in &mut self.srcs[..count] {
+            s.get_or_insert(Place {
+                from: From::Scratch,
+                slot: Slot::of(ty),
+                ty,
+            });
+        }
+    }
     fn with_imm(mut self, imm: u32) -> Selected {
         self.imm = imm;
         self
@@ -191,8 +216,7 @@ impl Selected {
 /// Copies between slots of different size: the value is truncated, or extended (by sign if `signed`).
 /// One source, one destination. Predicates cannot be resized.
 pub fn resize(from: Slot, to: Slot, signed: bool) -> Option<(OpFn, OpFn)> {
-    let _ = (from, to, signed);
-    None
+    convert::resize(from, to, signed).map(|c| (c.run, c.uniform))
 }
 
 /// The element of the slot that holds an immediate operand read as `ty`: integers are truncated to the type's
