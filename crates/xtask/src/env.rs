@@ -82,7 +82,11 @@ impl Env {
         let env = Env {
             folder: target().join("env"),
         };
-        if !env.works() {
+        // PYTHON chooses again; without it an environment that works stays.
+        let asked = std::env::var_os("PYTHON").is_some_and(|name| !name.is_empty());
+        let origin = env.folder.join(".python");
+        let made_with = fs::read_to_string(&origin).unwrap_or_default();
+        if !env.works() || (asked && find_python()?.0 != made_with) {
             let (python, version) = find_python()?;
             let shown = format!(
                 "environment with Python {}.{} ({python})",

@@ -1,0 +1,59 @@
+"""Import time over bare Python, beside NVIDIA's package where there is one. Budget: 8 ms for cuda.bindings.driver."""
+
+import statistics
+import subprocess
+import sys
+import time
+
+from sides import machine, parser, sides, table
+
+MODULES = ("cuda.bindings.driver", "cuda.bindings.nvrtc")
+BUDGET_MS = {"cuda.bindings.driver": 8.0}
+
+
+def once(side, statement):
+    """Milliseconds of one interpreter that runs one statement."""
+    start = time.perf_counter()
+    subprocess.run([side.python, "-c", statement], env=side.environment, check=True)
+    return (time.perf_counter() - start) * 1e3
+
+
+def over_bare(side, module, runs):
+    """(median, smallest) milliseconds over the bare interpreter; the two take turns, so that drift hits both."""
+    statements = ("pass", f"import {module}")
+    for statement in statements:
+        once(side, statement)  # byte code and page cache
+    bare, full = [], []
+    for _ in range(runs):
+        bare.append(once(side, statements[0]))
+        full.append(once(side, statements[1]))
+    return statistics.median(full) - statistics.median(bare), min(full) - min(bare)
+
+
+def main():
+    options = parser(__doc__)
+    options.add_argument("--runs", type=int, default=25, help="interpreters started for each figure (25)")
+    options = options.parse_args()
+    ours, peer = sides(options)
+    print(f"import time over bare Python, ms, median (smallest) of {options.runs}; {machine()}\n")
+    rows = []
+    good = True
+    for module in MODULES:
+        row = [module]
+        for side in (ours, peer):
+            if side is None:
+                row.append("not installed")
+                continue
+            median, smallest = over_bare(side, module, options.runs)
+            row.append(f"{median:.2f} ({smallest:.2f})")
+            if side is ours and module in BUDGET_MS:
+                verdict = median <= BUDGET_MS[module]
+                good &= verdict
+        row.append(f"{BUDGET_MS[module]:.0f}, {'held' if verdict else 'MISSED'}" if module in BUDGET_MS else "-")
+        rows.append(row)
+    table(("module", "cupyrite", "peer", "budget"), rows)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
