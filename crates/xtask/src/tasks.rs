@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::env::{Env, cargo, find_python, log, root, target};
-use crate::report::{loud, output, quiet, step};
+use crate::env::{Env, cargo, find_python, root};
+use crate::report::{loud, output};
 use crate::{Error, policy};
 
 /// `cargo xtask demo`: everything a newcomer needs, in one command.
@@ -110,72 +110,26 @@ pub fn bench(rest: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
-/// `cargo xtask codegen`: fetches the pinned headers once, then runs the generator.
+/// `cargo xtask codegen`: the generator, which fetches the pinned headers itself, once.
 pub fn codegen(rest: &[&str]) -> Result<(), Error> {
     if !matches!(rest, [] | ["--check"]) {
         return Err("usage: cargo xtask codegen [--check]".into());
     }
-    let headers = headers()?;
+    let env = Env::ready()?;
     let mut command = cargo();
     command
-        .args(["run", "--quiet", "--package", "cupyrite-codegen", "--"])
-        .args(rest);
-    for (flag, path) in headers {
-        command.arg(flag).arg(path);
-    }
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "cupyrite-codegen",
+            "--bin",
+            "codegen",
+            "--",
+        ])
+        .args(rest)
+        .env("PYTHON", env.python());
     loud(&mut command)
-}
-
-/// The pinned header packages, unpacked below the target folder, as arguments of the generator.
-fn headers() -> Result<Vec<(String, String)>, Error> {
-    let mut arguments = Vec::new();
-    for (major, lock, include) in [
-        ("13", "headers.lock", "nvidia/cu13/include"),
-        ("12", "headers-12.lock", "nvidia/cuda_runtime/include"),
-    ] {
-        let lock = root().join("api").join(lock);
-        let Ok(wanted) = fs::read_to_string(&lock) else {
-            continue;
-        };
-        let folder = target().join("headers").join(major);
-        let stamp = folder.join(".lock");
-        if !fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
-            let env = Env::ready()?;
-            step(&format!("pinned headers of CUDA {major}"), || {
-                let _ = fs::remove_dir_all(&folder);
-                quiet(
-                    env.command()
-                        .args([
-                            "-m",
-                            "pip",
-                            "install",
-                            "--quiet",
-                            "--no-deps",
-                            "--require-hashes",
-                        ])
-                        .args(["--only-binary", ":all:", "--target"])
-                        .arg(&folder)
-                        .arg("--requirement")
-                        .arg(&lock),
-                    &log(&format!("headers-{major}")),
-                )?;
-                crate::env::write(&stamp, &wanted)?;
-                Ok(String::new())
-            })?;
-        }
-        arguments.push((
-            "--headers".to_owned(),
-            format!("{major}={}", folder.join(include).display()),
-        ));
-        let libclang = folder.join("clang").join("native").join("libclang.so");
-        if libclang.exists() {
-            arguments.push(("--libclang".to_owned(), libclang.display().to_string()));
-        }
-    }
-    if arguments.is_empty() {
-        return Err("api/headers.lock is missing".into());
-    }
-    Ok(arguments)
 }
 
 /// `cargo xtask wheel`.
