@@ -42,7 +42,7 @@ pub fn saturate(x: f32) -> f32 {
 }
 
 /// Bits of `imm`.
-const FTZ: u32 = 1;
+pub const FTZ: u32 = 1;
 const SAT: u32 = 2;
 const NAN: u32 = 4;
 const XORSIGN: u32 = 8;

@@ -31,6 +31,7 @@ mod half;
 mod integer;
 mod lanes;
 mod logic;
+mod math;
 mod rounding;
 
 use lanes::Code;
@@ -175,6 +176,7 @@ fn pick(i: &Instr, regs: &[Register]) -> Option<Selected> {
         .or_else(|| half::select(i))
         .or_else(|| convert::select(i, regs))
         .or_else(|| formats::select(i))
+        .or_else(|| math::select(i))
 }
 
 impl Selected {

@@ -1,0 +1,237 @@
+//! The approximate functions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`
+//! (PTX ISA, "Floating Point Instructions").
+//!
+//! A GPU has tables for these; the manual states bounds. Here they are computed in double precision and rounded once, in
+//! operations that every processor computes alike (no fused ones), and stay well within the bounds.
+
+use super::Selected;
+use super::float::{FTZ, canonical64, flush, result, source};
+use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f16};
+use super::lanes::{Code, lane};
+use super::rounding::RN;
+use cupyrite_ptx::ir::{Instr, Op, Type};
+use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
+
+/// The functions of an approximation.
+pub(super) fn select(i: &Instr) -> Option<Selected> {
+    let (&t, 1) = (i.types.first()?, i.types.len()) else { return None };
+    let m = &i.mods;
+    if !(m.approx || (m.full && i.op == Op::Div)) {
+        return None;
+    }
+    let code = match t {
+        Type::F32 => single(i)?,
+        Type::F64 => double(i)?,
+        _ => half(i, t)?,
+    };
+    let sources = if i.op == Op::Div { 2 } else { 1 };
+    if i.operands.len() != sources + 1 {
+        return None;
+    }
+    let imm = if m.ftz { FTZ } else { 0 };
+    Some(Selected::new(code, t, &[t; 2][..sources]).with_imm(imm))
+}
+
+fn single(i: &Instr) -> Option<Code> {
+    /// Sources and results flushed as `.ftz` asks.
+    macro_rules! with_ftz {
+        (|$($a:ident),*| $e:expr) => {
+            lane!(imm n; |$($a: f32),*| -> f32 {
+                $(let $a = source($a, n);)*
+                result($e, n)
+            })
+        };
+    }
+    Some(match i.op {
+        Op::Div if i.mods.full => with_ftz!(|a, b| a / b),
+        Op::Div => with_ftz!(|a, b| quotient(a, b)),
+        Op::Rcp => with_ftz!(|a| 1.0 / a),
+        Op::Sqrt => with_ftz!(|a| a.sqrt()),
+        Op::Rsqrt => with_ftz!(|a| (1.0 / f64::from(a).sqrt()) as f32),
+        Op::Sin => with_ftz!(|a| sine(a, 0)),
+        Op::Cos => with_ftz!(|a| sine(a, 1)),
+        Op::Lg2 => with_ftz!(|a| logarithm(a)),
+        Op::Ex2 => with_ftz!(|a| exponential(f64::from(a)) as f32),
+        Op::Tanh => with_ftz!(|a| tangent(a)),
+        _ => return None,
+    })
+}
+
+/// A divisor beyond 2^126 has a reciprocal below the normal range, for which the instruction takes zero.
+#[inline(always)]
+fn quotient(a: f32, b: f32) -> f32 {
+    /// 2^126.
+    const LARGE: f32 = f32::from_bits(253 << 23);
+    let large = (b.abs() > LARGE) & (b.abs() < f32::INFINITY);
+    let reciprocal = if large { f32::copysign(0.0, b) } else { 1.0 };
+    if large { a * reciprocal } else { a / b }
+}
+
+/// Rounds to an integer by adding this; the integer is in the low bits of the sum.
+const SHIFTER: f64 = 6_755_399_441_055_744.0;
+
+/// The sine of `x` and `quarter` quarter turns.
+#[inline(always)]
+fn sine(x: f32, quarter: u64) -> f32 {
+    /// Half of π in parts of 33 bits, so that products with small integers are exact, and the rest.
+    const FIRST: f64 = f64::from_bits(0x3ff9_21fb_5440_0000);
+    const SECOND: f64 = f64::from_bits(0x3dd0_b461_1a60_0000);
+    const THIRD: f64 = f64::from_bits(0x3ba3_198a_2e03_7073);
+    /// From here on single precision has no fractions of a turn worth speaking of: zero.
+    const FAR: f64 = 1_073_741_824.0;
+    let w = f64::from(x);
+    let w = if w.abs() < FAR { w } else { w * 0.0 };
+    let shifted = w * FRAC_2_PI + SHIFTER;
+    let k = shifted - SHIFTER;
+    let turn = shifted.to_bits().wrapping_add(quarter);
+    let r = ((w - k * FIRST) - k * SECOND) - k * THIRD;
+    let z = r * r;
+    let sin = {
+        let p = z * (1.0 / 6_227_020_800.0) - 1.0 / 39_916_800.0;
+        let p = p * z + 1.0 / 362_880.0;
+        let p = p * z - 1.0 / 5_040.0;
+        let p = p * z + 1.0 / 120.0;
+        let p = p * z - 1.0 / 6.0;
+        r + r * (z * p)
+    };
+    let cos = {
+        let p = z * (1.0 / 479_001_600.0) - 1.0 / 3_628_800.0;
+        let p = p * z + 1.0 / 40_320.0;
+        let p = p * z - 1.0 / 720.0;
+        let p = p * z + 1.0 / 24.0;
+        let p = p * z - 0.5;
+        1.0 + z * p
+    };
+    let v = if turn & 1 != 0 { cos } else { sin };
+    f64::from_bits(v.to_bits() ^ (turn & 2) << 62) as f32
+}
+
+/// The binary logarithm.
+#[inline(always)]
+fn logarithm(x: f32) -> f32 {
+    /// The bits of the square root of one half.
+    const LEAST: u64 = 0x3fe6_a09e_667f_3bcd;
+    // Every positive single-precision number is a normal double.
+    let bits = f64::from(x).to_bits();
+    let offset = bits.wrapping_sub(LEAST);
+    let e = (offset as i64 >> 52) as i32;
+    let m = f64::from_bits(bits.wrapping_sub(offset & 0xfff0_0000_0000_0000));
+    let t = (m - 1.0) / (m + 1.0);
+    let z = t * t;
+    let p = z * (1.0 / 13.0) + 1.0 / 11.0;
+    let p = p * z + 1.0 / 9.0;
+    let p = p * z + 1.0 / 7.0;
+    let p = p * z + 1.0 / 5.0;
+    let p = p * z + 1.0 / 3.0;
+    let y = (f64::from(e) + (2.0 * LOG2_E) * (t + t * (z * p))) as f32;
+    let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
+    let y = if x == f32::INFINITY { x } else { y };
+    if (x < 0.0) | x.is_nan() { f32::NAN } else { y }
+}
+
+/// Two to the power of `x`, in double precision.
+#[inline(always)]
+fn exponential(x: f64) -> f64 {
+    // Far beyond single precision's range on both sides; keeps a NaN.
+    let w = if x > 200.0 { 200.0 } else { x };
+    let w = if w < -200.0 { -200.0 } else { w };
+    let shifted = w + SHIFTER;
+    let y = (w - (shifted - SHIFTER)) * LN_2;
+    let p = y * (1.0 / 362_880.0) + 1.0 / 40_320.0;
+    let p = p * y + 1.0 / 5_040.0;
+    let p = p * y + 1.0 / 720.0;
+    let p = p * y + 1.0 / 120.0;
+    let p = p * y + 1.0 / 24.0;
+    let p = p * y + 1.0 / 6.0;
+    let p = p * y + 0.5;
+    let p = p * y + 1.0;
+    let p = p * y + 1.0;
+    // The low bits of `shifted` are the integer in two's complement.
+    let scale = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
+    p * scale
+}
+
+#[inline(always)]
+fn tangent(x: f32) -> f32 {
+    let w = f64::from(x);
+    let e = exponential(w * (2.0 * LOG2_E));
+    let y = (e - 1.0) / (e + 1.0);
+    let z = w * w;
+    let small = w - w * (z * (1.0 / 3.0 - z * (2.0 / 15.0)));
+    // Where the difference above cancels.
+    let y = if z < 1.0 / 4096.0 { small } else { y };
+    y as f32
+}
+
+/// The half precision forms of `ex2` and `tanh`.
+fn half(i: &Instr, t: Type) -> Option<Code> {
+    macro_rules! forms {
+        (|$x:ident| $e:expr) => {
+            match t {
+                Type::F16 => lane!(imm n; |h: u16| -> u16 { f16(h, n, |$x| $e) }),
+                Type::BF16 => lane!(|h: u16| -> u16 { bf16(h, |$x| $e) }),
+                Type::F16x2 => lane!(imm n; |h: u32| -> u32 {
+                    u32::from(f16(h as u16, n, |$x| $e)) | u32::from(f16((h >> 16) as u16, n, |$x| $e)) << 16
+                }),
+                Type::BF16x2 => lane!(|h: u32| -> u32 {
+                    u32::from(bf16(h as u16, |$x| $e)) | u32::from(bf16((h >> 16) as u16, |$x| $e)) << 16
+                }),
+                _ => return None,
+            }
+        };
+    }
+    #[inline(always)]
+    fn f16(h: u16, imm: u32, f: impl Fn(f32) -> f32) -> u16 {
+        let h = if imm & FTZ != 0 { flush_f16(h) } else { h };
+        let r = f32_to_f16::<RN>(f(f16_to_f32(h)));
+        if imm & FTZ != 0 { flush_f16(r) } else { r }
+    }
+    /// `ex2` of `.bf16` always flushes; for `tanh` a subnormal is its own result, which is within the bound either way.
+    #[inline(always)]
+    fn bf16(h: u16, f: impl Fn(f32) -> f32) -> u16 {
+        f32_to_bf16::<RN>(f(bf16_to_f32(h)))
+    }
+    Some(match i.op {
+        Op::Ex2 if i.mods.ftz && matches!(t, Type::BF16 | Type::BF16x2) => {
+            forms!(|x| flush(exponential(f64::from(flush(x))) as f32))
+        }
+        Op::Ex2 => forms!(|x| exponential(f64::from(x)) as f32),
+        Op::Tanh => forms!(|x| tangent(x)),
+        _ => return None,
+    })
+}
+
+fn double(i: &Instr) -> Option<Code> {
+    /// Subnormals to zero of the same sign.
+    #[inline(always)]
+    fn flush64(x: f64) -> f64 {
+        let bits = x.to_bits();
+        f64::from_bits(if bits & 0x7ff0_0000_0000_0000 == 0 { bits & (1 << 63) } else { bits })
+    }
+    /// The upper 32 bits of a number: sign, exponent and 20 bits, rounded to nearest.
+    #[inline(always)]
+    fn upper(x: f64) -> f64 {
+        let bits = canonical64(flush64(x)).to_bits();
+        let finite = bits & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000;
+        let rounded = if finite { bits.wrapping_add(1 << 31) } else { bits };
+        f64::from_bits(rounded & 0xffff_ffff_0000_0000)
+    }
+    /// The same bits of a source; what is below is ignored.
+    #[inline(always)]
+    fn head(x: f64) -> f64 {
+        flush64(f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000))
+    }
+    Some(match (i.op, i.mods.ftz) {
+        (Op::Rcp, true) => lane!(|a: f64| -> f64 { upper(1.0 / keep_nan(a, head(a))) }),
+        (Op::Rsqrt, true) => lane!(|a: f64| -> f64 { upper(1.0 / keep_nan(a, head(a)).sqrt()) }),
+        (Op::Rsqrt, false) => lane!(|a: f64| -> f64 { canonical64(1.0 / a.sqrt()) }),
+        _ => return None,
+    })
+}
+
+/// `b`, unless `a` is a NaN (whose payload may be in the part that `b` has not).
+#[inline(always)]
+fn keep_nan(a: f64, b: f64) -> f64 {
+    if a.is_nan() { a } else { b }
+}
+
