@@ -300,7 +300,8 @@ pub struct Function {
     pub linkage: Linkage,
     /// `.noreturn`.
     pub noreturn: bool,
-    /// Parameters in order; `.param` space, or `.reg` for `.func`s of old producers.
+    /// Parameters in order; `.param` space, or `.reg` for `.func`s of old producers: those are the first registers of
+    /// [`Body::regs`], returns before parameters.
     pub params: Vec<Variable>,
     /// Return parameters of a `.func`.
     pub returns: Vec<Variable>,

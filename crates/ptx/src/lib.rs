@@ -2,6 +2,38 @@
 //!
 //! Belongs here: the lexer, the parser, name resolution, type checks, diagnostics. Does not belong here:
 //! anything that executes.
+//!
+//! [`parse`] reads a whole module. It accepts the PTX ISA up to [`NEWEST_VERSION`], never recurses deeper than a fixed
+//! limit, and needs memory in proportion to the length of the text whatever numbers the text contains.
 #![forbid(unsafe_code)]
 
+mod check;
+mod constants;
+mod directives;
+mod error;
+mod functions;
+mod initialisers;
+mod instructions;
 pub mod ir;
+mod lexer;
+mod modifiers;
+mod opcodes;
+mod operands;
+mod parser;
+mod scopes;
+mod variables;
+
+pub use error::{Error, ErrorKind};
+
+/// The newest `.version` that is understood: that of CUDA 13.5.
+pub const NEWEST_VERSION: (u32, u32) = (9, 5);
+
+/// Parses the text of a PTX module; trailing NUL characters are ignored.
+///
+/// # Errors
+/// The first violation found, with its line and column and the token: text that is not PTX, a name that is not declared,
+/// operands that do not fit their instruction ([`ErrorKind::Invalid`]), a newer `.version`
+/// ([`ErrorKind::UnsupportedVersion`]) or an unknown `.target` ([`ErrorKind::UnsupportedTarget`]).
+pub fn parse(text: &str) -> Result<ir::Module, Error> {
+    parser::Parser::new(text.trim_end_matches('\0')).module()
+}

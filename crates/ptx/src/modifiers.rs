@@ -1,0 +1,539 @@
+//! From the words after an opcode to [`Mods`] and types.
+//!
+//! Opcodes differ in how much their words are checked: arithmetic, memory, control flow and warp collectives know all of
+//! theirs and refuse others; the families of matrix, tensor, texture and asynchronous-copy instructions keep every word
+//! they have no field for in [`Mods::other`].
+
+use crate::ir::*;
+
+/// The type with this name.
+pub(crate) fn type_of(word: &str) -> Option<Type> {
+    use Type::*;
+    Some(match word {
+        "pred" => Pred,
+        "b8" => B8,
+        "b16" => B16,
+        "b32" => B32,
+        "b64" => B64,
+        "b128" => B128,
+        "u8" => U8,
+        "u16" => U16,
+        "u32" => U32,
+        "u64" => U64,
+        "s8" => S8,
+        "s16" => S16,
+        "s32" => S32,
+        "s64" => S64,
+        "u16x2" => U16x2,
+        "s16x2" => S16x2,
+        "f16" => F16,
+        "f16x2" => F16x2,
+        "bf16" => BF16,
+        "bf16x2" => BF16x2,
+        "tf32" => TF32,
+        "f32" => F32,
+        "f32x2" => F32x2,
+        "f64" => F64,
+        "e4m3" => E4M3,
+        "e5m2" => E5M2,
+        "e4m3x2" => E4M3x2,
+        "e5m2x2" => E5M2x2,
+        "texref" => TexRef,
+        "samplerref" => SamplerRef,
+        "surfref" => SurfRef,
+        _ => Packed(packed_bits(word)?),
+    })
+}
+
+/// The width of the formats without a type of their own.
+fn packed_bits(word: &str) -> Option<u16> {
+    Some(match word {
+        "b1" => 1,
+        "s2" | "u2" => 2,
+        "s4" | "u4" | "b4" | "e2m1" => 4,
+        "e2m3" | "e3m2" | "b6" => 6,
+        "ue8m0" | "ue4m3" | "e2m1x2" => 8,
+        "ue8m0x2" | "e2m3x2" | "e3m2x2" | "e2m1x4" | "s2f6x2" => 16,
+        "e4m3x4" | "e5m2x4" | "e2m3x4" | "e3m2x4" | "u8x4" | "s8x4" | "b8x4" | "b16x2" => 32,
+        "u32x2" | "s32x2" | "b32x2" => 64,
+        "b1024" => 1024,
+        _ => return None,
+    })
+}
+
+/// The state space with this name.
+pub(crate) fn space_of(word: &str) -> Option<Space> {
+    Some(match word {
+        "reg" => Space::Reg,
+        "const" => Space::Const,
+        "global" => Space::Global,
+        "local" => Space::Local,
+        "param" | "param::entry" | "param::func" => Space::Param,
+        "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::SharedCluster,
+        "tex" => Space::Tex,
+        _ => return None,
+    })
+}
+
+fn cmp_of(word: &str) -> Option<Cmp> {
+    Some(match word {
+        "eq" => Cmp::Eq,
+        "ne" => Cmp::Ne,
+        "lt" => Cmp::Lt,
+        "le" => Cmp::Le,
+        "gt" => Cmp::Gt,
+        "ge" => Cmp::Ge,
+        "lo" => Cmp::Lo,
+        "ls" => Cmp::Ls,
+        "hi" => Cmp::Hi,
+        "hs" => Cmp::Hs,
+        "equ" => Cmp::Equ,
+        "neu" => Cmp::Neu,
+        "ltu" => Cmp::Ltu,
+        "leu" => Cmp::Leu,
+        "gtu" => Cmp::Gtu,
+        "geu" => Cmp::Geu,
+        "num" => Cmp::Num,
+        "nan" => Cmp::Nan,
+        _ => return None,
+    })
+}
+
+fn atom_of(word: &str) -> Option<AtomOp> {
+    Some(match word {
+        "and" => AtomOp::And,
+        "or" => AtomOp::Or,
+        "xor" => AtomOp::Xor,
+        "cas" => AtomOp::Cas,
+        "exch" => AtomOp::Exch,
+        "add" => AtomOp::Add,
+        "inc" => AtomOp::Inc,
+        "dec" => AtomOp::Dec,
+        "min" => AtomOp::Min,
+        "max" => AtomOp::Max,
+        "popc" => AtomOp::Popc,
+        _ => return None,
+    })
+}
+
+fn bool_of(word: &str) -> Option<BoolOp> {
+    Some(match word {
+        "and" => BoolOp::And,
+        "or" => BoolOp::Or,
+        "xor" => BoolOp::Xor,
+        _ => return None,
+    })
+}
+
+fn rounding_of(word: &str) -> Option<Rounding> {
+    Some(match word {
+        "rn" => Rounding::Rn,
+        "rna" => Rounding::Rna,
+        "rz" => Rounding::Rz,
+        "rm" => Rounding::Rm,
+        "rp" => Rounding::Rp,
+        "rni" => Rounding::Rni,
+        "rzi" => Rounding::Rzi,
+        "rmi" => Rounding::Rmi,
+        "rpi" => Rounding::Rpi,
+        "rs" => Rounding::Rs,
+        _ => return None,
+    })
+}
+
+fn semantics_of(word: &str) -> Option<Semantics> {
+    Some(match word {
+        "weak" => Semantics::Weak,
+        "relaxed" => Semantics::Relaxed,
+        "acquire" => Semantics::Acquire,
+        "release" => Semantics::Release,
+        "acq_rel" => Semantics::AcqRel,
+        "sc" => Semantics::Sc,
+        _ => return None,
+    })
+}
+
+fn scope_of(word: &str) -> Option<Scope> {
+    Some(match word {
+        "cta" => Scope::Cta,
+        "cluster" => Scope::Cluster,
+        "gpu" => Scope::Gpu,
+        "sys" => Scope::Sys,
+        _ => return None,
+    })
+}
+
+fn clamp_of(word: &str) -> Option<ClampMode> {
+    Some(match word {
+        "clamp" => ClampMode::Clamp,
+        "wrap" => ClampMode::Wrap,
+        "zero" => ClampMode::Zero,
+        "trap" => ClampMode::Trap,
+        _ => return None,
+    })
+}
+
+fn testp_of(word: &str) -> Option<TestpOp> {
+    Some(match word {
+        "finite" => TestpOp::Finite,
+        "infinite" => TestpOp::Infinite,
+        "number" => TestpOp::Number,
+        "notanumber" => TestpOp::NotANumber,
+        "normal" => TestpOp::Normal,
+        "subnormal" => TestpOp::Subnormal,
+        _ => return None,
+    })
+}
+
+fn prmt_of(word: &str) -> Option<PrmtMode> {
+    Some(match word {
+        "f4e" => PrmtMode::F4e,
+        "b4e" => PrmtMode::B4e,
+        "rc8" => PrmtMode::Rc8,
+        "ecl" => PrmtMode::Ecl,
+        "ecr" => PrmtMode::Ecr,
+        "rc16" => PrmtMode::Rc16,
+        _ => return None,
+    })
+}
+
+/// Sets a field that may be written once.
+fn set<T>(field: &mut Option<T>, value: Option<T>) -> bool {
+    if value.is_some() && field.is_none() {
+        *field = value;
+        true
+    } else {
+        false
+    }
+}
+
+/// Whether an instruction of this kind is one of the video instructions.
+pub(crate) fn is_video(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        Vadd | Vsub
+            | Vabsdiff
+            | Vmin
+            | Vmax
+            | Vshl
+            | Vshr
+            | Vmad
+            | Vset
+            | Vadd2
+            | Vsub2
+            | Vavrg2
+            | Vabsdiff2
+            | Vmin2
+            | Vmax2
+            | Vset2
+            | Vadd4
+            | Vsub4
+            | Vavrg4
+            | Vabsdiff4
+            | Vmin4
+            | Vmax4
+            | Vset4
+    )
+}
+
+/// Takes in one word; false if the instruction knows no such word.
+pub(crate) fn apply(op: Op, word: &str, mods: &mut Mods, types: &mut Vec<Type>) -> bool {
+    if let Some(ty) = type_of(word) {
+        if let Type::Packed(_) = ty {
+            mods.other.push(word.to_string());
+        }
+        types.push(ty);
+        return true;
+    }
+    if special(op, word, mods) || general(op, word, mods) {
+        return true;
+    }
+    let kept = keeps(op, word);
+    if kept {
+        mods.other.push(word.to_string());
+    }
+    kept
+}
+
+/// Words that mean something of their own to an opcode.
+fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
+    use Op::*;
+    match op {
+        Setp | Set => set(&mut mods.cmp, cmp_of(word)) || set(&mut mods.bool_op, bool_of(word)),
+        Vset | Vset2 | Vset4 => {
+            set(&mut mods.cmp, cmp_of(word)) || set(&mut mods.atom, atom_of(word))
+        }
+        Atom | Red | Redux | Multimem | CpReduceAsync => set(&mut mods.atom, atom_of(word)),
+        CpAsyncBulk if !mods.has("tensor") => false,
+        Bar | Barrier => mods.has("red") && set(&mut mods.atom, atom_of(word)),
+        Lop3 => set(&mut mods.bool_op, bool_of(word)),
+        Mul | Mad | Mul24 | Mad24 | Madc | Dp2a => {
+            let half = match word {
+                "lo" => Some(MulHalf::Lo),
+                "hi" => Some(MulHalf::Hi),
+                "wide" => Some(MulHalf::Wide),
+                _ => None,
+            };
+            set(&mut mods.mul, half)
+        }
+        Shf => {
+            let left = match word {
+                "l" => Some(true),
+                "r" => Some(false),
+                _ => None,
+            };
+            set(&mut mods.shift_left, left) || set(&mut mods.clamp, clamp_of(word))
+        }
+        Shfl => {
+            let mode = match word {
+                "up" => Some(ShflMode::Up),
+                "down" => Some(ShflMode::Down),
+                "bfly" => Some(ShflMode::Bfly),
+                "idx" => Some(ShflMode::Idx),
+                _ => None,
+            };
+            set(&mut mods.shfl, mode)
+        }
+        Vote => {
+            let mode = match word {
+                "all" => Some(VoteMode::All),
+                "any" => Some(VoteMode::Any),
+                "uni" => Some(VoteMode::Uni),
+                "ballot" => Some(VoteMode::Ballot),
+                _ => None,
+            };
+            set(&mut mods.vote, mode)
+        }
+        Testp => set(&mut mods.testp, testp_of(word)),
+        Prmt => set(&mut mods.prmt, prmt_of(word)),
+        Membar if word == "gl" => set(&mut mods.scope, Some(Scope::Gpu)),
+        Szext | Bmsk | Vshl | Vshr | Suld | Sust | Sured => set(&mut mods.clamp, clamp_of(word)),
+        _ if is_video(op) => set(&mut mods.atom, atom_of(word)),
+        _ => false,
+    }
+}
+
+/// Words that mean the same to every opcode that has them.
+fn general(op: Op, word: &str, mods: &mut Mods) -> bool {
+    use Op::*;
+    let flag = match word {
+        "ftz" => &mut mods.ftz,
+        "sat" => &mut mods.sat,
+        "satfinite" => &mut mods.satfinite,
+        "relu" => &mut mods.relu,
+        "approx" => &mut mods.approx,
+        "full" => &mut mods.full,
+        "NaN" => &mut mods.nan,
+        "xorsign" => &mut mods.xorsign,
+        "abs" => &mut mods.abs,
+        "noftz" => &mut mods.noftz,
+        "cc" => &mut mods.cc,
+        "shiftamt" => &mut mods.shiftamt,
+        "to" => &mut mods.to,
+        "volatile" => &mut mods.volatile,
+        "nc" => &mut mods.nc,
+        "sync" => &mut mods.sync,
+        "aligned" => &mut mods.aligned,
+        "uni" => &mut mods.uni,
+        _ => return valued(op, word, mods),
+    };
+    let fits = match word {
+        "to" => op == Cvta,
+        "volatile" => matches!(op, Ld | St | Tcgen05),
+        "nc" => op == Ld,
+        "cc" => matches!(op, Add | Addc | Sub | Subc | Mad | Madc),
+        "shiftamt" => op == Bfind,
+        "uni" => matches!(op, Bra | BrxIdx | Call | Ret),
+        "full" | "approx" | "ftz" | "sat" | "satfinite" | "relu" | "NaN" | "xorsign" | "abs" => {
+            arithmetic(op) || !strict(op) || op == Redux
+        }
+        "noftz" => matches!(op, Atom | Red | Multimem | CpReduceAsync),
+        _ => !arithmetic(op),
+    };
+    if fits {
+        *flag = true;
+    }
+    fits
+}
+
+/// Words that are one value of several; only where the opcode has such a choice.
+fn valued(op: Op, word: &str, mods: &mut Mods) -> bool {
+    use Op::*;
+    if let Some(r) = rounding_of(word) {
+        return (arithmetic(op) || !strict(op)) && set(&mut mods.rounding, Some(r));
+    }
+    if arithmetic(op) && !matches!(op, Mov | Cvta | Isspacep | Mapa | Getctarank) {
+        return false;
+    }
+    if let Some(space) = space_of(word) {
+        if matches!(
+            op,
+            Bar | BarWarp | Barrier | Bra | Call | Ret | Shfl | Vote | Match | Redux
+        ) {
+            return false;
+        }
+        if mods.space.is_none() {
+            mods.space = Some(space);
+        } else if !set(&mut mods.space2, Some(space)) {
+            mods.other.push(word.to_string());
+        }
+        return true;
+    }
+    match word {
+        "v2" | "v4" | "v8" if mods.vector == 0 => {
+            mods.vector = u32::from(word.as_bytes()[1] - b'0');
+            true
+        }
+        _ if matches!(
+            op,
+            Bra | Call | Ret | Shfl | Vote | Match | Redux | Mov | Cvta | Isspacep
+        ) =>
+        {
+            false
+        }
+        _ => set(&mut mods.semantics, semantics_of(word)) || set(&mut mods.scope, scope_of(word)),
+    }
+}
+
+/// Opcodes that only calculate.
+fn arithmetic(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        Abs | Add
+            | Addc
+            | And
+            | Bfe
+            | Bfi
+            | Bfind
+            | Bmsk
+            | Brev
+            | Clz
+            | Cnot
+            | Copysign
+            | Cos
+            | Cvt
+            | CvtPack
+            | Cvta
+            | Div
+            | Dp2a
+            | Dp4a
+            | Ex2
+            | Fma
+            | Fns
+            | Getctarank
+            | Isspacep
+            | Lg2
+            | Lop3
+            | Mad
+            | Mad24
+            | Madc
+            | Mapa
+            | Max
+            | Min
+            | Mov
+            | Mul
+            | Mul24
+            | Neg
+            | Not
+            | Or
+            | Popc
+            | Prmt
+            | Rcp
+            | Rem
+            | Rsqrt
+            | Sad
+            | Selp
+            | Set
+            | Setp
+            | Shf
+            | Shl
+            | Shr
+            | Sin
+            | Slct
+            | Sqrt
+            | Sub
+            | Subc
+            | Szext
+            | Tanh
+            | Testp
+            | Xor
+    ) || is_video(op)
+}
+
+/// Opcodes that refuse words they do not know.
+fn strict(op: Op) -> bool {
+    use Op::*;
+    arithmetic(op)
+        || matches!(
+            op,
+            Activemask
+                | Alloca
+                | Atom
+                | Bar
+                | BarWarp
+                | Barrier
+                | BarrierCluster
+                | Bra
+                | Brkpt
+                | BrxIdx
+                | Call
+                | Elect
+                | Exit
+                | Fence
+                | Ld
+                | Ldu
+                | Match
+                | Membar
+                | Nanosleep
+                | Pmevent
+                | Red
+                | Redux
+                | Ret
+                | Shfl
+                | St
+                | Stackrestore
+                | Stacksave
+                | Trap
+                | Vote
+        )
+}
+
+/// Words without a field that an opcode has.
+fn keeps(op: Op, word: &str) -> bool {
+    use Op::*;
+    if !strict(op) {
+        return true;
+    }
+    let cached =
+        || word.starts_with("L1::") || word.starts_with("L2::") || word.starts_with("level::");
+    match op {
+        Fma => word == "oob",
+        Add | Sub | Mul => false,
+        Vmad => matches!(word, "po" | "shr7" | "shr15"),
+        Ld | Ldu => {
+            matches!(word, "ca" | "cg" | "cs" | "lu" | "cv" | "mmio" | "unified") || cached()
+        }
+        St => {
+            matches!(word, "wb" | "cg" | "cs" | "wt" | "mmio" | "async" | "bulk")
+                || cached()
+                || word.starts_with("mbarrier::")
+        }
+        Atom | Red => {
+            matches!(word, "async" | "mmio") || cached() || word.starts_with("mbarrier::")
+        }
+        Bar | Barrier => matches!(word, "arrive" | "red"),
+        BarrierCluster => matches!(word, "arrive" | "wait"),
+        Match => matches!(word, "any" | "all"),
+        Membar | Fence => {
+            matches!(
+                word,
+                "proxy" | "alias" | "async" | "tensormap" | "mbarrier_init"
+            ) || word.contains("::")
+        }
+        Pmevent => word == "mask",
+        _ => false,
+    }
+}
