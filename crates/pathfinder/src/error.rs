@@ -127,11 +127,15 @@ impl fmt::Display for LoadError {
         }
         f.write_str(". Looked at:")?;
         for looked in &self.looked {
-            write!(
-                f,
-                "\n  {}: {}: {}",
-                looked.step, looked.place, looked.outcome
-            )?;
+            if looked.place == looked.step {
+                write!(f, "\n  {}: {}", looked.step, looked.outcome)?;
+            } else {
+                write!(
+                    f,
+                    "\n  {}: {}: {}",
+                    looked.step, looked.place, looked.outcome
+                )?;
+            }
         }
         f.write_str("\nTo fix it:")?;
         for line in self.advice() {

@@ -317,7 +317,7 @@ fn an_error_tells_what_was_there_and_what_to_do() {
         "libnvrtc.so.13 or libnvrtc.so.12 was not found",
         "has only libnvrtc.so.11.2",
         "nowhere: does not exist",
-        "CUDA_HOME: CUDA_HOME: not set",
+        "\n  CUDA_HOME: not set",
         "pip install nvidia-cuda-nvrtc",
         "conda install -c conda-forge cuda-nvrtc",
         "CUPYRITE_LIB_NVRTC=",

@@ -41,6 +41,7 @@ pub fn check(root: &Path) -> Result<(), Error> {
         check_file(name, &text, &mut wrong);
     }
     if wrong.is_empty() {
+        println!("{} files keep the rules", files.lines().count());
         Ok(())
     } else {
         Err(wrong.join("\n"))
