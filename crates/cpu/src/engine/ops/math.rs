@@ -14,7 +14,9 @@ use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
 /// The functions of an approximation.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
-    let (&t, 1) = (i.types.first()?, i.types.len()) else { return None };
+    let (&t, 1) = (i.types.first()?, i.types.len()) else {
+        return None;
+    };
     let m = &i.mods;
     if !(m.approx || (m.full && i.op == Op::Div)) {
         return None;
@@ -206,14 +208,22 @@ fn double(i: &Instr) -> Option<Code> {
     #[inline(always)]
     fn flush64(x: f64) -> f64 {
         let bits = x.to_bits();
-        f64::from_bits(if bits & 0x7ff0_0000_0000_0000 == 0 { bits & (1 << 63) } else { bits })
+        f64::from_bits(if bits & 0x7ff0_0000_0000_0000 == 0 {
+            bits & (1 << 63)
+        } else {
+            bits
+        })
     }
     /// The upper 32 bits of a number: sign, exponent and 20 bits, rounded to nearest.
     #[inline(always)]
     fn upper(x: f64) -> f64 {
         let bits = canonical64(flush64(x)).to_bits();
         let finite = bits & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000;
-        let rounded = if finite { bits.wrapping_add(1 << 31) } else { bits };
+        let rounded = if finite {
+            bits.wrapping_add(1 << 31)
+        } else {
+            bits
+        };
         f64::from_bits(rounded & 0xffff_ffff_0000_0000)
     }
     /// The same bits of a source; what is below is ignored.
@@ -234,4 +244,3 @@ fn double(i: &Instr) -> Option<Code> {
 fn keep_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() { a } else { b }
 }
-

@@ -33,6 +33,7 @@ mod lanes;
 mod logic;
 mod math;
 mod rounding;
+mod video;
 
 use lanes::Code;
 
@@ -100,7 +101,8 @@ impl Slot {
 /// Which part of the instruction an offset stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// The operand with this index. A register, an immediate; `!%p` has already been taken into account.
+    /// The operand with this index. A register, an immediate. A negation (`!%p`, `-%r`) and the part of a
+    /// register that a video instruction selects have been taken into account: the slot is that of the register itself.
     Operand(u8),
     /// A component of an operand that is an [`Operand::Vector`] or an [`Operand::Pair`]: operand index, then
     /// component index. A component may be an [`Operand::Sink`] if it is a destination.
@@ -177,6 +179,7 @@ fn pick(i: &Instr, regs: &[Register]) -> Option<Selected> {
         .or_else(|| convert::select(i, regs))
         .or_else(|| formats::select(i))
         .or_else(|| math::select(i))
+        .or_else(|| video::select(i))
 }
 
 impl Selected {

@@ -344,7 +344,7 @@ pub fn div64(a: f64, b: f64, mode: u8) -> f64 {
     let up = x.sig.leading_zeros();
     let n = x.sig << up;
     // At least 128 - 53 bits of quotient: more than two beyond the 53 of the result.
-    let q = n / y.sig | u128::from(n % y.sig != 0);
+    let q = (n / y.sig) | u128::from(n % y.sig != 0);
     Exact {
         negative: x.negative != y.negative,
         sig: q,
