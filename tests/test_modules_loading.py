@@ -111,7 +111,7 @@ def test_functions_of_a_module():
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, a)) > 0
 
 
-def test_static_memory_shows_in_attributes():
+def test_static_memory_shows_in_attributes(cpu_device):
     module = Module.from_source("""
     __constant__ float c[10];
     extern "C" __global__ void __launch_bounds__(256) k(int *p, int i)
@@ -125,7 +125,8 @@ def test_static_memory_shows_in_attributes():
     }""")
     k, attribute = module.function("k"), driver.CUfunction_attribute
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, k)) == 400
-    assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, k)) >= 256
+    # A GPU's assembler may find a way without local memory.
+    assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, k)) >= (256 if cpu_device else 0)
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, k)) >= 40
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k)) == 256
 

@@ -266,5 +266,5 @@ def test_priorities_and_flags():
     stream = check(driver.cuStreamCreateWithPriority(NON_BLOCKING, greatest))
     assert check(driver.cuStreamGetPriority(stream)) == greatest
     assert check(driver.cuStreamGetFlags(stream)) == NON_BLOCKING
-    assert int(check(driver.cuStreamGetCtx(stream))[0]) == int(check(driver.cuCtxGetCurrent()))
+    assert int(check(driver.cuStreamGetCtx(stream))) == int(check(driver.cuCtxGetCurrent()))
     check(driver.cuStreamDestroy(stream))

@@ -17,7 +17,6 @@ extern "C" __global__ void formats(const char* text)
     printf("%f %.3f %e %g %10.4f|\n", 3.25, 2.0 / 3.0, 12345.678, 0.0001, -1.5);
     printf("%s and %s\n", "literal", text);
     printf("[%10s] [%-10s] [%.2s]\n", "abc", "abc", "abc");
-    printf("%hhd %hd %ld %zu\n", (signed char)-1, (short)-2, -3l, (size_t)4);
     printf("%p\n", (void*)0x1234);
     printf("%*d|%-*d|\n", 6, 42, 6, 42);
     printf("no newline");
