@@ -209,7 +209,7 @@ impl<'t> Parser<'t> {
             pos: first.pos,
             loc: self.loc,
         };
-        self.check(&mut instr, first)?;
+        self.check(&mut instr)?;
         self.bump();
         self.scopes().body.instrs.push(instr);
         Ok(())
@@ -218,10 +218,12 @@ impl<'t> Parser<'t> {
     /// Operands up to the semicolon.
     fn operands(&mut self, mods: &mut Mods) -> Result<Vec<Operand>, Error> {
         let mut operands = Vec::with_capacity(4);
+        self.operand_tokens.clear();
         if self.at(b';') {
             return Ok(operands);
         }
         loop {
+            self.operand_tokens.push(self.tok);
             operands.push(self.operand()?);
             if self.eat_word("unified") {
                 mods.other.push("unified".to_string());

@@ -266,7 +266,6 @@ fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
             set(&mut mods.cmp, cmp_of(word)) || set(&mut mods.atom, atom_of(word))
         }
         Atom | Red | Redux | Multimem | CpReduceAsync => set(&mut mods.atom, atom_of(word)),
-        CpAsyncBulk if !mods.has("tensor") => false,
         Bar | Barrier => mods.has("red") && set(&mut mods.atom, atom_of(word)),
         Lop3 => set(&mut mods.bool_op, bool_of(word)),
         Mul | Mad | Mul24 | Mad24 | Madc | Dp2a => {
@@ -309,7 +308,10 @@ fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
         Testp => set(&mut mods.testp, testp_of(word)),
         Prmt => set(&mut mods.prmt, prmt_of(word)),
         Membar if word == "gl" => set(&mut mods.scope, Some(Scope::Gpu)),
-        Szext | Bmsk | Vshl | Vshr | Suld | Sust | Sured => set(&mut mods.clamp, clamp_of(word)),
+        Szext | Bmsk | Suld | Sust => set(&mut mods.clamp, clamp_of(word)),
+        Vshl | Vshr | Sured => {
+            set(&mut mods.clamp, clamp_of(word)) || set(&mut mods.atom, atom_of(word))
+        }
         _ if is_video(op) => set(&mut mods.atom, atom_of(word)),
         _ => false,
     }
@@ -511,7 +513,7 @@ fn keeps(op: Op, word: &str) -> bool {
         || word.starts_with("L1::") || word.starts_with("L2::") || word.starts_with("level::");
     match op {
         Fma => word == "oob",
-        Add | Sub | Mul => false,
+        Cvt => word.starts_with("scaled::"),
         Vmad => matches!(word, "po" | "shr7" | "shr15"),
         Ld | Ldu => {
             matches!(word, "ca" | "cg" | "cs" | "lu" | "cv" | "mmio" | "unified") || cached()

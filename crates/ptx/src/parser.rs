@@ -29,6 +29,8 @@ pub(crate) struct Parser<'t> {
     pub defined: Vec<bool>,
     /// The modifiers of the instruction being read; kept for its memory.
     pub words: Vec<Token<'t>>,
+    /// Where the operands of the instruction being read begin.
+    pub operand_tokens: Vec<Token<'t>>,
     depth: u32,
 }
 
@@ -47,6 +49,7 @@ impl<'t> Parser<'t> {
             reading: None,
             defined: Vec::new(),
             words: Vec::new(),
+            operand_tokens: Vec::new(),
             depth: 0,
         }
     }
