@@ -344,6 +344,28 @@ impl AddressSpace {
         Ok(region)
     }
 
+    /// Frees every region of that owner and says which they were.
+    pub fn free_owned(&self, owner: u64) -> Vec<Region> {
+        let mut gone = Vec::new();
+        {
+            let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+            let doomed: Vec<u64> = regions
+                .values()
+                .filter(|e| e.region.owner == owner)
+                .map(|e| e.region.base)
+                .collect();
+            let entries: Vec<Entry> = doomed
+                .iter()
+                .filter_map(|base| regions.remove(base))
+                .collect();
+            gone.extend(entries.iter().map(|e| e.region));
+            self.generation.fetch_add(1, Ordering::SeqCst);
+            lock(&self.heap).limbo.extend(entries);
+        }
+        self.reclaim();
+        gone
+    }
+
     /// The region that holds `addr`.
     pub fn find(&self, addr: u64) -> Option<Region> {
         let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);

@@ -52,8 +52,9 @@ fn transfer(ours: *mut u8, theirs: u64, len: u64, direction: &Direction) -> Resu
         }
         let n = (len - done).min(STEP) as usize;
         // SAFETY: as above.
+        let mine = unsafe { ours.add(done as usize) };
         let local = libc::iovec {
-            iov_base: unsafe { ours.add(done as usize) }.cast(),
+            iov_base: mine.cast(),
             iov_len: n,
         };
         let remote = libc::iovec {
@@ -183,6 +184,45 @@ pub unsafe fn read_into(src: u64, dst: *mut u8, len: u64) -> Result<(), BadAddre
 /// `src` must be valid for reads of `len` bytes.
 pub unsafe fn write_from(dst: u64, src: *const u8, len: u64) -> Result<(), BadAddress> {
     transfer(src.cast_mut(), dst, len, &Direction::Write)
+}
+
+/// Copies ranges `(source, destination, length)`, none of whose sources is trusted, with as few system calls as possible.
+///
+/// # Errors
+/// [`BadAddress`] if any byte of a source cannot be read.
+///
+/// # Safety
+/// Each destination must be valid for writes of its length.
+pub unsafe fn read_scattered(parts: &[(u64, *mut u8, u64)]) -> Result<(), BadAddress> {
+    /// The system takes no more ranges than this at once.
+    const MOST: usize = 1024;
+    for chunk in parts.chunks(MOST) {
+        let iov = |address: *mut libc::c_void, len: u64| libc::iovec {
+            iov_base: address,
+            iov_len: len as usize,
+        };
+        let total: u64 = chunk.iter().map(|p| p.2).sum();
+        let plausible = chunk
+            .iter()
+            .all(|p| p.0 >= LOWEST && p.0.checked_add(p.2).is_some());
+        if plausible && chunk.len() > 1 && total < STEP && !REFUSED.load(Ordering::Relaxed) {
+            let local: Vec<_> = chunk.iter().map(|p| iov(p.1.cast(), p.2)).collect();
+            let remote: Vec<_> = chunk.iter().map(|p| iov(p.0 as *mut _, p.2)).collect();
+            let n = chunk.len() as libc::c_ulong;
+            // SAFETY: the local ranges are valid (the caller's promise); the kernel checks the remote ones.
+            let moved = unsafe {
+                libc::process_vm_readv(libc::getpid(), local.as_ptr(), n, remote.as_ptr(), n, 0)
+            };
+            if moved >= 0 && moved as u64 == total {
+                continue;
+            }
+        }
+        // One at a time: which also finds out which of them is bad.
+        for &(from, to, len) in chunk {
+            transfer(to, from, len, &Direction::Read)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads a value of a plain C type.

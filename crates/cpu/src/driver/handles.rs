@@ -1,0 +1,99 @@
+//! Handles: opaque numbers that name live objects. A handle is never dereferenced and never given out twice, so a
+//! freed, foreign or made-up one is found out by looking it up.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use super::errors::Code;
+
+/// The bits every handle begins with: no mapped address looks like it.
+const TAG: u64 = 0x00C0_0000_0000_0000;
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// A number no other object of the process has.
+pub(super) fn fresh_id() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What a handle names; part of its value, so that a handle of another kind cannot be mistaken.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(super) enum HandleKind {
+    Context = 1,
+    Stream,
+    Event,
+    Module,
+    Library,
+    Function,
+    Kernel,
+    Pool,
+}
+
+/// The value of the handle that the object `id` of that kind has.
+pub(super) const fn handle_of(kind: HandleKind, id: u64) -> u64 {
+    TAG | (kind as u64) << 48 | id << 4
+}
+
+/// The live objects of one kind.
+pub(super) struct Table<T> {
+    kind: HandleKind,
+    live: LazyLock<RwLock<HashMap<u64, Arc<T>>>>,
+}
+
+impl<T> Table<T> {
+    pub(super) const fn new(kind: HandleKind) -> Self {
+        Self {
+            kind,
+            live: LazyLock::new(|| RwLock::new(HashMap::new())),
+        }
+    }
+
+    /// Makes `object` known under the handle of `id`.
+    pub(super) fn insert(&self, id: u64, object: Arc<T>) -> u64 {
+        let handle = handle_of(self.kind, id);
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(handle, object);
+        handle
+    }
+
+    pub(super) fn find(&self, handle: u64) -> Option<Arc<T>> {
+        self.live
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&handle)
+            .cloned()
+    }
+
+    /// The object, or `INVALID_HANDLE`.
+    pub(super) fn get(&self, handle: u64) -> Result<Arc<T>, Code> {
+        self.find(handle).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// Forgets the handle and gives the object back, or `INVALID_HANDLE`.
+    pub(super) fn remove(&self, handle: u64) -> Result<Arc<T>, Code> {
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&handle)
+            .ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// Forgets every object that `doomed` picks; they are dropped after the lock is released.
+    pub(super) fn remove_where(&self, mut doomed: impl FnMut(&T) -> bool) {
+        let mut gone = Vec::new();
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|_, object| {
+                let dead = doomed(object);
+                if dead {
+                    gone.push(object.clone());
+                }
+                !dead
+            });
+    }
+}

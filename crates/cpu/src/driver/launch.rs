@@ -1,0 +1,251 @@
+//! Launches: validation, argument packing, and the op that runs the grid.
+
+use std::sync::{Arc, OnceLock};
+
+use super::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
+use super::checked::{gather, get, get_array, non_null};
+use super::engine_api::{self as engine, FaultKind, Kernel, LaunchSpec};
+use super::errors::Code;
+use super::function::{self, Function};
+use super::memory::space;
+use super::stream::{self, Place};
+use super::{Res, entries, event, occupancy};
+
+/// What a launch asks for.
+struct Request {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    cooperative: bool,
+}
+
+/// Checks a launch against the device's limits and the function's.
+fn check(f: &Function, request: &Request) -> Res {
+    let Request {
+        grid,
+        block,
+        dynamic_shared,
+        cooperative,
+    } = *request;
+    let within =
+        |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&d, m)| (1..=m).contains(&d));
+    if !within(grid, MAX_GRID) || !within(block, MAX_BLOCK) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let threads = block.iter().map(|&d| u64::from(d)).product::<u64>();
+    if threads > u64::from(MAX_THREADS_PER_BLOCK.min(f.kernel.max_threads_per_block)) {
+        return Err(Code::INVALID_VALUE);
+    }
+    if f.kernel.req_ntid.is_some_and(|required| required != block) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let settings = f.settings();
+    if i64::from(dynamic_shared) > i64::from(settings.max_dynamic_shared) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let resident = occupancy::blocks_per_sm(f, threads as u32, dynamic_shared.into())?;
+    if resident == 0 {
+        return Err(Code::LAUNCH_OUT_OF_RESOURCES);
+    }
+    if cooperative {
+        let blocks = grid.iter().map(|&d| u64::from(d)).product::<u64>();
+        if blocks > u64::from(resident) * f.device()?.threads as u64 {
+            return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+    }
+    Ok(())
+}
+
+/// Collects the arguments that an array of pointers points to.
+fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
+    let mut bytes = vec![0u8; kernel.param_bytes as usize].into_boxed_slice();
+    let addresses = get_array::<u64>(pointers, kernel.params.len())?;
+    let parts: Vec<(u64, usize, usize)> = kernel
+        .params
+        .iter()
+        .zip(addresses)
+        .map(|(p, address)| (address, p.offset as usize, p.size as usize))
+        .collect();
+    gather(&parts, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the arguments from the one buffer that `extra` describes.
+fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
+    const END: u64 = 0;
+    const BUFFER_POINTER: u64 = 1;
+    const BUFFER_SIZE: u64 = 2;
+    let (mut buffer, mut size) = (0, None);
+    for i in 0.. {
+        // Each of the two keys once at most, then the end.
+        if i > 2 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let at = extra.checked_add(16 * i).ok_or(Code::INVALID_VALUE)?;
+        match get::<u64>(at)? {
+            END => break,
+            BUFFER_POINTER => buffer = get::<u64>(at + 8)?,
+            BUFFER_SIZE => size = Some(get::<u64>(get::<u64>(at + 8)?)?),
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    let needed = u64::from(kernel.param_bytes);
+    let size = size.ok_or(Code::INVALID_VALUE)?;
+    // A C structure may be padded at its end; it may not be shorter than the parameters.
+    if size < needed || size > needed.next_multiple_of(16) + 16 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut bytes = vec![0u8; needed as usize].into_boxed_slice();
+    gather(&[(buffer, 0, needed as usize)], &mut bytes)?;
+    Ok(bytes)
+}
+
+fn arguments(kernel: &Kernel, pointers: u64, extra: u64) -> Res<Box<[u8]>> {
+    match (pointers, extra) {
+        (_, _) if pointers != 0 && extra != 0 => Err(Code::INVALID_VALUE),
+        _ if kernel.params.is_empty() => Ok(Box::default()),
+        (0, 0) => Err(Code::INVALID_VALUE),
+        (0, extra) => by_buffer(kernel, extra),
+        (pointers, _) => by_pointers(kernel, pointers),
+    }
+}
+
+/// The code a fault becomes.
+fn code_of(kind: &FaultKind) -> Code {
+    match kind {
+        FaultKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
+        FaultKind::MisalignedAddress => Code::MISALIGNED_ADDRESS,
+        FaultKind::Assert => Code::ASSERT,
+        FaultKind::IllegalInstruction => Code::ILLEGAL_INSTRUCTION,
+        FaultKind::InvalidPc => Code::INVALID_PC,
+        FaultKind::InvalidAddressSpace => Code::INVALID_ADDRESS_SPACE,
+        FaultKind::Trap => Code::LAUNCH_FAILED,
+        FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
+        FaultKind::Cancelled => Code::LAUNCH_TIMEOUT,
+        FaultKind::LaunchOutOfResources => Code::LAUNCH_OUT_OF_RESOURCES,
+    }
+}
+
+/// Whether `CUDA_LAUNCH_BLOCKING` makes every launch wait.
+fn blocking() -> bool {
+    static BLOCKING: OnceLock<bool> = OnceLock::new();
+    *BLOCKING.get_or_init(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1"))
+}
+
+fn launch(
+    handle: u64,
+    request: Request,
+    stream: u64,
+    per_thread: bool,
+    pointers: u64,
+    extra: u64,
+) -> Res<Arc<stream::Stream>> {
+    let f = function::find(handle)?;
+    let stream = stream::resolve(stream, per_thread)?;
+    if stream.context.id != f.context.id {
+        return Err(Code::INVALID_HANDLE);
+    }
+    check(&f, &request)?;
+    let params = arguments(&f.kernel, pointers, extra)?;
+    stream.enqueue(&[], Place::Worker, move |context| {
+        let _pin = space().pin();
+        let outcome = engine::launch(&LaunchSpec {
+            kernel: &f.kernel,
+            grid: request.grid,
+            block: request.block,
+            dynamic_shared: request.dynamic_shared,
+            params: &params,
+            cooperative: request.cooperative,
+            cancel: &context.cancel,
+            printf: &context.printf,
+            local_limit: context.stack_limit(),
+        });
+        outcome.map_err(|fault| {
+            if !fault.report.is_empty() && !context.has_failed() {
+                eprintln!("{}", fault.report.trim_end());
+            }
+            code_of(&fault.kind)
+        })
+    });
+    if blocking() {
+        stream.synchronize()?;
+    }
+    Ok(stream)
+}
+
+/// A launch's attributes that change something.
+#[derive(Default)]
+struct Attributes {
+    cooperative: bool,
+    /// Events to record when the grid is done; CUDA allows that to be later than the moment they ask for.
+    events: Vec<u64>,
+}
+
+fn attributes(address: u64, count: u32) -> Res<Attributes> {
+    let mut found = Attributes::default();
+    if count == 0 {
+        return Ok(found);
+    }
+    if count > 1024 {
+        return Err(Code::INVALID_VALUE);
+    }
+    non_null(address)?;
+    // CUlaunchAttribute: id (and padding), then 64 bytes of value.
+    for words in get_array::<[u64; 9]>(address, count as usize)? {
+        match words[0] as u32 {
+            2 => found.cooperative = words[1] as u32 != 0,
+            4 | 11 => {
+                let dims = [words[1] as u32, (words[1] >> 32) as u32, words[2] as u32];
+                if dims.contains(&0) {
+                    return Err(Code::INVALID_VALUE);
+                }
+                if dims != [1, 1, 1] {
+                    return Err(Code::INVALID_CLUSTER_SIZE);
+                }
+            }
+            7 | 12 if words[1] != 0 => found.events.push(words[1]),
+            7 | 12 => return Err(Code::INVALID_HANDLE),
+            // A node that is updated from the device.
+            13 => return Err(Code::NOT_SUPPORTED),
+            // Hints: access windows, policies, priorities, domains, carve-outs, overlap.
+            0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 14..=18 => {}
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    Ok(found)
+}
+
+entries! {
+    fn launch_kernel "cuLaunchKernel" | "cuLaunchKernel_ptsz"
+        (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
+        let request =
+            Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
+        launch(f, request, stream, PER_THREAD, params, extra).map(|_| ())
+    }
+    fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
+        (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
+        let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
+        launch(f, request, stream, PER_THREAD, params, 0).map(|_| ())
+    }
+    fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
+        non_null(config)?;
+        // CUlaunchConfig: grid, block and shared bytes as 32-bit words, then stream, attributes and their number.
+        let words = get::<[u32; 14]>(config)?;
+        let long = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
+        let found = attributes(long(10), words[12])?;
+        let request = Request {
+            grid: [words[0], words[1], words[2]],
+            block: [words[3], words[4], words[5]],
+            dynamic_shared: words[6],
+            cooperative: found.cooperative,
+        };
+        for event in &found.events {
+            event::check(*event)?;
+        }
+        let stream = launch(f, request, long(8), PER_THREAD, params, extra)?;
+        for event in found.events {
+            event::record_in(event, &stream)?;
+        }
+        Ok(())
+    }
+}

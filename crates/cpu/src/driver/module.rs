@@ -1,0 +1,326 @@
+//! Modules: code loaded into one context.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::checked::{get_array, get_name, non_null, put, put_bytes, put_optional};
+use super::context::{self, Context};
+use super::engine_api::{Image, LoadErrorKind};
+use super::errors::Code;
+use super::fatbin::{self, Rejected};
+use super::function::{self, Function};
+use super::handles::{HandleKind, Table, fresh_id, handle_of};
+use super::memory::space;
+use super::queue::lock;
+use super::{Res, entries};
+use crate::memory::checked;
+
+pub(super) static MODULES: Table<Module> = Table::new(HandleKind::Module);
+
+/// A module. The image lives as long as anything that can still run its code.
+pub(super) struct Module {
+    pub(super) id: u64,
+    pub(super) context: Arc<Context>,
+    pub(super) image: Arc<Image>,
+    /// Functions handed out, by name.
+    functions: Mutex<HashMap<String, Arc<Function>>>,
+    /// Part of a library: ends with it, not by `cuModuleUnload`.
+    of_library: bool,
+}
+
+impl Module {
+    pub(super) fn new(context: &Arc<Context>, image: Arc<Image>, of_library: bool) -> Arc<Module> {
+        let id = fresh_id();
+        let functions = Mutex::default();
+        let module = Arc::new(Module {
+            id,
+            context: context.clone(),
+            image,
+            functions,
+            of_library,
+        });
+        MODULES.insert(id, module.clone());
+        module
+    }
+
+    pub(super) fn handle(&self) -> u64 {
+        handle_of(HandleKind::Module, self.id)
+    }
+
+    /// The function of that name; the same one each time.
+    pub(super) fn function(
+        &self,
+        name: &str,
+        settings: Option<&function::Shared>,
+    ) -> Res<Arc<Function>> {
+        let mut functions = lock(&self.functions);
+        if let Some(f) = functions.get(name) {
+            return Ok(f.clone());
+        }
+        let kernel = self.image.kernel(name).ok_or(Code::NOT_FOUND)?;
+        let made = Function::new(self, kernel, settings);
+        functions.insert(name.to_owned(), made.clone());
+        Ok(made)
+    }
+
+    /// Invalidates the module's handle and those of its functions. Launches on their way keep what they need.
+    pub(super) fn unload(&self) {
+        let _ = MODULES.remove(self.handle());
+        function::forget_module(self.id);
+        lock(&self.functions).clear();
+        self.context.printf.flush();
+    }
+}
+
+/// Ends the modules of a context that ends.
+pub(super) fn forget_context(context: u64) {
+    let mut ids = Vec::new();
+    MODULES.remove_where(|m| {
+        let gone = m.context.id == context;
+        if gone {
+            ids.push(m.id);
+            lock(&m.functions).clear();
+        }
+        gone
+    });
+    for id in ids {
+        function::forget_module(id);
+    }
+}
+
+/// A text buffer of the caller's (`CU_JIT_INFO_LOG_BUFFER` and the like).
+#[derive(Default)]
+struct Log {
+    buffer: u64,
+    size: u32,
+    /// Where the number of bytes used is to be written.
+    used: u64,
+}
+
+impl Log {
+    fn write(&self, text: &str) -> Res {
+        let mut used = 0;
+        if self.buffer != 0 && self.size > 0 {
+            let n = text.len().min(self.size as usize - 1);
+            let mut bytes = text.as_bytes()[..n].to_vec();
+            bytes.push(0);
+            put_bytes(self.buffer, &bytes)?;
+            used = if n == 0 { 0 } else { bytes.len() as u32 };
+        }
+        if self.used != 0 {
+            put(self.used, used)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The options of a load that mean something here.
+#[derive(Default)]
+pub(super) struct JitOptions {
+    info: Log,
+    error: Log,
+    /// Where the time taken is to be written, as a `float` of milliseconds.
+    wall_time: u64,
+    verbose: bool,
+}
+
+const OPTION_COUNT: u32 = 36;
+
+impl JitOptions {
+    /// Reads `count` options and their values; a value is as wide as a pointer and holds numbers in its low half.
+    pub(super) fn read(count: u32, options: u64, values: u64) -> Res<JitOptions> {
+        let mut jit = JitOptions::default();
+        if count == 0 {
+            return Ok(jit);
+        }
+        if count > 4096 {
+            return Err(Code::INVALID_VALUE);
+        }
+        non_null(options)?;
+        non_null(values)?;
+        let ids = get_array::<u32>(options, count as usize)?;
+        for (i, (id, value)) in ids
+            .into_iter()
+            .zip(get_array::<u64>(values, count as usize)?)
+            .enumerate()
+        {
+            let slot = values + 8 * i as u64;
+            match id {
+                2 => jit.wall_time = slot,
+                3 => jit.info.buffer = value,
+                4 => (jit.info.size, jit.info.used) = (value as u32, slot),
+                5 => jit.error.buffer = value,
+                6 => (jit.error.size, jit.error.used) = (value as u32, slot),
+                12 => jit.verbose = value as u32 != 0,
+                // CU_JIT_GLOBAL_SYMBOL_*: an image is complete in itself here.
+                17..=19 => return Err(Code::NOT_SUPPORTED),
+                // Everything about optimisation and targets has nothing to act on.
+                _ if id < OPTION_COUNT => {}
+                _ => return Err(Code::INVALID_VALUE),
+            }
+        }
+        Ok(jit)
+    }
+
+    /// Loads the PTX that `find` comes up with and writes the caller's logs.
+    pub(super) fn load(
+        &self,
+        find: impl FnOnce() -> Result<String, Rejected>,
+    ) -> Res<(Arc<Image>, Arc<str>)> {
+        let start = Instant::now();
+        let outcome = find().and_then(|ptx| Ok((load(&ptx)?, Arc::from(ptx))));
+        if self.wall_time != 0 {
+            put(self.wall_time, start.elapsed().as_secs_f32() * 1000.0)?;
+        }
+        match outcome {
+            Ok((image, ptx)) => {
+                self.error.write("")?;
+                self.info.write(&if self.verbose {
+                    summary(&image)
+                } else {
+                    String::new()
+                })?;
+                Ok((image, ptx))
+            }
+            Err(Rejected { code, log }) => {
+                log::debug!("module load failed with {code}: {log}");
+                self.info.write("")?;
+                self.error.write(&log)?;
+                Err(code)
+            }
+        }
+    }
+}
+
+/// What a verbose load reports.
+fn summary(image: &Image) -> String {
+    let mut text = String::from("CPU device: nothing compiled, PTX decoded\n");
+    for k in image.kernels() {
+        text += &format!(
+            "{}: {} registers, {} bytes shared, {} bytes local, {} bytes constant\n",
+            k.name, k.num_regs, k.static_shared, k.local_bytes, k.const_bytes
+        );
+    }
+    text
+}
+
+pub(super) fn load(ptx: &str) -> Result<Arc<Image>, Rejected> {
+    Image::load(ptx, space()).map(Arc::new).map_err(|e| {
+        let code = match e.kind {
+            LoadErrorKind::InvalidPtx => Code::INVALID_PTX,
+            LoadErrorKind::UnsupportedPtxVersion => Code::UNSUPPORTED_PTX_VERSION,
+            LoadErrorKind::UnresolvedSymbol => Code::INVALID_PTX,
+            LoadErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
+        };
+        let place = if e.line == 0 {
+            String::new()
+        } else {
+            format!("line {}, column {}: ", e.line, e.column)
+        };
+        Rejected {
+            code,
+            log: format!("ptx {place}error: {}\n", e.message),
+        }
+    })
+}
+
+/// The contents of a file that holds an image, with a NUL after it.
+pub(super) fn read_file(path: u64) -> Res<Vec<u8>> {
+    let path = checked::read_c_string(path, 1 << 16)?;
+    let path = std::path::PathBuf::from(
+        <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
+    );
+    let mut bytes = std::fs::read(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
+        _ => Code::FILE_NOT_FOUND,
+    })?;
+    // Enough for the fixed headers of the binary kinds to be looked at without running over the end.
+    bytes.extend_from_slice(&[0; 64]);
+    Ok(bytes)
+}
+
+/// Loads a module and tells the caller its handle.
+fn load_module(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<String, Rejected>) -> Res {
+    non_null(out)?;
+    let context = context::current()?;
+    context.printf.flush();
+    let (image, _) = jit.load(find)?;
+    let module = Module::new(&context, image, false);
+    put(out, module.handle()).inspect_err(|_| module.unload())
+}
+
+fn find(handle: u64) -> Res<Arc<Module>> {
+    let module = MODULES.get(handle)?;
+    module.context.check()?;
+    Ok(module)
+}
+
+/// Address and size of a variable, each told if wanted.
+pub(super) fn tell_global(image: &Image, name: u64, address: u64, size: u64, managed: bool) -> Res {
+    let name = get_name(name)?;
+    let global = image
+        .global(&name)
+        .filter(|g| !managed || g.managed)
+        .ok_or(Code::NOT_FOUND)?;
+    put_optional(address, global.addr)?;
+    put_optional(size, global.size)
+}
+
+entries! {
+    fn module_load "cuModuleLoad" (out: u64, path: u64) {
+        non_null(path)?;
+        let bytes = read_file(path)?;
+        load_module(out, &JitOptions::default(), || fatbin::ptx_of_image(bytes.as_ptr() as u64))
+    }
+    fn module_load_data "cuModuleLoadData" (out: u64, image: u64) {
+        non_null(image)?;
+        load_module(out, &JitOptions::default(), || fatbin::ptx_of_image(image))
+    }
+    fn module_load_data_ex "cuModuleLoadDataEx" (out: u64, image: u64, count: u32, options: u64, values: u64) {
+        non_null(image)?;
+        let jit = JitOptions::read(count, options, values)?;
+        load_module(out, &jit, || fatbin::ptx_of_image(image))
+    }
+    fn module_load_fat_binary "cuModuleLoadFatBinary" (out: u64, image: u64) {
+        non_null(image)?;
+        load_module(out, &JitOptions::default(), || fatbin::ptx_of_image(image))
+    }
+    fn module_unload "cuModuleUnload" (handle: u64) {
+        let module = MODULES.get(handle)?;
+        if module.of_library {
+            return Err(Code::NOT_PERMITTED);
+        }
+        let status = module.context.check();
+        module.unload();
+        status
+    }
+    fn module_get_function "cuModuleGetFunction" (out: u64, handle: u64, name: u64) {
+        non_null(out)?;
+        non_null(name)?;
+        let module = find(handle)?;
+        put(out, module.function(&get_name(name)?, None)?.handle())
+    }
+    fn module_get_global "cuModuleGetGlobal_v2" (address: u64, size: u64, handle: u64, name: u64) {
+        non_null(name)?;
+        tell_global(&find(handle)?.image, name, address, size, false)
+    }
+    fn module_function_count "cuModuleGetFunctionCount" (out: u64, handle: u64) {
+        non_null(out)?;
+        put(out, find(handle)?.image.kernels().len() as u32)
+    }
+    fn module_enumerate_functions "cuModuleEnumerateFunctions" (out: u64, count: u32, handle: u64) {
+        non_null(out)?;
+        let module = find(handle)?;
+        for (i, kernel) in module.image.kernels().iter().take(count as usize).enumerate() {
+            let function = module.function(&kernel.name, None)?;
+            put(out.checked_add(8 * i as u64).ok_or(Code::INVALID_VALUE)?, function.handle())?;
+        }
+        Ok(())
+    }
+    fn module_loading_mode "cuModuleGetLoadingMode" (out: u64) {
+        // CU_MODULE_EAGER_LOADING
+        put(out, 1u32)
+    }
+}

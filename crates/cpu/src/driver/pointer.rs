@@ -1,0 +1,155 @@
+//! What a pointer points to: `cuPointerGetAttribute` and its relatives.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use super::checked::{get, get_array, non_null, put};
+use super::context::{self, CONTEXTS};
+use super::errors::Code;
+use super::handles::{HandleKind, handle_of};
+use super::memory::space;
+use super::queue::lock;
+use super::{Res, entries, pool};
+use crate::memory::{Kind, Region};
+
+/// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
+static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+
+pub(super) fn remember_host_flags(id: u64, flags: u32) {
+    lock(&HOST_FLAGS).get_or_insert_default().insert(id, flags);
+}
+
+/// What `cuMemHostGetFlags` says. Under unified addressing host memory is always mapped for the device.
+pub(super) fn host_flags(region: &Region) -> u32 {
+    const MAPPED: u32 = 2;
+    let given = lock(&HOST_FLAGS)
+        .get_or_insert_default()
+        .get(&region.id)
+        .copied()
+        .unwrap_or(0);
+    if region.kind == Kind::Host {
+        given | MAPPED
+    } else {
+        given
+    }
+}
+
+const MEMORYTYPE_HOST: u32 = 1;
+const MEMORYTYPE_DEVICE: u32 = 2;
+
+/// A value as the caller's type has it: four or eight bytes.
+enum Value {
+    Word(u32),
+    Long(u64),
+    Pair([u64; 2]),
+}
+
+impl Value {
+    fn put(&self, out: u64) -> Res {
+        match self {
+            Value::Word(v) => put(out, *v),
+            Value::Long(v) => put(out, *v),
+            Value::Pair(v) => put(out, *v),
+        }
+    }
+}
+
+/// The value of a `CUpointer_attribute` of `address`.
+fn query(attribute: u32, address: u64, region: Option<&Region>) -> Res<Value> {
+    use Value::{Long, Word};
+    // These two can be asked of any address.
+    match (attribute, region) {
+        (8, None) => return Ok(Word(0)),
+        (13, None) => return Ok(Word(0)),
+        (1..=22, None) => return Err(Code::INVALID_VALUE),
+        _ => {}
+    }
+    let region = region.ok_or(Code::INVALID_VALUE)?;
+    let host = matches!(region.kind, Kind::Host | Kind::Registered);
+    Ok(match attribute {
+        1 => Long(if region.owner == 0 {
+            0
+        } else {
+            handle_of(HandleKind::Context, region.owner)
+        }),
+        2 => Word(if host {
+            MEMORYTYPE_HOST
+        } else {
+            MEMORYTYPE_DEVICE
+        }),
+        3 => Long(address),
+        // Device memory proper is not the host's to touch, as on a GPU.
+        4 if host || region.kind == Kind::Managed => Long(address),
+        4 => return Err(Code::INVALID_VALUE),
+        5 => return Err(Code::NOT_SUPPORTED),
+        6 => Word(0),
+        7 | 20 => Long(region.id),
+        8 => Word(u32::from(region.kind == Kind::Managed)),
+        9 => {
+            let owner = CONTEXTS.find(handle_of(HandleKind::Context, region.owner));
+            Word(owner.map_or(0, |c| c.device) as u32)
+        }
+        10 => Word(0),
+        11 | 19 => Long(region.base),
+        12 | 18 => Long(region.size),
+        13 => Word(1),
+        14 => Long(0),
+        15 => Word(0),
+        // CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE or READ
+        16 => Word(if region.read_only && region.kind == Kind::Registered {
+            1
+        } else {
+            3
+        }),
+        17 => Long(pool::pool_of(region)),
+        21 => Word(0),
+        22 => Word(u32::MAX),
+        _ => return Err(Code::INVALID_VALUE),
+    })
+}
+
+/// What `cuPointerGetAttributes` writes for an address of no region.
+fn unknown(attribute: u32) -> Res<Value> {
+    Ok(match attribute {
+        2 | 6 | 8 | 10 | 13 | 15 | 16 | 21 => Value::Word(0),
+        9 => Value::Word(-2i32 as u32),
+        22 => Value::Word(u32::MAX),
+        5 => Value::Pair([0; 2]),
+        1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => Value::Long(0),
+        _ => return Err(Code::INVALID_VALUE),
+    })
+}
+
+entries! {
+    fn pointer_get_attribute "cuPointerGetAttribute" (out: u64, attribute: u32, address: u64) {
+        non_null(out)?;
+        context::current()?;
+        query(attribute, address, space().find(address).as_ref())?.put(out)
+    }
+    fn pointer_get_attributes "cuPointerGetAttributes" (count: u32, attributes: u64, outs: u64, address: u64) {
+        non_null(attributes)?;
+        non_null(outs)?;
+        context::current()?;
+        if count == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let attributes = get_array::<u32>(attributes, count as usize)?;
+        let outs = get_array::<u64>(outs, count as usize)?;
+        let region = space().find(address);
+        for (attribute, out) in attributes.into_iter().zip(outs) {
+            query(attribute, address, region.as_ref()).or_else(|_| unknown(attribute))?.put(out)?;
+        }
+        Ok(())
+    }
+    fn pointer_set_attribute "cuPointerSetAttribute" (value: u64, attribute: u32, address: u64) {
+        non_null(value)?;
+        context::current()?;
+        // Only CU_POINTER_ATTRIBUTE_SYNC_MEMOPS can be set, and only for device memory. Copies here are synchronised
+        // with the regions they touch anyway.
+        let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
+        if attribute != 6 || region.kind != Kind::Device {
+            return Err(Code::INVALID_VALUE);
+        }
+        get::<u32>(value).map(|_| ())
+    }
+}

@@ -1,0 +1,497 @@
+//! Streams: their order, the default streams, callbacks, attributes.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::checked::{get, is_code, non_null, put, put_optional};
+use super::context::{self, Context};
+use super::errors::Code;
+use super::handles::{HandleKind, Table, fresh_id};
+use super::queue::{self, Op, Work, lock};
+use super::{Res, entries, event, memory};
+
+pub(super) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
+
+/// Priorities run from 0 to -5, the more negative the more urgent; here they are remembered, not acted on.
+pub(super) const LEAST_PRIORITY: i32 = 0;
+pub(super) const GREATEST_PRIORITY: i32 = -5;
+
+/// `CU_STREAM_LEGACY`.
+const LEGACY_HANDLE: u64 = 1;
+/// `CU_STREAM_PER_THREAD`.
+const PER_THREAD_HANDLE: u64 = 2;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: u32 = 1;
+
+/// How a stream stands to the legacy default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// The legacy default stream: waits for all blocking streams, and they for it.
+    Legacy,
+    /// A thread's default stream; blocking.
+    PerThread,
+    Blocking,
+    NonBlocking,
+}
+
+/// A stream.
+pub(super) struct Stream {
+    id: u64,
+    pub(super) context: Arc<Context>,
+    sort: Sort,
+    priority: i32,
+    /// The last op entered, unless it is known to be done.
+    tail: Mutex<Option<Arc<Op>>>,
+    /// Ops entered and not yet done.
+    pending: Arc<Backlog>,
+    /// Destroyed (or its thread has ended): goes when its work is done.
+    abandoned: AtomicBool,
+    attributes: Mutex<HashMap<u32, [u8; 64]>>,
+}
+
+/// Counts a stream's unfinished ops; a caller that enters them faster than they run is made to wait.
+#[derive(Default)]
+struct Backlog {
+    count: Mutex<usize>,
+    shrunk: Condvar,
+}
+
+const MOST_PENDING: usize = 4096;
+
+impl Backlog {
+    fn add(&self) {
+        *lock(&self.count) += 1;
+    }
+    fn remove(&self) {
+        let mut count = lock(&self.count);
+        *count -= 1;
+        if *count == MOST_PENDING / 2 {
+            self.shrunk.notify_all();
+        }
+    }
+    /// Waits while too much is pending. Gives up after a while rather than deadlock with a callback that waits for the
+    /// caller.
+    fn wait_for_room(&self) {
+        let mut count = lock(&self.count);
+        for _ in 0..100 {
+            if *count < MOST_PENDING {
+                return;
+            }
+            count = self
+                .shrunk
+                .wait_timeout(count, Duration::from_millis(50))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}
+
+/// Where an op may run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On a worker thread.
+    Worker,
+    /// On the calling thread, at once, if nothing stands before it in the stream; else on a worker.
+    HereIfIdle,
+}
+
+impl Stream {
+    fn new(context: &Arc<Context>, sort: Sort, priority: i32) -> Arc<Stream> {
+        let id = fresh_id();
+        let stream = Arc::new(Stream {
+            id,
+            context: context.clone(),
+            sort,
+            priority,
+            tail: Mutex::new(None),
+            pending: Arc::default(),
+            abandoned: AtomicBool::new(false),
+            attributes: Mutex::default(),
+        });
+        context.forget_finished_streams();
+        lock(&context.streams).push(stream.clone());
+        stream
+    }
+
+    /// A default stream of `context`.
+    pub(super) fn default_of(context: &Arc<Context>, sort: Sort) -> Arc<Stream> {
+        Self::new(context, sort, 0)
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Acquire)
+    }
+
+    /// The last op, if it is not done.
+    pub(super) fn tail(&self) -> Option<Arc<Op>> {
+        let mut tail = lock(&self.tail);
+        if tail.as_ref().is_some_and(|op| op.is_done()) {
+            *tail = None;
+        }
+        tail.clone()
+    }
+
+    /// Enters an op: it runs after everything the rules of streams say, and after `also`. Work that fails makes the
+    /// context fail; work of a failed context is skipped.
+    pub(super) fn enqueue(
+        self: &Arc<Self>,
+        also: &[Arc<Op>],
+        place: Place,
+        work: impl FnOnce(&Arc<Context>) -> Res + Send + 'static,
+    ) -> Arc<Op> {
+        let context = self.context.clone();
+        self.enter(
+            also,
+            place,
+            Some(Box::new(move || {
+                if !context.has_failed()
+                    && let Err(code) = work(&context)
+                {
+                    context.fail(code);
+                }
+            })),
+        )
+    }
+
+    /// Enters an op without work: done when everything before it is.
+    pub(super) fn mark(self: &Arc<Self>, also: &[Arc<Op>]) -> Arc<Op> {
+        self.enter(also, Place::HereIfIdle, None)
+    }
+
+    /// Enters an op that runs whether or not the context has failed.
+    fn enter(self: &Arc<Self>, also: &[Arc<Op>], place: Place, work: Option<Work>) -> Arc<Op> {
+        let counted = work.is_some();
+        let work: Option<Work> = work.map(|work| -> Work {
+            self.pending.wait_for_room();
+            self.pending.add();
+            let pending = self.pending.clone();
+            Box::new(move || {
+                let guard = Leave(pending);
+                work();
+                drop(guard);
+            })
+        });
+        let op = Op::new(work);
+        {
+            let _order = lock(&self.context.order);
+            if let Some(before) = self.tail() {
+                op.after(&before);
+            }
+            match self.sort {
+                Sort::Legacy => {
+                    for other in lock(&self.context.streams).iter() {
+                        if matches!(other.sort, Sort::Blocking | Sort::PerThread)
+                            && let Some(before) = other.tail()
+                        {
+                            op.after(&before);
+                        }
+                    }
+                }
+                Sort::Blocking | Sort::PerThread => {
+                    if let Some(before) = self.context.legacy_stream().tail() {
+                        op.after(&before);
+                    }
+                }
+                Sort::NonBlocking => {}
+            }
+            for before in also {
+                op.after(before);
+            }
+            *lock(&self.tail) = Some(op.clone());
+        }
+        if counted
+            && place == Place::HereIfIdle
+            && op.is_unblocked()
+            && let Some(work) = op.take_work()
+        {
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        }
+        op.clone().release();
+        op
+    }
+
+    /// Waits for everything entered so far.
+    pub(super) fn synchronize(self: &Arc<Self>) -> Res {
+        let last = if self.sort == Sort::Legacy {
+            Some(self.mark(&[]))
+        } else {
+            self.tail()
+        };
+        if let Some(op) = last {
+            queue::wait(&op, &self.context)?;
+        }
+        self.context.printf.flush();
+        self.context.check()
+    }
+
+    fn is_idle(&self) -> bool {
+        if self.tail().is_some() {
+            return false;
+        }
+        self.sort != Sort::Legacy
+            || !lock(&self.context.streams)
+                .iter()
+                .any(|s| matches!(s.sort, Sort::Blocking | Sort::PerThread) && s.tail().is_some())
+    }
+
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+    }
+}
+
+/// Takes an op off its stream's backlog, even if the work panicked.
+struct Leave(Arc<Backlog>);
+impl Drop for Leave {
+    fn drop(&mut self) {
+        self.0.remove();
+    }
+}
+
+/// A thread's own default streams, one a context.
+struct ThreadStreams(Vec<Arc<Stream>>);
+impl Drop for ThreadStreams {
+    fn drop(&mut self) {
+        for stream in &self.0 {
+            stream.abandon();
+        }
+    }
+}
+
+thread_local! {
+    static PER_THREAD: RefCell<ThreadStreams> = const { RefCell::new(ThreadStreams(Vec::new())) };
+}
+
+fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
+    PER_THREAD
+        .try_with(|streams| {
+            let mut streams = streams.borrow_mut();
+            streams.0.retain(|s| s.context.is_active());
+            if let Some(s) = streams.0.iter().find(|s| s.context.id == context.id) {
+                return s.clone();
+            }
+            let made = Stream::default_of(context, Sort::PerThread);
+            streams.0.push(made.clone());
+            made
+        })
+        .map_err(|_| Code::DEINITIALIZED)
+}
+
+/// The stream a handle names. `per_thread` says which default stream a null handle is.
+///
+/// # Errors
+/// `INVALID_HANDLE` for a handle of nothing, `INVALID_CONTEXT` for a default stream without a current context, the
+/// context's own error if it has failed.
+pub(super) fn resolve(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    match handle {
+        0 if per_thread => per_thread_stream(&context::current()?),
+        0 | LEGACY_HANDLE => Ok(context::current()?.legacy_stream()),
+        PER_THREAD_HANDLE => per_thread_stream(&context::current()?),
+        _ => {
+            let stream = STREAMS.get(handle)?;
+            stream.context.check()?;
+            Ok(stream)
+        }
+    }
+}
+
+/// Invalidates the stream handles of a context that ends.
+pub(super) fn forget_context(context: u64) {
+    STREAMS.remove_where(|s| {
+        let gone = s.context.id == context;
+        if gone {
+            s.abandon();
+        }
+        gone
+    });
+}
+
+fn create(out: u64, flags: u32, priority: i32) -> Res {
+    non_null(out)?;
+    if flags & !NON_BLOCKING != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let context = context::current()?;
+    let sort = if flags & NON_BLOCKING != 0 {
+        Sort::NonBlocking
+    } else {
+        Sort::Blocking
+    };
+    let stream = Stream::new(
+        &context,
+        sort,
+        priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY),
+    );
+    let handle = STREAMS.insert(stream.id, stream.clone());
+    put(out, handle).inspect_err(|_| {
+        let _ = STREAMS.remove(handle);
+        stream.abandon();
+    })
+}
+
+type StreamCallback = unsafe extern "C" fn(u64, u32, *mut c_void);
+type HostFunction = unsafe extern "C" fn(*mut c_void);
+
+/// The address of a caller's function, checked to lie in executable memory.
+fn code(address: u64) -> Res<u64> {
+    if is_code(address) {
+        Ok(address)
+    } else {
+        Err(Code::INVALID_VALUE)
+    }
+}
+
+fn host_function(stream: u64, per_thread: bool, function: u64, data: u64) -> Res {
+    let function = code(function)?;
+    resolve(stream, per_thread)?.enqueue(&[], Place::Worker, move |_| {
+        // SAFETY: the caller promises that the address, which is executable, is a function of this type.
+        unsafe { std::mem::transmute::<u64, HostFunction>(function)(data as *mut c_void) };
+        Ok(())
+    });
+    Ok(())
+}
+
+/// Attributes of `CUstreamAttrID` a stream may have: access window, synchronisation policy, priority, memory domains.
+fn attribute_id(id: u32) -> Res<u32> {
+    if matches!(id, 1 | 3 | 8 | 9 | 10) {
+        Ok(id)
+    } else {
+        Err(Code::INVALID_VALUE)
+    }
+}
+const PRIORITY_ATTRIBUTE: u32 = 8;
+
+fn capture_info(stream: u64, per_thread: bool, status: u64) -> Res {
+    non_null(status)?;
+    resolve(stream, per_thread)?;
+    // CU_STREAM_CAPTURE_STATUS_NONE: capture is not supported, so none is going on.
+    put(status, 0u32)
+}
+
+entries! {
+    fn stream_create "cuStreamCreate" (out: u64, flags: u32) {
+        create(out, flags, LEAST_PRIORITY)
+    }
+    fn stream_create_with_priority "cuStreamCreateWithPriority" (out: u64, flags: u32, priority: i32) {
+        create(out, flags, priority)
+    }
+    fn stream_destroy "cuStreamDestroy_v2" (handle: u64) {
+        // The default streams cannot be destroyed: their handles are not in the table.
+        let stream = STREAMS.remove(handle)?;
+        stream.abandon();
+        stream.context.forget_finished_streams();
+        stream.context.check()
+    }
+    fn stream_query "cuStreamQuery" | "cuStreamQuery_ptsz" (handle: u64) {
+        if resolve(handle, PER_THREAD)?.is_idle() { Ok(()) } else { Err(Code::NOT_READY) }
+    }
+    fn stream_synchronize "cuStreamSynchronize" | "cuStreamSynchronize_ptsz" (handle: u64) {
+        resolve(handle, PER_THREAD)?.synchronize()
+    }
+    fn stream_wait_event "cuStreamWaitEvent" | "cuStreamWaitEvent_ptsz" (handle: u64, event: u64, flags: u32) {
+        if flags > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        event::make_stream_wait(&resolve(handle, PER_THREAD)?, event)
+    }
+    fn stream_add_callback "cuStreamAddCallback" | "cuStreamAddCallback_ptsz"
+        (handle: u64, callback: u64, data: u64, flags: u32) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let callback = code(callback)?;
+        let stream = resolve(handle, PER_THREAD)?;
+        let context = stream.context.clone();
+        // Unlike a host function it is told of failures, so it runs even then.
+        stream.enter(&[], Place::Worker, Some(Box::new(move || {
+            let status = context.check().err().map_or(0, |c| c.0);
+            // SAFETY: the caller promises that the address, which is executable, is a function of this type.
+            unsafe { std::mem::transmute::<u64, StreamCallback>(callback)(handle, status, data as *mut c_void) };
+        })));
+        Ok(())
+    }
+    fn launch_host_func "cuLaunchHostFunc" | "cuLaunchHostFunc_ptsz" (handle: u64, function: u64, data: u64) {
+        host_function(handle, PER_THREAD, function, data)
+    }
+    fn launch_host_func_v2 "cuLaunchHostFunc_v2" | "cuLaunchHostFunc_v2_ptsz"
+        (handle: u64, function: u64, data: u64, mode: u32) {
+        if mode > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        host_function(handle, PER_THREAD, function, data)
+    }
+    fn stream_get_flags "cuStreamGetFlags" | "cuStreamGetFlags_ptsz" (handle: u64, out: u64) {
+        non_null(out)?;
+        let stream = resolve(handle, PER_THREAD)?;
+        put(out, u32::from(stream.sort == Sort::NonBlocking))
+    }
+    fn stream_get_priority "cuStreamGetPriority" | "cuStreamGetPriority_ptsz" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, resolve(handle, PER_THREAD)?.priority)
+    }
+    fn stream_get_id "cuStreamGetId" | "cuStreamGetId_ptsz" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, resolve(handle, PER_THREAD)?.id)
+    }
+    fn stream_get_device "cuStreamGetDevice" | "cuStreamGetDevice_ptsz" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, resolve(handle, PER_THREAD)?.context.device)
+    }
+    fn stream_get_ctx "cuStreamGetCtx" | "cuStreamGetCtx_ptsz" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, resolve(handle, PER_THREAD)?.context.handle)
+    }
+    fn stream_get_ctx_v2 "cuStreamGetCtx_v2" | "cuStreamGetCtx_v2_ptsz" (handle: u64, out: u64, green: u64) {
+        non_null(out)?;
+        put(out, resolve(handle, PER_THREAD)?.context.handle)?;
+        put_optional(green, 0u64)
+    }
+    fn stream_is_capturing "cuStreamIsCapturing" | "cuStreamIsCapturing_ptsz" (handle: u64, status: u64) {
+        capture_info(handle, PER_THREAD, status)
+    }
+    fn stream_capture_info_v2 "cuStreamGetCaptureInfo_v2" | "cuStreamGetCaptureInfo_v2_ptsz"
+        (handle: u64, status: u64, _id: u64, _graph: u64, _dependencies: u64, _count: u64) {
+        capture_info(handle, PER_THREAD, status)
+    }
+    fn stream_capture_info_v3 "cuStreamGetCaptureInfo_v3" | "cuStreamGetCaptureInfo_v3_ptsz"
+        (handle: u64, status: u64, _id: u64, _graph: u64, _dependencies: u64, _edges: u64, _count: u64) {
+        capture_info(handle, PER_THREAD, status)
+    }
+    fn stream_attach_mem "cuStreamAttachMemAsync" | "cuStreamAttachMemAsync_ptsz"
+        (handle: u64, address: u64, length: u64, flags: u32) {
+        if !matches!(flags, 1 | 2 | 4) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let stream = resolve(handle, PER_THREAD)?;
+        memory::check_attachable(address, length)?;
+        stream.mark(&[]);
+        Ok(())
+    }
+    fn stream_get_attribute "cuStreamGetAttribute" | "cuStreamGetAttribute_ptsz" (handle: u64, id: u32, out: u64) {
+        non_null(out)?;
+        let stream = resolve(handle, PER_THREAD)?;
+        let id = attribute_id(id)?;
+        let mut value = lock(&stream.attributes).get(&id).copied().unwrap_or([0; 64]);
+        if id == PRIORITY_ATTRIBUTE {
+            value[..4].copy_from_slice(&stream.priority.to_ne_bytes());
+        }
+        put(out, value)
+    }
+    fn stream_set_attribute "cuStreamSetAttribute" | "cuStreamSetAttribute_ptsz" (handle: u64, id: u32, value: u64) {
+        non_null(value)?;
+        let stream = resolve(handle, PER_THREAD)?;
+        let id = attribute_id(id)?;
+        let value = get::<[u8; 64]>(value)?;
+        lock(&stream.attributes).insert(id, value);
+        Ok(())
+    }
+    fn stream_copy_attributes "cuStreamCopyAttributes" | "cuStreamCopyAttributes_ptsz" (to: u64, from: u64) {
+        let (to, from) = (resolve(to, PER_THREAD)?, resolve(from, PER_THREAD)?);
+        let attributes = lock(&from.attributes).clone();
+        *lock(&to.attributes) = attributes;
+        Ok(())
+    }
+}
