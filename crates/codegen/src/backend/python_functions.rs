@@ -1,11 +1,513 @@
-//! Descriptor tables of the Python functions.
+//! Descriptor tables of the Python functions: `crates/python/src/generated/*_functions.rs`.
+//!
+//! Nothing is decided here that the IR tells; what it does not tell are the hand-written functions ([`special`]) and
+//! the bounds that keep C from reading past what Python gave ([`list_count`], [`buffer_size`], [`single_of_many`]).
 
+use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::ir;
+use crate::ir::{
+    Api, ArgKind, Builtin, Element, Function, Gil, Len, Library, PyArg, PyFunction, PyResult,
+    ResultKind, Role, Type,
+};
 
 /// Generated files: paths from the repository root and contents.
-pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
-    let _ = api;
-    Vec::new()
+pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
+    api.libraries
+        .iter()
+        .filter(|lib| lib.functions.iter().any(|f| f.python.is_some()))
+        .map(|lib| {
+            let path = format!("crates/python/src/generated/{}_functions.rs", lib.name);
+            (PathBuf::from(path), library(lib))
+        })
+        .collect()
+}
+
+fn library(lib: &Library) -> String {
+    let mut functions: Vec<(&Function, &PyFunction)> = lib
+        .functions
+        .iter()
+        .filter_map(|f| f.python.as_ref().map(|python| (f, python)))
+        .collect();
+    functions.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+    let mut signatures: BTreeSet<String> = BTreeSet::new();
+    let mut thunks = String::new();
+    let mut table = String::new();
+    let mut sizeof = Some(SIZEOF.replace("$Library", variant(lib)));
+    for (f, python) in functions {
+        if f.name.as_str() > "sizeof"
+            && let Some(text) = sizeof.take()
+        {
+            table.push_str(&text);
+        }
+        let signature = signature(lib, f);
+        if signatures.insert(signature.name()) {
+            thunks.push_str(&signature.thunk());
+        }
+        table.push_str(&function(lib, f, python, &signature));
+    }
+    table.push_str(&sizeof.unwrap_or_default());
+    let c = if signatures.iter().any(|s| s.contains('_')) {
+        format!("use cupyrite_sys::{} as c;\n", lib.name)
+    } else {
+        String::new()
+    };
+    format!(
+        "// Made by `cargo xtask codegen` from NVIDIA's headers and api/overlay/{name}.toml. Do not edit.\n\
+         //! The functions of `{module}`.\n\n\
+         use std::ffi::c_void;\n\n\
+         {c}use cupyrite_sys::{name}::Symbol;\n\
+         use cupyrite_sys::loader::Library;\n\n\
+         #[allow(unused_imports)]\n\
+         use crate::desc::{{Conv, Count, Element, Function, Int, Len, Out, Output, Param, Special, Word}};\n\
+         #[allow(unused_imports)]\n\
+         use crate::generated::ids::{{class, enums}};\n\n\
+         {thunks}\
+         unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {{\n0\n}}\n\n\
+         /// All functions, sorted by name.\n\
+         pub static FUNCTIONS: &[Function] = &[\n{table}];\n",
+        name = lib.name,
+        module = lib.python.name,
+    )
+}
+
+fn variant(lib: &Library) -> &'static str {
+    if lib.name == "nvrtc" {
+        "Nvrtc"
+    } else {
+        "Driver"
+    }
+}
+
+/// `sizeof` is no C function: it is answered from the tables of classes.
+const SIZEOF: &str = "Function { name: \"sizeof\", library: Library::$Library, symbol: 0, thunk: nothing, \
+    keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
+    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof },\n";
+
+// ---------------------------------------------------------------------------------------------------------
+// C signatures
+
+/// How the ABI passes a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Abi {
+    /// An integer or pointer of this many bits.
+    Bits(u8),
+    Float,
+    Double,
+    /// A struct by value.
+    Struct(String),
+}
+
+impl Abi {
+    fn of(lib: &Library, ty: &Type) -> Abi {
+        match lib.resolve(ty) {
+            Type::Builtin { builtin } => match builtin {
+                Builtin::Float => Abi::Float,
+                Builtin::Double => Abi::Double,
+                other => Abi::Bits((other.size() * 8) as u8),
+            },
+            Type::Named { name } if lib.record(name).is_some() => Abi::Struct(name.clone()),
+            Type::Named { name } if lib.enumeration(name).is_some() => Abi::Bits(32),
+            _ => Abi::Bits(64),
+        }
+    }
+
+    fn tag(&self) -> String {
+        match self {
+            Abi::Bits(8) => "b".to_owned(),
+            Abi::Bits(16) => "h".to_owned(),
+            Abi::Bits(32) => "w".to_owned(),
+            Abi::Bits(_) => "q".to_owned(),
+            Abi::Float => "f".to_owned(),
+            Abi::Double => "d".to_owned(),
+            Abi::Struct(name) => format!("_{name}_"),
+        }
+    }
+
+    fn rust(&self) -> String {
+        match self {
+            Abi::Bits(bits) => format!("u{bits}"),
+            Abi::Float => "f32".to_owned(),
+            Abi::Double => "f64".to_owned(),
+            Abi::Struct(name) => format!("c::{name}"),
+        }
+    }
+
+    fn load(&self, index: usize) -> String {
+        match self {
+            Abi::Bits(64) => format!("*w.add({index})"),
+            Abi::Bits(bits) => format!("*w.add({index}) as u{bits}"),
+            Abi::Float => format!("f32::from_bits(*w.add({index}) as u32)"),
+            Abi::Double => format!("f64::from_bits(*w.add({index}))"),
+            Abi::Struct(name) => format!(
+                "std::ptr::with_exposed_provenance::<c::{name}>(*w.add({index}) as usize).read()"
+            ),
+        }
+    }
+}
+
+struct Signature {
+    params: Vec<Abi>,
+    /// Bits of the result.
+    ret: u8,
+}
+
+fn signature(lib: &Library, f: &Function) -> Signature {
+    Signature {
+        params: f.params.iter().map(|p| Abi::of(lib, &p.ty)).collect(),
+        ret: match Abi::of(lib, &f.ret) {
+            Abi::Bits(64) => 64,
+            _ => 32,
+        },
+    }
+}
+
+impl Signature {
+    fn name(&self) -> String {
+        let tags: String = self.params.iter().map(Abi::tag).collect();
+        let ret = if self.ret == 64 { "q" } else { "w" };
+        format!("call_{tags}_{ret}")
+            .to_lowercase()
+            .replace("__", "_")
+    }
+
+    fn thunk(&self) -> String {
+        let types: Vec<String> = self.params.iter().map(Abi::rust).collect();
+        let loads: Vec<String> = (self.params.iter().enumerate())
+            .map(|(index, abi)| abi.load(index))
+            .collect();
+        let ret = if self.ret == 64 { "i64" } else { "i32" };
+        let cast = if self.ret == 64 {
+            "status"
+        } else {
+            "i64::from(status)"
+        };
+        let w = if self.params.is_empty() { "_w" } else { "w" };
+        format!(
+            "unsafe fn {name}(f: *const c_void, {w}: *const u64) -> i64 {{\n\
+             // SAFETY: the caller gives a function of this C signature and a word for each parameter.\n\
+             let status = unsafe {{\n\
+             let f = std::mem::transmute::<*const c_void, unsafe extern \"C\" fn({types}) -> {ret}>(f);\n\
+             f({loads})\n}};\n{cast}\n}}\n\n",
+            name = self.name(),
+            types = types.join(", "),
+            loads = loads.join(", "),
+        )
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Descriptors
+
+fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signature) -> String {
+    let special = special(f);
+    let mut text = format!(
+        "Function {{ name: {name:?}, library: Library::{variant}, symbol: Symbol::{name} as u16, thunk: {thunk}, \
+         keep_gil: {keep}, params: &[",
+        name = f.name,
+        variant = variant(lib),
+        thunk = signature.name(),
+        keep = python.gil == Gil::Keep,
+    );
+    for (index, arg) in python.args.iter().enumerate() {
+        let default = match arg.default.as_deref().map(str::parse::<i64>) {
+            Some(Ok(number)) => format!("Some({number})"),
+            _ => "None".to_owned(),
+        };
+        let _ = write!(
+            text,
+            "Param {{ name: {:?}, doc: {:?}, conv: {}, default: {default} }}, ",
+            arg.name,
+            arg_doc(arg),
+            conv(lib, f, python, index),
+        );
+    }
+    text.push_str("], words: &[");
+    for param in &f.params {
+        let word = match param.role {
+            Role::In { arg } => {
+                if by_address(&param.ty, &python.args[arg].kind) {
+                    format!("Word::ArgAddress({arg})")
+                } else {
+                    format!("Word::Arg({arg})")
+                }
+            }
+            Role::Out { result } => format!("Word::Result({result})"),
+            Role::InOut { arg, result } => format!("Word::InOut({arg}, {result})"),
+            Role::Null | Role::Unknown => "Word::Null".to_owned(),
+        };
+        let _ = write!(text, "{word}, ");
+    }
+    text.push_str("], results: &[");
+    for (index, result) in python.results.iter().enumerate() {
+        let _ = write!(
+            text,
+            "Output {{ name: {:?}, doc: {:?}, kind: {} }}, ",
+            result.name,
+            result.type_name,
+            out(lib, f, result, index),
+        );
+    }
+    let _ = writeln!(text, "], special: Special::{special} }},");
+    text
+}
+
+/// Functions written by hand in `crates/python/src/special.rs`.
+fn special(f: &Function) -> &'static str {
+    match f.name.as_str() {
+        "cuCtxCreate" => "CtxCreate",
+        "cuCoredumpGetAttribute" | "cuCoredumpGetAttributeGlobal" => "CoredumpGet",
+        "cuCoredumpSetAttribute" | "cuCoredumpSetAttributeGlobal" => "CoredumpSet",
+        "cuPointerGetAttributes" => "PointerGetAttributes",
+        "cuMemRangeGetAttribute" => "RangeGetAttribute",
+        "cuMemRangeGetAttributes" => "RangeGetAttributes",
+        "cuStreamGetCaptureInfo" => "CaptureInfo",
+        "cuLinkCreate" => "LinkCreate",
+        "cuLinkDestroy" => "LinkDestroy",
+        "nvrtcGetCUBIN" => "NvrtcGetCubin",
+        "nvrtcGetPTX" | "nvrtcGetLTOIR" | "nvrtcGetOptiXIR" | "nvrtcGetTileIR"
+        | "nvrtcGetProgramLog" => "NvrtcGet",
+        "nvrtcGetSupportedArchs" => "NvrtcArchs",
+        "nvrtcGetErrorString" => "NvrtcErrorString",
+        _ => "None",
+    }
+}
+
+/// Whether C takes the address of the converted value: a pointer to a number or to one handle.
+fn by_address(ty: &Type, kind: &ArgKind) -> bool {
+    match kind {
+        ArgKind::Handle { by_pointer, .. } => *by_pointer,
+        ArgKind::Int { .. } | ArgKind::Float { .. } | ArgKind::Enum { .. } => {
+            matches!(ty, Type::Pointer { .. })
+        }
+        _ => false,
+    }
+}
+
+fn arg_doc(arg: &PyArg) -> String {
+    arg.doc_type
+        .clone()
+        .or_else(|| arg.annotation.clone())
+        .unwrap_or_else(|| "Any".to_owned())
+}
+
+fn int(builtin: Builtin) -> &'static str {
+    match (builtin.size(), builtin.is_signed()) {
+        (1, true) => "Int::I8",
+        (1, false) => "Int::U8",
+        (2, true) => "Int::I16",
+        (2, false) => "Int::U16",
+        (4, true) => "Int::I32",
+        (4, false) => "Int::U32",
+        (_, true) => "Int::I64",
+        (_, false) => "Int::U64",
+    }
+}
+
+/// The range of a handle or integer class.
+fn handle_range(lib: &Library, class: &str) -> &'static str {
+    let ty = Type::Named {
+        name: class.to_owned(),
+    };
+    match lib.resolve(&ty) {
+        Type::Builtin { builtin } => int(*builtin),
+        _ => "Int::U64",
+    }
+}
+
+/// Enums are classes under the name the prototype uses.
+fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> String {
+    let arg = &python.args[index];
+    match &arg.kind {
+        ArgKind::Int { builtin } if arg.doc_type.as_deref() == Some("Any") => {
+            format!("Conv::IntOrNone({})", int(*builtin))
+        }
+        ArgKind::Int { builtin } => format!("Conv::Int({})", int(*builtin)),
+        ArgKind::Float {
+            builtin: Builtin::Float,
+        } => "Conv::F32".to_owned(),
+        ArgKind::Float { .. } => "Conv::F64".to_owned(),
+        ArgKind::Enum { name } => format!("Conv::Enum(enums::{name})"),
+        ArgKind::Handle {
+            class, by_pointer, ..
+        } => {
+            let range = handle_range(lib, class);
+            match (by_pointer, single_of_many(f, python)) {
+                (false, _) => format!("Conv::Handle(class::{class}, {range})"),
+                (true, Some(count)) => {
+                    format!("Conv::HandleArray(class::{class}, {range}, {count})")
+                }
+                (true, None) => format!("Conv::HandlePtr(class::{class}, {range})"),
+            }
+        }
+        ArgKind::Callback { class } => format!("Conv::Handle(class::{class}, Int::U64)"),
+        ArgKind::Struct {
+            class,
+            by_pointer: true,
+            ..
+        } => match single_of_many(f, python) {
+            Some(count) => format!("Conv::StructArray(class::{class}, {count})"),
+            None => format!("Conv::Struct(class::{class})"),
+        },
+        ArgKind::Struct { class, .. } => format!("Conv::StructValue(class::{class})"),
+        ArgKind::List { of, count, .. } => {
+            let count = match list_count(python, index, *count) {
+                Some((param, less, optional)) => {
+                    format!("Some(Count {{ param: {param}, less: {less}, optional: {optional} }})")
+                }
+                None => "None".to_owned(),
+            };
+            format!("Conv::List({}, {count})", element(lib, of))
+        }
+        ArgKind::CString => "Conv::Bytes".to_owned(),
+        ArgKind::BytesOut => format!(
+            "Conv::BytesOut({})",
+            optional(buffer_size(f, python, index))
+        ),
+        ArgKind::VoidPtr => format!("Conv::VoidPtr({})", optional(buffer_size(f, python, index))),
+        ArgKind::Attribute { selector, by } => format!("Conv::Attribute(enums::{selector}, {by})"),
+        ArgKind::OptionValues {
+            selector,
+            by,
+            count,
+        } => format!("Conv::Options(enums::{selector}, {by}, {count})"),
+        ArgKind::KernelParams => "Conv::KernelParams".to_owned(),
+        ArgKind::VoidPtrPtr => "Conv::VoidPtrPtr".to_owned(),
+    }
+}
+
+fn optional(index: Option<usize>) -> String {
+    index.map_or_else(|| "None".to_owned(), |index| format!("Some({index})"))
+}
+
+fn arg_named(python: &PyFunction, name: &str) -> Option<usize> {
+    python.args.iter().position(|arg| arg.name == name)
+}
+
+/// The least length of a list: index of the argument that tells, what is taken off it, and whether an empty list is
+/// fine whatever it says.
+fn list_count(
+    python: &PyFunction,
+    index: usize,
+    count: Option<usize>,
+) -> Option<(usize, usize, bool)> {
+    let name = python.args[index].name.as_str();
+    // Edge data is optional: without it all edges are plain.
+    let optional = matches!(name, "edgeData" | "dependencyData");
+    if let Some(rank) = arg_named(python, "tensorRank") {
+        let less = match name {
+            "globalStrides" => 1,
+            "pixelBoxLowerCorner" | "pixelBoxUpperCorner" => 2,
+            _ => 0,
+        };
+        return Some((rank, less, false));
+    }
+    let count = count
+        .or_else(|| arg_named(python, "numDependencies"))
+        .or_else(|| arg_named(python, "nbGroups"))
+        .or_else(|| arg_named(python, "nbResources"))
+        .or_else(|| arg_named(python, "numOps"));
+    count.map(|count| (count, 0, optional))
+}
+
+/// The argument with the number of bytes that C reads or writes at a `void *` or `char *` argument, so that a buffer
+/// given there can be checked.
+fn buffer_size(f: &Function, python: &PyFunction, index: usize) -> Option<usize> {
+    let size = match (f.name.as_str(), python.args[index].name.as_str()) {
+        (_, "dstHost" | "srcHost") => "ByteCount",
+        ("cuMemHostRegister", "p") => "bytesize",
+        ("cuParamSetv", "ptr") => "numbytes",
+        ("cuLinkAddData", "data") | ("cuLogsDumpToMemory", "buffer") => "size",
+        _ => return None,
+    };
+    arg_named(python, size)
+}
+
+/// The count of an array of which Python can only give the first element.
+fn single_of_many(f: &Function, python: &PyFunction) -> Option<usize> {
+    match f.name.as_str() {
+        "cuGraphicsMapResources" | "cuGraphicsUnmapResources" | "cuMemBatchDecompressAsync" => {
+            arg_named(python, "count")
+        }
+        _ => None,
+    }
+}
+
+fn element(lib: &Library, of: &Element) -> String {
+    match of {
+        Element::Int { builtin } => format!("Element::Int({})", int(*builtin)),
+        Element::Float {
+            builtin: Builtin::Float,
+        } => "Element::F32".to_owned(),
+        Element::Float { .. } => "Element::F64".to_owned(),
+        Element::Enum { name } => format!("Element::Enum(enums::{name})"),
+        Element::Handle { class, .. } => {
+            format!(
+                "Element::Handle(class::{class}, {})",
+                handle_range(lib, class)
+            )
+        }
+        Element::Struct { class, size } => format!("Element::Struct(class::{class}, {size})"),
+        Element::CString => "Element::Bytes".to_owned(),
+        Element::VoidPtr => "Element::VoidPtr".to_owned(),
+    }
+}
+
+fn out(lib: &Library, f: &Function, result: &PyResult, index: usize) -> String {
+    match &result.kind {
+        ResultKind::Int { builtin } => format!("Out::Int({})", int(*builtin)),
+        ResultKind::Float {
+            builtin: Builtin::Float,
+        } => "Out::F32".to_owned(),
+        ResultKind::Float { .. } => "Out::F64".to_owned(),
+        ResultKind::Enum { name } => format!("Out::Enum(enums::{name})"),
+        ResultKind::Handle { class, .. } => {
+            format!("Out::Handle(class::{class}, {})", handle_range(lib, class))
+        }
+        ResultKind::Struct { class, .. } => format!("Out::Struct(class::{class})"),
+        ResultKind::Bytes { len, until_nul } => match self::len(f, *len) {
+            Some(len) => format!("Out::Bytes({len}, {until_nul})"),
+            None => "Out::VoidPtr".to_owned(),
+        },
+        ResultKind::CString => "Out::CString".to_owned(),
+        ResultKind::List { of, len } => match self::len(f, *len) {
+            Some(len) => format!("Out::List({}, {len})", element(lib, of)),
+            None => {
+                // Such a result needs a function of its own.
+                assert!(
+                    special(f) != "None",
+                    "{}: the length of result {index} is not known before the call",
+                    f.name
+                );
+                "Out::VoidPtr".to_owned()
+            }
+        },
+        ResultKind::VoidPtr => "Out::VoidPtr".to_owned(),
+        ResultKind::Attribute { .. } | ResultKind::Attributes { .. } if special(f) != "None" => {
+            "Out::VoidPtr".to_owned()
+        }
+        ResultKind::Attribute { selector, by } => {
+            format!("Out::Attribute(enums::{selector}, {by})")
+        }
+        ResultKind::Attributes { .. } => {
+            panic!(
+                "{}: several attributes need a function of their own",
+                f.name
+            )
+        }
+    }
+}
+
+/// The number of elements to make room for. A count that is read back after the call went in as an argument.
+fn len(f: &Function, len: Len) -> Option<String> {
+    match len {
+        Len::Arg { arg } => Some(format!("Len::Arg({arg})")),
+        Len::Const { value } => Some(format!("Len::Const({value})")),
+        Len::Result { result } => f.params.iter().find_map(|p| match p.role {
+            Role::InOut { arg, result: r } if r == result => Some(format!("Len::Arg({arg})")),
+            _ => None,
+        }),
+        Len::Call { .. } => None,
+    }
 }

@@ -1,0 +1,653 @@
+//! The engine: one entry for every function, driven by its descriptor.
+//!
+//! A call runs through five steps: bind positional and keyword arguments to parameters; convert them (lists last,
+//! when the counts are known); provide storage for the results; call the symbol without the GIL; turn what came
+//! back into objects.
+
+use std::ffi::{c_char, c_void};
+
+use cupyrite_sys::loader::Library;
+use pyo3::ffi;
+
+use crate::args::{self, Keep};
+use crate::desc::{Conv, Function, Int, Len, MAX_PARAMS, MAX_RESULTS, MAX_WORDS, Out, Word};
+use crate::errors::{self, Kind, Site};
+use crate::launch::Packer;
+use crate::py::{self, Obj, Owned, R, Raised};
+use crate::{helpers, runtime, special, types};
+
+/// The arguments of a call, one for each parameter.
+#[derive(Clone, Copy)]
+pub struct Bound<'a> {
+    /// The function.
+    pub f: &'static Function,
+    args: *const *mut ffi::PyObject,
+    life: std::marker::PhantomData<&'a ffi::PyObject>,
+}
+
+impl<'a> Bound<'a> {
+    /// The argument for parameter `index`; `None` if it was left to its default.
+    #[inline(always)]
+    pub fn get(self, index: usize) -> Option<Obj<'a>> {
+        debug_assert!(index < self.f.params.len());
+        // SAFETY: there is one pointer for each parameter, null or a live object.
+        unsafe {
+            let ptr = *self.args.add(index);
+            (!ptr.is_null()).then(|| Obj::new(ptr))
+        }
+    }
+
+    /// Where a message about parameter `index` points.
+    #[inline(always)]
+    pub fn site(self, index: usize) -> Site {
+        Site {
+            func: self.f.name,
+            param: self.f.params[index].name,
+        }
+    }
+}
+
+/// Everything a call needs until it is over. It stays where it is: C gets addresses into it.
+pub struct Frame {
+    /// The converted arguments, one word each.
+    pub vals: [u64; MAX_PARAMS + 2],
+    /// Storage of the results: values, or addresses of what is larger.
+    pub outs: [u64; MAX_RESULTS + 4],
+    /// Results that are objects already (structs, `bytes`), with their index.
+    pub objects: Vec<(usize, Owned)>,
+    /// What lives until the end.
+    pub keep: Keep,
+    packer: Packer,
+}
+
+impl Frame {
+    /// An empty frame.
+    #[inline(always)]
+    pub fn new() -> Frame {
+        Frame {
+            vals: [0; MAX_PARAMS + 2],
+            outs: [0; MAX_RESULTS + 4],
+            objects: Vec::new(),
+            keep: Keep {
+                buffers: Vec::new(),
+                objects: Vec::new(),
+                arrays: Vec::new(),
+            },
+            packer: Packer::new(),
+        }
+    }
+
+    /// Converts all arguments.
+    ///
+    /// # Errors
+    ///
+    /// The first argument that does not convert.
+    #[inline]
+    pub fn convert(&mut self, bound: Bound<'_>) -> R<()> {
+        let mut later = 0u32;
+        for (index, param) in bound.f.params.iter().enumerate() {
+            let Some(obj) = bound.get(index) else {
+                self.vals[index] = param.default.unwrap_or(0).cast_unsigned();
+                continue;
+            };
+            let site = bound.site(index);
+            self.vals[index] = match param.conv {
+                Conv::Int(kind) => args::int(obj, kind, site)?,
+                Conv::Handle(_, kind) => args::handle(obj, kind, site)?,
+                Conv::HandlePtr(_, kind) | Conv::HandleArray(_, kind, _) => {
+                    args::handle(obj, kind, site)?
+                }
+                Conv::Enum(_) => args::enumerator(obj, site)?,
+                Conv::Struct(id) | Conv::StructArray(id, _) => {
+                    args::structure(obj, id, true, site)?
+                }
+                Conv::StructValue(id) => args::structure(obj, id, false, site)?,
+                Conv::KernelParams => self.packer.pack(obj, site, &mut self.keep)?,
+                Conv::Bytes => args::bytes(obj, site, &mut self.keep)?,
+                Conv::IntOrNone(_) if obj.is_none() => 0,
+                Conv::IntOrNone(kind) => args::int(obj, kind, site)?,
+                #[allow(clippy::cast_possible_truncation)] // a C float is what the parameter is
+                Conv::F32 => u64::from((args::float(obj, site)? as f32).to_bits()),
+                Conv::F64 => args::float(obj, site)?.to_bits(),
+                Conv::VoidPtr(None) => args::void_ptr(obj, site, &mut self.keep)?.0,
+                Conv::VoidPtrPtr => void_ptr_ptr(obj, site)?,
+                Conv::VoidPtr(Some(_))
+                | Conv::List(..)
+                | Conv::BytesOut(_)
+                | Conv::Attribute(..)
+                | Conv::Options(..) => {
+                    later |= 1 << index;
+                    0
+                }
+            };
+        }
+        while later != 0 {
+            let index = later.trailing_zeros() as usize;
+            later &= later - 1;
+            self.convert_late(bound, index)?;
+        }
+        Ok(())
+    }
+
+    /// Converts what depends on other arguments.
+    fn convert_late(&mut self, bound: Bound<'_>, index: usize) -> R<()> {
+        let Some(obj) = bound.get(index) else {
+            return Ok(());
+        };
+        let site = bound.site(index);
+        let param = &bound.f.params[index];
+        self.vals[index] = match param.conv {
+            Conv::VoidPtr(Some(size)) => {
+                let (address, len) = args::void_ptr(obj, site, &mut self.keep)?;
+                check_room(len, self.vals[size as usize], site, bound.f.params[size as usize].name)?;
+                address
+            }
+            Conv::BytesOut(size) => {
+                let (address, len) = args::bytes_out(obj, site, &mut self.keep)?;
+                if let Some(size) = size {
+                    let name = bound.f.params[size as usize].name;
+                    check_room(Some(len), self.vals[size as usize], site, name)?;
+                }
+                address
+            }
+            Conv::List(of, count) => {
+                let least = count.map(|c| {
+                    self.count(bound, c.param)
+                        .saturating_sub(u64::from(c.less))
+                });
+                let optional = count.is_some_and(|c| c.optional);
+                args::list(obj, of, least, optional, site, &mut self.keep)?
+            }
+            Conv::Attribute(selector, by) => {
+                let by = self.vals[by as usize];
+                helpers::attribute_in(selector, by, obj, site, &mut self.keep)?
+            }
+            Conv::Options(selector, by, count) => {
+                let options = bound.get(by as usize);
+                let count = self.count(bound, count);
+                helpers::options(selector, options, count, obj, site, &mut self.keep)?
+            }
+            _ => 0,
+        };
+        Ok(())
+    }
+
+    /// The value of a count parameter; negative counts are as good as 0 here (C refuses them).
+    fn count(&self, bound: Bound<'_>, index: u8) -> u64 {
+        let value = self.vals[index as usize];
+        match bound.f.params[index as usize].conv {
+            Conv::Int(Int::I32 | Int::I64) => value.cast_signed().max(0).cast_unsigned(),
+            _ => value,
+        }
+    }
+
+    /// Provides storage for the results.
+    ///
+    /// # Errors
+    ///
+    /// Memory.
+    #[inline]
+    pub fn provide(&mut self, bound: Bound<'_>) -> R<()> {
+        for (index, result) in bound.f.results.iter().enumerate() {
+            self.outs[index] = match result.kind {
+                Out::Struct(id) => {
+                    let Some((object, address)) = types::new_struct(id) else {
+                        return Err(Raised);
+                    };
+                    self.objects.push((index, Owned::take(object)?));
+                    address.addr() as u64
+                }
+                Out::Bytes(len, _) => {
+                    let len = usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
+                    let Ok(len) = ffi::Py_ssize_t::try_from(len) else {
+                        return Err(errors::no_memory());
+                    };
+                    // SAFETY: a fresh bytes object of this length; it is zeroed before anybody sees it.
+                    unsafe {
+                        let object =
+                            Owned::take(ffi::PyBytes_FromStringAndSize(std::ptr::null(), len))?;
+                        let data = ffi::PyBytes_AsString(object.ptr()).cast::<u8>();
+                        std::ptr::write_bytes(data, 0, len.cast_unsigned());
+                        self.objects.push((index, object));
+                        data.addr() as u64
+                    }
+                }
+                Out::List(of, len) => {
+                    let len = self.len(bound, len);
+                    let bytes = usize::try_from(len)
+                        .ok()
+                        .and_then(|len| len.checked_mul(of.size()))
+                        .ok_or_else(errors::no_memory)?;
+                    self.keep.array(bytes)?.addr() as u64
+                }
+                Out::Attribute(selector, by) => {
+                    let by = self.vals[by as usize];
+                    let site = result_site(bound, index);
+                    helpers::attribute_storage(selector, by, site, &mut self.keep)?
+                }
+                _ => continue,
+            };
+        }
+        Ok(())
+    }
+
+    fn len(&self, bound: Bound<'_>, len: Len) -> u64 {
+        match len {
+            Len::Arg(index) => self.count(bound, index),
+            Len::Const(n) => u64::from(n),
+        }
+    }
+
+    /// Fills in C's arguments.
+    #[inline]
+    pub fn words(&mut self, bound: Bound<'_>) -> [u64; MAX_WORDS] {
+        let mut words = [0u64; MAX_WORDS];
+        let vals = self.vals.as_mut_ptr();
+        let outs = self.outs.as_mut_ptr();
+        for (word, from) in words.iter_mut().zip(bound.f.words) {
+            // SAFETY: the generator keeps all indices within the tables (and a test checks it).
+            *word = unsafe {
+                match *from {
+                    Word::Arg(arg) => *vals.add(arg as usize),
+                    Word::ArgAddress(arg) => self.address_of(bound, arg),
+                    Word::Result(result) => {
+                        match bound.f.results[result as usize].kind {
+                            Out::Struct(_)
+                            | Out::Bytes(..)
+                            | Out::List(..)
+                            | Out::Attribute(..) => *outs.add(result as usize),
+                            _ => outs.add(result as usize).addr() as u64,
+                        }
+                    }
+                    Word::InOut(arg, result) => {
+                        if bound.get(arg as usize).is_some_and(Obj::is_none) {
+                            0
+                        } else {
+                            outs.add(result as usize).write(*vals.add(arg as usize));
+                            outs.add(result as usize).addr() as u64
+                        }
+                    }
+                    Word::Null => 0,
+                }
+            };
+        }
+        words
+    }
+
+    /// The address C gets for an argument that it takes by pointer.
+    unsafe fn address_of(&mut self, bound: Bound<'_>, arg: u8) -> u64 {
+        let param = &bound.f.params[arg as usize];
+        let obj = bound.get(arg as usize);
+        if obj.is_some_and(Obj::is_none) {
+            return 0;
+        }
+        if let (Conv::HandlePtr(..) | Conv::HandleArray(..), Some(obj)) = (param.conv, obj)
+            && let Some(address) = types::handle_address(obj.ptr())
+        {
+            return address.addr() as u64;
+        }
+        // SAFETY: the index is within the array.
+        unsafe { self.vals.as_mut_ptr().add(arg as usize).addr() as u64 }
+    }
+
+    /// The value of result `index` as an object.
+    ///
+    /// # Errors
+    ///
+    /// Memory.
+    #[inline]
+    pub fn result(&mut self, bound: Bound<'_>, index: usize) -> R<Owned> {
+        let word = self.outs[index];
+        match bound.f.results[index].kind {
+            Out::Int(kind) => int_from(word, kind),
+            Out::Handle(id, kind) => {
+                Owned::take(types::new_handle(id, low_bytes(word, kind)))
+            }
+            #[allow(clippy::cast_possible_truncation)] // enums are 32 bits in C
+            Out::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
+            #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
+            Out::F32 => py::from_f64(f32::from_bits(word as u32).into()),
+            Out::F64 => py::from_f64(f64::from_bits(word)),
+            Out::VoidPtr => py::from_u64(word),
+            // SAFETY: C stored null or the address of a string.
+            Out::CString => unsafe {
+                args::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))
+            },
+            Out::Struct(_) => {
+                let object = self.object(index)?;
+                types::sync_out(object.ptr());
+                Ok(object)
+            }
+            Out::Bytes(_, until_nul) => {
+                let object = self.object(index)?;
+                if until_nul {
+                    let (data, len) = object.obj().bytes_data();
+                    // SAFETY: the object holds `len` bytes.
+                    let bytes = unsafe { std::slice::from_raw_parts(data, len) };
+                    if let Some(end) = bytes.iter().position(|&b| b == 0) {
+                        return py::from_bytes(&bytes[..end]);
+                    }
+                }
+                Ok(object)
+            }
+            Out::List(of, len) => {
+                let len = usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
+                helpers::list_from(std::ptr::with_exposed_provenance(address(word)), len, of)
+            }
+            Out::Attribute(selector, by) => {
+                let by = self.vals[by as usize];
+                helpers::attribute_out(selector, by, word, result_site(bound, index))
+            }
+        }
+    }
+
+    fn object(&mut self, index: usize) -> R<Owned> {
+        match self.objects.iter().position(|(at, _)| *at == index) {
+            Some(at) => Ok(self.objects.swap_remove(at).1),
+            None => Err(errors::raise(Kind::System, "a result has no storage")),
+        }
+    }
+}
+
+/// An address as Rust counts them.
+#[allow(clippy::cast_possible_truncation)] // 64-bit machines only
+#[inline(always)]
+pub fn address(word: u64) -> usize {
+    word as usize
+}
+
+fn result_site(bound: Bound<'_>, index: usize) -> Site {
+    Site {
+        func: bound.f.name,
+        param: bound.f.results[index].name,
+    }
+}
+
+/// The value of type `kind` in the low bytes of a word, sign-extended.
+#[allow(clippy::cast_possible_truncation)] // the low bytes are what C stored
+pub fn low_bytes(word: u64, kind: Int) -> u64 {
+    match kind {
+        Int::I8 => i64::from(word as i8).cast_unsigned(),
+        Int::U8 => u64::from(word as u8),
+        Int::I16 => i64::from(word as i16).cast_unsigned(),
+        Int::U16 => u64::from(word as u16),
+        Int::I32 => i64::from(word as i32).cast_unsigned(),
+        Int::U32 => u64::from(word as u32),
+        Int::I64 | Int::U64 => word,
+    }
+}
+
+/// An `int` from the low bytes of a word.
+///
+/// # Errors
+///
+/// Memory.
+#[inline]
+pub fn int_from(word: u64, kind: Int) -> R<Owned> {
+    match kind {
+        Int::U64 => py::from_u64(word),
+        _ => py::from_i64(low_bytes(word, kind).cast_signed()),
+    }
+}
+
+/// `extra` of a launch: an address. NVIDIA's package takes integers only; `None` is as good as 0.
+fn void_ptr_ptr(obj: Obj<'_>, site: Site) -> R<u64> {
+    if obj.is_none() {
+        return Ok(0);
+    }
+    args::int(obj, Int::U64, site)
+}
+
+/// Refuses a buffer smaller than what C was told to touch.
+fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<()> {
+    match len {
+        Some(len) if needed > len as u64 => {
+            let message = format!(
+                "{}: the buffer has {len} bytes, but {size} is {needed}",
+                site.prefix()
+            );
+            Err(errors::raise(Kind::Value, &message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Calls the symbol, without the GIL unless the descriptor says otherwise.
+///
+/// # Errors
+///
+/// The library or symbol is missing, or a signal handler raised meanwhile.
+#[inline]
+pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
+    let symbol = runtime::symbol(f)?;
+    Ok(invoke_at(f, symbol, words)).and_then(|status| {
+        runtime::check_interrupt()?;
+        Ok(status)
+    })
+}
+
+#[inline(always)]
+fn invoke_at(f: &'static Function, symbol: *const c_void, words: &[u64; MAX_WORDS]) -> i64 {
+    // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
+    // the words point at is kept by the caller's frame. The thread state is restored before Python is touched.
+    unsafe {
+        if f.keep_gil {
+            (f.thunk)(symbol, words.as_ptr())
+        } else {
+            let thread = ffi::PyEval_SaveThread();
+            let status = (f.thunk)(symbol, words.as_ptr());
+            ffi::PyEval_RestoreThread(thread);
+            status
+        }
+    }
+}
+
+/// The tuple a call returns: the status and what `value` makes, or `None`s after an error.
+///
+/// # Errors
+///
+/// What `value` raised, or memory.
+#[inline]
+pub fn answer(
+    library: Library,
+    status: i64,
+    count: usize,
+    mut value: impl FnMut(usize) -> R<Owned>,
+) -> R<Owned> {
+    if count == 0 {
+        return runtime::status_tuple(library, status);
+    }
+    let first = runtime::status(library, status)?;
+    // SAFETY: a fresh tuple that is filled before anybody sees it; references are handed over.
+    unsafe {
+        let tuple = Owned::take(ffi::PyTuple_New((count + 1).cast_signed()))?;
+        ffi::PyTuple_SetItem(tuple.ptr(), 0, first.into_ptr());
+        for index in 0..count {
+            let item = if status == 0 { value(index)? } else { py::none() };
+            ffi::PyTuple_SetItem(tuple.ptr(), (index + 1).cast_signed(), item.into_ptr());
+        }
+        Ok(tuple)
+    }
+}
+
+/// A whole call of the general kind.
+///
+/// # Errors
+///
+/// Anything the five steps raise.
+#[inline]
+pub fn general(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut frame = Frame::new();
+    frame.convert(bound)?;
+    frame.provide(bound)?;
+    check_arrays(bound, &frame)?;
+    let words = frame.words(bound);
+    let status = invoke(f, &words)?;
+    answer(f.library, status, f.results.len(), |index| {
+        if let Some(none) = null_in_out(bound, index) {
+            return Ok(none);
+        }
+        frame.result(bound, index)
+    })
+}
+
+/// `None` for the result of an in-out argument that was `None`.
+fn null_in_out(bound: Bound<'_>, index: usize) -> Option<Owned> {
+    bound.f.words.iter().find_map(|word| match *word {
+        Word::InOut(arg, result)
+            if result as usize == index && bound.get(arg as usize).is_some_and(Obj::is_none) =>
+        {
+            Some(py::none())
+        }
+        _ => None,
+    })
+}
+
+/// C takes an array where Python can give one element: a larger count would read past it.
+fn check_arrays(bound: Bound<'_>, frame: &Frame) -> R<()> {
+    for (index, param) in bound.f.params.iter().enumerate() {
+        if let Conv::HandleArray(_, _, count) | Conv::StructArray(_, count) = param.conv
+            && frame.vals[count as usize] > 1
+            && !bound.get(index).is_some_and(Obj::is_none)
+        {
+            return Err(errors::too_few(
+                bound.site(index),
+                1,
+                frame.vals[count as usize],
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Calls `f` with arguments as the vectorcall protocol passes them.
+///
+/// # Safety
+///
+/// `args` holds `nargs` positional arguments followed by one for each name in `kwnames` (null or a tuple of str).
+/// The thread is attached.
+///
+/// # Errors
+///
+/// Anything.
+#[inline]
+pub unsafe fn vectorcall(
+    f: &'static Function,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+) -> R<Owned> {
+    if kwnames.is_null() && nargs == f.params.len() {
+        let bound = Bound {
+            f,
+            args,
+            life: std::marker::PhantomData,
+        };
+        return special::dispatch(bound);
+    }
+    let mut room = [std::ptr::null_mut(); MAX_PARAMS];
+    // SAFETY: as promised by the caller.
+    unsafe { bind(f, args, nargs, kwnames, &mut room)? };
+    special::dispatch(Bound {
+        f,
+        args: room.as_ptr(),
+        life: std::marker::PhantomData,
+    })
+}
+
+/// Sorts positional and keyword arguments into `room`, one place for each parameter.
+#[inline(never)]
+unsafe fn bind(
+    f: &'static Function,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+    room: &mut [*mut ffi::PyObject; MAX_PARAMS],
+) -> R<()> {
+    let params = f.params;
+    let keywords = if kwnames.is_null() {
+        0
+    } else {
+        // SAFETY: a tuple.
+        unsafe { ffi::PyTuple_Size(kwnames) }.max(0).cast_unsigned()
+    };
+    if nargs > params.len() {
+        return Err(wrong_count(f, nargs));
+    }
+    // CUDA 12's two-argument form of `cuCtxCreate`, which had no parameter block in front.
+    let first = special::skipped_parameters(f, nargs, keywords);
+    for index in 0..nargs {
+        // SAFETY: `nargs` positional arguments are there.
+        room[first + index] = unsafe { *args.add(index) };
+    }
+    for index in 0..keywords {
+        // SAFETY: the tuple has `keywords` names, and as many values follow the positional arguments.
+        let (name, value) = unsafe {
+            (
+                Obj::new(ffi::PyTuple_GetItem(kwnames, index.cast_signed())),
+                *args.add(nargs + index),
+            )
+        };
+        let name = name.text().unwrap_or_default();
+        match params.iter().position(|param| param.name == name) {
+            Some(at) if room[at].is_null() => room[at] = value,
+            Some(_) => {
+                let message = format!("{}() got multiple values for argument '{name}'", f.name);
+                return Err(errors::raise(Kind::Type, &message));
+            }
+            None => {
+                let message = format!(
+                    "{}() got an unexpected keyword argument '{name}'",
+                    f.name
+                );
+                return Err(errors::raise(Kind::Type, &message));
+            }
+        }
+    }
+    for (index, param) in params.iter().enumerate() {
+        if room[index].is_null() && param.default.is_none() && index >= first {
+            if keywords == 0 {
+                return Err(wrong_count(f, nargs));
+            }
+            let message = format!(
+                "{}() missing required argument: '{}'",
+                f.name, param.name
+            );
+            return Err(errors::raise(Kind::Type, &message));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_count(f: &'static Function, given: usize) -> Raised {
+    let most = f.params.len();
+    let least = f.params.iter().filter(|p| p.default.is_none()).count();
+    let s = if most == 1 { "" } else { "s" };
+    let missing = f
+        .params
+        .iter()
+        .skip(given)
+        .filter(|p| p.default.is_none())
+        .map(|p| format!("'{}'", p.name))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let message = if most == 0 {
+        format!("{}() takes no arguments ({given} given)", f.name)
+    } else if given < least {
+        format!(
+            "{}() takes {} {} positional argument{s} ({given} given); missing: {missing}",
+            f.name,
+            if least == most { "exactly" } else { "at least" },
+            least
+        )
+    } else {
+        format!(
+            "{}() takes {} {most} positional argument{s} ({given} given)",
+            f.name,
+            if least == most { "exactly" } else { "at most" },
+        )
+    };
+    errors::raise(Kind::Type, &message)
+}

@@ -1,0 +1,146 @@
+//! Exceptions: every message names the function and the parameter.
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::ffi;
+
+use crate::py::{Obj, Owned, R, Raised};
+
+/// Where a value was given: a function and one of its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Function (or class) name.
+    pub func: &'static str,
+    /// Parameter (or attribute) name.
+    pub param: &'static str,
+}
+
+impl Site {
+    /// The beginning of every message.
+    pub fn prefix(self) -> String {
+        format!("{}() argument '{}'", self.func, self.param)
+    }
+}
+
+/// The exception classes used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `TypeError`
+    Type,
+    /// `ValueError`
+    Value,
+    /// `OverflowError`
+    Overflow,
+    /// `RuntimeError`
+    Runtime,
+    /// `MemoryError`
+    Memory,
+    /// `SystemError`
+    System,
+    /// A sequence shorter than its count: both a `ValueError` (what it is) and a `RuntimeError` (what NVIDIA's
+    /// package raises).
+    ListTooSmall,
+}
+
+/// Sets an exception.
+pub fn raise(kind: Kind, message: &str) -> Raised {
+    let message: Vec<u8> = message.bytes().filter(|&b| b != 0).collect();
+    let message = CString::new(message).unwrap_or_default();
+    // SAFETY: the exception classes are immortal (or kept forever), the message ends with a nul.
+    unsafe {
+        let class = match kind {
+            Kind::Type => ffi::PyExc_TypeError,
+            Kind::Value => ffi::PyExc_ValueError,
+            Kind::Overflow => ffi::PyExc_OverflowError,
+            Kind::Runtime => ffi::PyExc_RuntimeError,
+            Kind::Memory => ffi::PyExc_MemoryError,
+            Kind::System => ffi::PyExc_SystemError,
+            Kind::ListTooSmall => match list_too_small() {
+                Ok(class) => class,
+                Err(Raised) => return Raised,
+            },
+        };
+        ffi::PyErr_SetString(class, message.as_ptr());
+    }
+    Raised
+}
+
+static LIST_TOO_SMALL: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The exception class for a sequence shorter than its count, made on first use and kept.
+pub fn list_too_small() -> R<*mut ffi::PyObject> {
+    let known = LIST_TOO_SMALL.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // SAFETY: the classes are immortal; the tuple takes its own references.
+    let made = unsafe {
+        let bases = Owned::take(ffi::PyTuple_Pack(
+            2,
+            ffi::PyExc_ValueError,
+            ffi::PyExc_RuntimeError,
+        ))?;
+        Owned::take(ffi::PyErr_NewExceptionWithDoc(
+            c"cupyrite._native.ListTooSmallError".as_ptr(),
+            c"A sequence has fewer items than the count passed with it.".as_ptr(),
+            bases.ptr(),
+            std::ptr::null_mut(),
+        ))?
+    }
+    .into_ptr();
+    match LIST_TOO_SMALL.compare_exchange(
+        std::ptr::null_mut(),
+        made,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Ok(made),
+        Err(other) => {
+            drop(Owned::take(made));
+            Ok(other)
+        }
+    }
+}
+
+/// `TypeError`: something else was wanted.
+#[cold]
+pub fn wrong_type(site: Site, wanted: &str, got: Obj<'_>) -> Raised {
+    let message = format!("{} must be {wanted}, not {}", site.prefix(), got.type_name());
+    raise(Kind::Type, &message)
+}
+
+/// `TypeError`: `None` where a value is needed.
+#[cold]
+pub fn not_none(site: Site) -> Raised {
+    raise(Kind::Type, &format!("{} must not be None", site.prefix()))
+}
+
+/// `OverflowError`: the integer does not fit the C type.
+#[cold]
+pub fn out_of_range(site: Site, c_type: &str, got: Obj<'_>) -> Raised {
+    // SAFETY: the object is live; a failure to print it is replaced by our message.
+    let text = match Owned::take(unsafe { ffi::PyObject_Str(got.ptr()) }) {
+        Ok(text) => text.obj().text().unwrap_or_default(),
+        Err(Raised) => {
+            crate::py::clear();
+            String::new()
+        }
+    };
+    let text = if text.len() > 40 { "value" } else { &text };
+    let message = format!("{}: {text} does not fit in {c_type}", site.prefix());
+    raise(Kind::Overflow, &message)
+}
+
+/// `RuntimeError` and `ValueError`: fewer items than the count says.
+#[cold]
+pub fn too_few(site: Site, have: usize, want: u64) -> Raised {
+    let message = format!("{}: List is too small: {have} < {want}", site.prefix());
+    raise(Kind::ListTooSmall, &message)
+}
+
+/// `MemoryError`.
+#[cold]
+pub fn no_memory() -> Raised {
+    raise(Kind::Memory, "not enough memory for the arguments of the call")
+}

@@ -1,0 +1,415 @@
+//! The Python objects that stand for functions: a descriptor and nothing else.
+//!
+//! They are instances of one small type that speaks the vectorcall protocol, not `builtin_function_or_method`:
+//! a built-in whose `self` is a descriptor would have the wrong `__qualname__`, `repr` and pickle, and costs one
+//! indirection more.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use cupyrite_sys::loader::Library;
+use pyo3::ffi;
+
+use crate::call;
+use crate::desc::Function;
+use crate::errors::{self, Kind};
+use crate::generated::{driver_functions, nvrtc_functions};
+use crate::py::{self, Obj, Owned, R, Raised};
+
+type VectorCall = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    usize,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// A function object. C reads the vectorcall pointer at the offset the type declares.
+#[repr(C)]
+struct FunctionObject {
+    base: ffi::PyObject,
+    vectorcall: VectorCall,
+    weakrefs: *mut ffi::PyObject,
+    function: &'static Function,
+}
+
+/// All functions of a library, sorted by name.
+pub fn all(library: Library) -> &'static [Function] {
+    match library {
+        Library::Driver => driver_functions::FUNCTIONS,
+        Library::Nvrtc => nvrtc_functions::FUNCTIONS,
+    }
+}
+
+/// The name of a library's Python module.
+pub const fn module_name(library: Library) -> &'static str {
+    match library {
+        Library::Driver => "cuda.bindings.driver",
+        Library::Nvrtc => "cuda.bindings.nvrtc",
+    }
+}
+
+fn index_of(library: Library, name: &str) -> Option<usize> {
+    all(library).binary_search_by(|f| f.name.cmp(name)).ok()
+}
+
+/// The descriptor of the function called `name`.
+pub fn descriptor(library: Library, name: &str) -> Option<&'static Function> {
+    index_of(library, name).map(|index| &all(library)[index])
+}
+
+/// The function object called `name`, always the same one; `None` if the library has no such function.
+///
+/// # Errors
+///
+/// Memory.
+pub fn get(library: Library, name: &str) -> Option<R<Owned>> {
+    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; 2] = [const { OnceLock::new() }; 2];
+    let index = index_of(library, name)?;
+    let places = OBJECTS[library as usize].get_or_init(|| {
+        all(library)
+            .iter()
+            .map(|_| AtomicPtr::new(std::ptr::null_mut()))
+            .collect()
+    });
+    let place = &places[index];
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: function objects are kept forever.
+        return Some(Ok(unsafe { Obj::new(known) }.owned()));
+    }
+    Some(make(&all(library)[index]).map(|made| {
+        let kept = made.obj().owned().into_ptr();
+        match place.compare_exchange(
+            std::ptr::null_mut(),
+            kept,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => made,
+            Err(other) => {
+                drop(Owned::take(kept));
+                // SAFETY: function objects are kept forever.
+                unsafe { Obj::new(other) }.owned()
+            }
+        }
+    }))
+}
+
+fn make(function: &'static Function) -> R<Owned> {
+    let ty = function_type()?;
+    // SAFETY: the type's basic size is that of `FunctionObject`; the allocation is zeroed and has its head set.
+    unsafe {
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let fields = object.ptr().cast::<FunctionObject>();
+        (&raw mut (*fields).vectorcall).write(vectorcall);
+        (&raw mut (*fields).weakrefs).write(std::ptr::null_mut());
+        (&raw mut (*fields).function).write(function);
+        Ok(object)
+    }
+}
+
+unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
+    // SAFETY: only called with instances of the type, which cannot be derived from or made by Python.
+    unsafe { (*object.cast::<FunctionObject>()).function }
+}
+
+/// Runs `f`; an exception becomes null, a panic an exception.
+pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
+    match std::panic::catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(value)) => value.into_ptr(),
+        Ok(Err(Raised)) => std::ptr::null_mut(),
+        Err(payload) => {
+            let what = payload
+                .downcast_ref::<&str>()
+                .map(|s| (*s).to_owned())
+                .or_else(|| payload.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            errors::raise(
+                Kind::System,
+                &format!("internal error of Cupyrite, please report it: {what}"),
+            );
+            std::ptr::null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn vectorcall(
+    callable: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargsf: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // The top bit only says that the place before the arguments may be used.
+    let nargs = nargsf & (usize::MAX >> 1);
+    // SAFETY: the protocol gives as many arguments as it says, on an attached thread.
+    guard(|| unsafe { call::vectorcall(function_of(callable), args, nargs, kwnames) })
+}
+
+/// `tp_call`, for callers that have a tuple and a dict.
+unsafe extern "C" fn tp_call(
+    callable: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(|| {
+        let mut flat = Vec::new();
+        // SAFETY: the protocol gives a tuple and null or a dict; both outlive the call. `PyDict_Next` visits each
+        // pair once, and nothing changes the dict meanwhile.
+        unsafe {
+            let nargs = ffi::PyTuple_Size(args).max(0);
+            for index in 0..nargs {
+                flat.push(ffi::PyTuple_GetItem(args, index));
+            }
+            let mut names = None;
+            if !kwargs.is_null() && ffi::PyDict_Size(kwargs) > 0 {
+                let tuple = Owned::take(ffi::PyTuple_New(ffi::PyDict_Size(kwargs)))?;
+                let (mut position, mut index) = (0, 0);
+                let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+                while ffi::PyDict_Next(
+                    kwargs,
+                    &raw mut position,
+                    &raw mut key,
+                    &raw mut value,
+                ) != 0
+                {
+                    ffi::PyTuple_SetItem(tuple.ptr(), index, Obj::new(key).owned().into_ptr());
+                    flat.push(value);
+                    index += 1;
+                }
+                names = Some(tuple);
+            }
+            let names = names.as_ref().map_or(std::ptr::null_mut(), Owned::ptr);
+            call::vectorcall(
+                function_of(callable),
+                flat.as_ptr(),
+                nargs.cast_unsigned(),
+                names,
+            )
+        }
+    })
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Attributes
+
+/// `(bytesize)`, as `inspect.signature` reads it.
+pub fn text_signature(f: &Function) -> String {
+    let params: Vec<String> = f
+        .params
+        .iter()
+        .map(|p| match p.default {
+            Some(default) => format!("{}={default}", p.name),
+            None => p.name.to_owned(),
+        })
+        .collect();
+    format!("({})", params.join(", "))
+}
+
+/// The docstring: parameters, what comes back, where NVIDIA documents the function.
+pub fn doc(f: &Function) -> String {
+    use std::fmt::Write;
+    let (title, status, url) = match f.library {
+        Library::Driver => (
+            "CUDA driver API",
+            "CUresult",
+            "https://docs.nvidia.com/cuda/cuda-driver-api/",
+        ),
+        Library::Nvrtc => (
+            "NVRTC",
+            "nvrtcResult",
+            "https://docs.nvidia.com/cuda/nvrtc/",
+        ),
+    };
+    let mut text = String::new();
+    if f.special == crate::desc::Special::Sizeof {
+        return "The size in bytes of the C type that a class of this module stands for.\n\nParameters\n----------\n\
+                objType : class\n\nReturns\n-------\nint\n"
+            .to_owned();
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{title}: {}\n", f.name);
+    if !f.params.is_empty() {
+        let _ = writeln!(text, "Parameters\n----------");
+        for p in f.params {
+            let _ = match p.default {
+                Some(default) => writeln!(text, "{} : {}, default {default}", p.name, p.doc),
+                None => writeln!(text, "{} : {}", p.name, p.doc),
+            };
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{status}"
+    );
+    for result in f.results {
+        let _ = writeln!(text, "{} : {}", result.name, result.doc);
+    }
+    let _ = writeln!(
+        text,
+        "\nRaises\n------\nTypeError, ValueError, OverflowError\n    For an argument that does not convert; nothing \
+         is called then.\n\nWhat it does is documented by NVIDIA: {url}"
+    );
+    text
+}
+
+unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| py::from_str(unsafe { function_of(object) }.name))
+}
+
+unsafe extern "C" fn get_doc(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| py::from_str(&doc(unsafe { function_of(object) })))
+}
+
+unsafe extern "C" fn get_text_signature(
+    object: *mut ffi::PyObject,
+    _: *mut c_void,
+) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| py::from_str(&text_signature(unsafe { function_of(object) })))
+}
+
+unsafe extern "C" fn reduce(
+    object: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // A global name: pickle and copy give back the same object.
+    // SAFETY: called with an instance.
+    guard(|| py::from_str(unsafe { function_of(object) }.name))
+}
+
+unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| {
+        let f = unsafe { function_of(object) };
+        py::from_str(&format!("<built-in function {}>", f.name))
+    })
+}
+
+/// `__module__` is answered here: the type's own `__module__` would hide a getter.
+unsafe extern "C" fn getattro(
+    object: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the protocol gives an instance and a str.
+    unsafe {
+        if Obj::new(name).text().as_deref() == Some("__module__") {
+            return guard(|| py::from_str(module_name(function_of(object).library)));
+        }
+        ffi::PyObject_GenericGetAttr(object, name)
+    }
+}
+
+/// Functions are found on classes as they are: they do not bind. Having this makes `inspect` take them for what
+/// they are, routines with a text signature.
+unsafe extern "C" fn descr_get(
+    object: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    unsafe { Obj::new(object) }.owned().into_ptr()
+}
+
+fn getter(
+    name: &'static CStr,
+    get: unsafe extern "C" fn(*mut ffi::PyObject, *mut c_void) -> *mut ffi::PyObject,
+) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: std::ptr::null(),
+        closure: std::ptr::null_mut(),
+    }
+}
+
+fn offset_member(name: &'static CStr, offset: usize) -> ffi::PyMemberDef {
+    ffi::PyMemberDef {
+        name: name.as_ptr(),
+        type_code: ffi::Py_T_PYSSIZET,
+        offset: offset.cast_signed(),
+        flags: ffi::Py_READONLY,
+        doc: std::ptr::null::<c_char>(),
+    }
+}
+
+/// The type of all functions, made on first use.
+fn function_type() -> R<*mut ffi::PyTypeObject> {
+    static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
+    let known = TYPE.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // Tables that the type points at for as long as it lives.
+    let getset = Box::leak(Box::new([
+        getter(c"__name__", get_name),
+        getter(c"__qualname__", get_name),
+        getter(c"__doc__", get_doc),
+        getter(c"__text_signature__", get_text_signature),
+        // SAFETY: all null ends the table.
+        unsafe { std::mem::zeroed() },
+    ]));
+    let members = Box::leak(Box::new([
+        offset_member(
+            c"__vectorcalloffset__",
+            std::mem::offset_of!(FunctionObject, vectorcall),
+        ),
+        offset_member(
+            c"__weaklistoffset__",
+            std::mem::offset_of!(FunctionObject, weakrefs),
+        ),
+        // SAFETY: all null ends the table.
+        unsafe { std::mem::zeroed() },
+    ]));
+    let methods = Box::leak(Box::new([
+        ffi::PyMethodDef {
+            ml_name: c"__reduce__".as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunction: reduce,
+            },
+            ml_flags: ffi::METH_NOARGS,
+            ml_doc: std::ptr::null(),
+        },
+        ffi::PyMethodDef::zeroed(),
+    ]));
+    let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
+    let mut slots = [
+        slot(ffi::Py_tp_call, tp_call as *mut c_void),
+        slot(ffi::Py_tp_repr, repr as *mut c_void),
+        slot(ffi::Py_tp_getattro, getattro as *mut c_void),
+        slot(ffi::Py_tp_descr_get, descr_get as *mut c_void),
+        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
+        slot(0, std::ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"cupyrite._native.function".as_ptr(),
+        basicsize: c_int::try_from(size_of::<FunctionObject>()).unwrap_or(0),
+        itemsize: 0,
+        // The flags are bits 7 (no instances from Python), 8 (immutable), 11 (vectorcall; not in the limited API's
+        // headers before 3.12, but the same in every version).
+        flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT).unwrap_or(0) | 1 << 7 | 1 << 8 | 1 << 11,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the spec and its tables are well-formed; the spec itself is only read during the call.
+    let made = Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })?;
+    let made = made.into_ptr().cast::<ffi::PyTypeObject>();
+    match TYPE.compare_exchange(
+        std::ptr::null_mut(),
+        made,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Ok(made),
+        Err(other) => {
+            drop(Owned::take(made.cast()));
+            Ok(other)
+        }
+    }
+}

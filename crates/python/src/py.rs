@@ -1,0 +1,433 @@
+//! The thinnest safe layer over `pyo3::ffi`.
+//!
+//! [`Obj`] is a borrowed reference, [`Owned`] a counted one. Both stand for "a valid object, and this thread is
+//! attached to the interpreter", which is established where C hands us pointers and holds for everything below;
+//! so the conversions built on them need no `unsafe` of their own.
+
+use std::ffi::{CStr, c_char};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use pyo3::ffi;
+
+/// A Python exception is set in this thread.
+#[derive(Debug)]
+pub struct Raised;
+
+/// A result whose error is the exception already set in the interpreter.
+pub type R<T> = Result<T, Raised>;
+
+/// A borrowed reference to a live object, on a thread that is attached to the interpreter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Obj<'a>(NonNull<ffi::PyObject>, PhantomData<&'a ffi::PyObject>);
+
+impl<'a> Obj<'a> {
+    /// Wraps a borrowed pointer.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` is a live object for `'a`, and the thread is attached to the interpreter for `'a`.
+    #[inline(always)]
+    pub unsafe fn new(ptr: *mut ffi::PyObject) -> Obj<'a> {
+        // SAFETY: a live object is not at address zero.
+        Obj(unsafe { NonNull::new_unchecked(ptr) }, PhantomData)
+    }
+
+    /// The pointer, still borrowed.
+    #[inline(always)]
+    pub fn ptr(self) -> *mut ffi::PyObject {
+        self.0.as_ptr()
+    }
+
+    /// The object's type.
+    #[inline(always)]
+    pub fn ty(self) -> *mut ffi::PyTypeObject {
+        // SAFETY: the object is live.
+        unsafe { ffi::Py_TYPE(self.ptr()) }
+    }
+
+    /// Whether this is `None`.
+    #[inline(always)]
+    pub fn is_none(self) -> bool {
+        // SAFETY: only the address of the singleton is taken.
+        std::ptr::eq(self.ptr(), unsafe { ffi::Py_None() })
+    }
+
+    /// Whether the type is exactly `int`.
+    #[inline(always)]
+    pub fn is_exact_int(self) -> bool {
+        std::ptr::eq(self.ty(), &raw mut ffi::PyLong_Type)
+    }
+
+    fn has_flag(self, flag: std::ffi::c_ulong) -> bool {
+        // SAFETY: the type of a live object is live.
+        unsafe { ffi::PyType_GetFlags(self.ty()) & flag != 0 }
+    }
+
+    /// Whether this is an `int` or of a class derived from it.
+    #[inline]
+    pub fn is_int(self) -> bool {
+        self.is_exact_int() || self.has_flag(ffi::Py_TPFLAGS_LONG_SUBCLASS)
+    }
+
+    /// Whether this is `bytes` or of a class derived from it.
+    pub fn is_bytes(self) -> bool {
+        self.has_flag(ffi::Py_TPFLAGS_BYTES_SUBCLASS)
+    }
+
+    /// Whether this is `str` or of a class derived from it.
+    pub fn is_str(self) -> bool {
+        self.has_flag(ffi::Py_TPFLAGS_UNICODE_SUBCLASS)
+    }
+
+    /// Whether this is a `tuple` or of a class derived from it.
+    pub fn is_tuple(self) -> bool {
+        self.has_flag(ffi::Py_TPFLAGS_TUPLE_SUBCLASS)
+    }
+
+    /// Whether this is a `list` or of a class derived from it.
+    pub fn is_list(self) -> bool {
+        self.has_flag(ffi::Py_TPFLAGS_LIST_SUBCLASS)
+    }
+
+    /// Whether this is a `bytearray` or of a class derived from it.
+    pub fn is_bytearray(self) -> bool {
+        self.instance_of_type(&raw mut ffi::PyByteArray_Type)
+    }
+
+    /// Whether the object's type is `ty` or derives from it (no `__instancecheck__`).
+    pub fn instance_of_type(self, ty: *mut ffi::PyTypeObject) -> bool {
+        // SAFETY: both types are live.
+        std::ptr::eq(self.ty(), ty) || unsafe { ffi::PyType_IsSubtype(self.ty(), ty) != 0 }
+    }
+
+    /// Whether the type fills the slot with this number (`Py_nb_int`, ...).
+    pub fn has_slot(self, slot: std::ffi::c_int) -> bool {
+        // SAFETY: the type is live; asking for a slot reads a pointer.
+        unsafe { !ffi::PyType_GetSlot(self.ty(), slot).is_null() }
+    }
+
+    /// Whether the object offers the buffer protocol.
+    pub fn has_buffer(self) -> bool {
+        // SAFETY: the object is live.
+        unsafe { ffi::PyObject_CheckBuffer(self.ptr()) != 0 }
+    }
+
+    /// A counted reference to the same object.
+    pub fn owned(self) -> Owned {
+        // SAFETY: the object is live and the thread attached.
+        unsafe { ffi::Py_IncRef(self.ptr()) };
+        Owned(self.0)
+    }
+
+    /// An attribute; `None` (and no exception) where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Looking it up raised something other than `AttributeError`.
+    pub fn attribute(self, name: &CStr) -> R<Option<Owned>> {
+        // SAFETY: the object is live, the name ends with a nul.
+        let found = unsafe { ffi::PyObject_GetAttrString(self.ptr(), name.as_ptr()) };
+        match Owned::take(found) {
+            Ok(value) => Ok(Some(value)),
+            Err(Raised) => {
+                // SAFETY: an exception is set; the exception class is immortal.
+                unsafe {
+                    if ffi::PyErr_ExceptionMatches(ffi::PyExc_AttributeError) == 0 {
+                        return Err(Raised);
+                    }
+                    ffi::PyErr_Clear();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Calls the object without arguments.
+    ///
+    /// # Errors
+    ///
+    /// What the call raised.
+    pub fn call0(self) -> R<Owned> {
+        // SAFETY: the object is live.
+        Owned::take(unsafe { ffi::PyObject_CallNoArgs(self.ptr()) })
+    }
+
+    /// The items of a list, tuple or other iterable, as a tuple that nobody else changes.
+    ///
+    /// # Errors
+    ///
+    /// The object is not iterable, or iterating raised.
+    pub fn snapshot(self) -> R<Items> {
+        // SAFETY: the object is live.
+        let tuple = Owned::take(unsafe { ffi::PySequence_Tuple(self.ptr()) })?;
+        // SAFETY: it is a tuple.
+        let len = unsafe { ffi::PyTuple_Size(tuple.ptr()) };
+        Ok(Items {
+            tuple,
+            len: len.max(0).cast_unsigned(),
+        })
+    }
+
+    /// The type's name, as in Python's own messages.
+    pub fn type_name(self) -> String {
+        // SAFETY: the type is live; the result is a new reference or null.
+        match Owned::take(unsafe { ffi::PyType_GetQualName(self.ty()) }) {
+            Ok(name) => name.obj().text().unwrap_or_else(|| "object".to_owned()),
+            Err(Raised) => {
+                clear();
+                "object".to_owned()
+            }
+        }
+    }
+
+    /// The text of a `str`; `None` (and no exception) for anything else.
+    pub fn text(self) -> Option<String> {
+        if !self.is_str() {
+            return None;
+        }
+        let mut len: ffi::Py_ssize_t = 0;
+        // SAFETY: it is a str; the bytes live as long as it does.
+        let bytes = unsafe { ffi::PyUnicode_AsUTF8AndSize(self.ptr(), &raw mut len) };
+        if bytes.is_null() {
+            clear();
+            return None;
+        }
+        // SAFETY: the interpreter promises `len` valid bytes.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len.max(0).cast_unsigned()) };
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// The data pointer and length of a `bytes` object; null for anything else.
+    pub fn bytes_data(self) -> (*mut u8, usize) {
+        if !self.is_bytes() {
+            return (std::ptr::null_mut(), 0);
+        }
+        // SAFETY: it is a bytes object.
+        unsafe {
+            (
+                ffi::PyBytes_AsString(self.ptr()).cast(),
+                ffi::PyBytes_Size(self.ptr()).max(0).cast_unsigned(),
+            )
+        }
+    }
+}
+
+/// The items of a sequence, fixed at one moment.
+pub struct Items {
+    tuple: Owned,
+    len: usize,
+}
+
+impl Items {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The item at `index`, which is below [`Items::len`].
+    pub fn get(&self, index: usize) -> Obj<'_> {
+        assert!(index < self.len);
+        // SAFETY: the tuple holds its items, and the index is within its length.
+        unsafe {
+            Obj::new(ffi::PyTuple_GetItem(
+                self.tuple.ptr(),
+                index.cast_signed(),
+            ))
+        }
+    }
+
+    /// The tuple itself, to keep the items alive.
+    pub fn into_owned(self) -> Owned {
+        self.tuple
+    }
+}
+
+/// A counted reference, dropped on the same attached thread.
+pub struct Owned(NonNull<ffi::PyObject>);
+
+impl Owned {
+    /// Takes over a new reference that C returned; null means that an exception is set.
+    ///
+    /// # Errors
+    ///
+    /// `ptr` is null.
+    #[inline(always)]
+    pub fn take(ptr: *mut ffi::PyObject) -> R<Owned> {
+        NonNull::new(ptr).map(Owned).ok_or(Raised)
+    }
+
+    /// The object, borrowed.
+    #[inline(always)]
+    pub fn obj(&self) -> Obj<'_> {
+        Obj(self.0, PhantomData)
+    }
+
+    /// The pointer, borrowed.
+    #[inline(always)]
+    pub fn ptr(&self) -> *mut ffi::PyObject {
+        self.0.as_ptr()
+    }
+
+    /// Gives the reference to C.
+    #[inline(always)]
+    pub fn into_ptr(self) -> *mut ffi::PyObject {
+        let ptr = self.0.as_ptr();
+        std::mem::forget(self);
+        ptr
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: this owns one reference, and the thread is attached (see the module's comment).
+        unsafe { ffi::Py_DecRef(self.ptr()) }
+    }
+}
+
+/// `None`.
+#[inline(always)]
+pub fn none() -> Owned {
+    // SAFETY: `None` is a live object.
+    unsafe { Obj::new(ffi::Py_None()) }.owned()
+}
+
+/// An `int`.
+///
+/// # Errors
+///
+/// Memory.
+#[inline]
+pub fn from_i64(value: i64) -> R<Owned> {
+    // SAFETY: no preconditions beyond an attached thread.
+    Owned::take(unsafe { ffi::PyLong_FromLongLong(value) })
+}
+
+/// An `int`.
+///
+/// # Errors
+///
+/// Memory.
+#[inline]
+pub fn from_u64(value: u64) -> R<Owned> {
+    // SAFETY: no preconditions beyond an attached thread.
+    Owned::take(unsafe { ffi::PyLong_FromUnsignedLongLong(value) })
+}
+
+/// A `float`.
+///
+/// # Errors
+///
+/// Memory.
+pub fn from_f64(value: f64) -> R<Owned> {
+    // SAFETY: no preconditions beyond an attached thread.
+    Owned::take(unsafe { ffi::PyFloat_FromDouble(value) })
+}
+
+/// A `bool`.
+pub fn from_bool(value: bool) -> R<Owned> {
+    // SAFETY: no preconditions beyond an attached thread.
+    Owned::take(unsafe { ffi::PyBool_FromLong(value.into()) })
+}
+
+/// A `str`.
+///
+/// # Errors
+///
+/// Memory.
+pub fn from_str(value: &str) -> R<Owned> {
+    // SAFETY: the text is `len` bytes of UTF-8.
+    Owned::take(unsafe {
+        ffi::PyUnicode_FromStringAndSize(value.as_ptr().cast::<c_char>(), value.len().cast_signed())
+    })
+}
+
+/// `bytes` with this content.
+///
+/// # Errors
+///
+/// Memory.
+pub fn from_bytes(value: &[u8]) -> R<Owned> {
+    // SAFETY: `value` is readable for its length.
+    Owned::take(unsafe {
+        ffi::PyBytes_FromStringAndSize(value.as_ptr().cast::<c_char>(), value.len().cast_signed())
+    })
+}
+
+/// A list of what `items` yields.
+///
+/// # Errors
+///
+/// The first error of `items`, or memory.
+pub fn list(items: impl ExactSizeIterator<Item = R<Owned>>) -> R<Owned> {
+    // SAFETY: no preconditions; the list is filled before anybody sees it.
+    let list = Owned::take(unsafe { ffi::PyList_New(items.len().cast_signed()) })?;
+    for (index, item) in items.enumerate() {
+        // SAFETY: a fresh list of at least `index + 1` empty places; the item's reference is handed over.
+        unsafe { ffi::PyList_SetItem(list.ptr(), index.cast_signed(), item?.into_ptr()) };
+    }
+    Ok(list)
+}
+
+/// Whether an exception is set.
+#[inline]
+pub fn raised() -> bool {
+    // SAFETY: reads this thread's state.
+    unsafe { !ffi::PyErr_Occurred().is_null() }
+}
+
+/// Forgets the exception that is set.
+#[inline]
+pub fn clear() {
+    // SAFETY: changes this thread's state only.
+    unsafe { ffi::PyErr_Clear() }
+}
+
+/// The read-only view of an object's memory, released on drop.
+pub struct Buffer(Box<ffi::Py_buffer>);
+
+impl Buffer {
+    /// The object's memory, contiguous in any order; `None` (and no exception) if it has no buffer protocol.
+    ///
+    /// # Errors
+    ///
+    /// The object refused (not contiguous, released).
+    pub fn get(obj: Obj<'_>) -> R<Option<Buffer>> {
+        if !obj.has_buffer() {
+            return Ok(None);
+        }
+        // Boxed: exporters may keep pointers into the view.
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: the object is live and the view has room.
+        let status = unsafe {
+            ffi::PyObject_GetBuffer(obj.ptr(), &raw mut *view, ffi::PyBUF_ANY_CONTIGUOUS)
+        };
+        if status != 0 {
+            return Err(Raised);
+        }
+        Ok(Some(Buffer(view)))
+    }
+
+    /// Where the memory is.
+    pub fn address(&self) -> u64 {
+        self.0.buf.addr() as u64
+    }
+
+    /// Its size in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len.max(0).cast_unsigned()
+    }
+
+    /// Number of dimensions; 0 for scalars.
+    pub fn ndim(&self) -> i32 {
+        self.0.ndim
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the view was filled by PyObject_GetBuffer and is released once.
+        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
+    }
+}

@@ -1,0 +1,252 @@
+//! Between the descriptors and the libraries: symbols, statuses, the first use of the driver, Ctrl-C.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use cupyrite_sys::loader::{self, Library, LoadError, LoadErrorKind};
+use pyo3::ffi;
+
+use crate::desc::Function;
+use crate::errors::{self, Kind};
+use crate::generated::ids;
+use crate::py::{self, Obj, Owned, R, Raised};
+use crate::types::{self, EnumId};
+
+/// The address of a function's symbol.
+///
+/// # Errors
+///
+/// `DynamicLibNotFoundError` for a missing library, `RuntimeError` for a missing symbol, `ValueError` for an
+/// environment variable that means nothing.
+#[inline]
+pub fn symbol(f: &'static Function) -> R<*const c_void> {
+    symbol_at(f.library, f.symbol as usize, f.name)
+}
+
+/// The address of the symbol with this index in a library's table; `name` is for messages.
+///
+/// # Errors
+///
+/// As [`symbol`].
+#[inline]
+pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void> {
+    let table = match library {
+        Library::Driver => {
+            if !PREPARED.load(Ordering::Acquire) {
+                prepare()?;
+            }
+            &cupyrite_sys::driver::TABLE
+        }
+        Library::Nvrtc => &cupyrite_sys::nvrtc::TABLE,
+    };
+    match table.get(index) {
+        Ok(address) => Ok(address),
+        Err(error) => Err(raise_load_error(error, name)),
+    }
+}
+
+static PREPARED: AtomicBool = AtomicBool::new(false);
+static WARNED: AtomicBool = AtomicBool::new(false);
+
+/// What happens before the driver is used for the first time.
+#[cold]
+fn prepare() -> R<()> {
+    loader::set_per_thread_default_stream(per_thread_default_stream()?);
+    if let Err(error) = loader::driver_backend() {
+        return Err(raise_load_error(&error, "the CUDA driver"));
+    }
+    PREPARED.store(true, Ordering::Release);
+    if loader::cpu_by_default() && !WARNED.swap(true, Ordering::AcqRel) {
+        let reason = loader::backend_reason().unwrap_or_default();
+        let text = format!(
+            "{reason}. It runs CUDA programs on this machine's processor, for development and tests; \
+             set CUPYRITE_DEVICE=cpu to choose it without this warning, or CUPYRITE_DEVICE=gpu to insist on a GPU."
+        );
+        let text = std::ffi::CString::new(text).unwrap_or_default();
+        // SAFETY: the category is immortal, the text ends with a nul.
+        let status = unsafe { ffi::PyErr_WarnEx(ffi::PyExc_RuntimeWarning, text.as_ptr(), 1) };
+        if status != 0 {
+            return Err(Raised);
+        }
+    }
+    Ok(())
+}
+
+/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, read as Python's `int()` reads it, from `os.environ`.
+fn per_thread_default_stream() -> R<bool> {
+    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
+    let Some(value) = std::env::var_os(NAME) else {
+        return Ok(false);
+    };
+    let text = py::from_str(&value.to_string_lossy())?;
+    // SAFETY: the object is live.
+    let number = match Owned::take(unsafe { ffi::PyNumber_Long(text.ptr()) }) {
+        Ok(number) => number,
+        Err(Raised) => {
+            py::clear();
+            let message = format!(
+                "{NAME} must be an integer, but it is {:?}",
+                value.to_string_lossy()
+            );
+            return Err(errors::raise(Kind::Value, &message));
+        }
+    };
+    // SAFETY: the object is live.
+    match unsafe { ffi::PyObject_IsTrue(number.ptr()) } {
+        -1 => Err(Raised),
+        truth => Ok(truth != 0),
+    }
+}
+
+/// Sets the exception for a missing library or symbol.
+#[cold]
+pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
+    let message = error.to_string();
+    match error.kind {
+        LoadErrorKind::LibraryNotFound | LoadErrorKind::LibraryFailed => {
+            // SAFETY: the names end with a nul.
+            let class = unsafe {
+                Owned::take(ffi::PyImport_ImportModule(c"cuda.pathfinder".as_ptr())).and_then(
+                    |module| {
+                        module
+                            .obj()
+                            .attribute(c"DynamicLibNotFoundError")
+                            .and_then(|class| class.ok_or(Raised))
+                    },
+                )
+            };
+            match (class, py::from_str(&message)) {
+                (Ok(class), Ok(text)) => {
+                    // SAFETY: both objects are live.
+                    unsafe { ffi::PyErr_SetObject(class.ptr(), text.ptr()) };
+                    Raised
+                }
+                _ => {
+                    py::clear();
+                    errors::raise(Kind::Runtime, &message)
+                }
+            }
+        }
+        LoadErrorKind::SymbolNotFound => {
+            errors::raise(Kind::Runtime, &format!("{name}() cannot be called: {message}"))
+        }
+        LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
+        LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Statuses
+
+/// What success returns, made once for each library: the enum member and the tuple that holds only it.
+struct Success {
+    member: AtomicPtr<ffi::PyObject>,
+    tuple: AtomicPtr<ffi::PyObject>,
+}
+
+static SUCCESS: [Success; 2] = [const {
+    Success {
+        member: AtomicPtr::new(std::ptr::null_mut()),
+        tuple: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; 2];
+
+fn status_enum(library: Library) -> EnumId {
+    match library {
+        Library::Driver => ids::enums::CUresult,
+        Library::Nvrtc => ids::enums::nvrtcResult,
+    }
+}
+
+/// A reference that is kept forever, made by `make` on first use.
+fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<Owned> {
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: what is stored is never released.
+        return Ok(unsafe { Obj::new(known) }.owned());
+    }
+    let made = make()?;
+    let kept = made.obj().owned().into_ptr();
+    if place
+        .compare_exchange(
+            std::ptr::null_mut(),
+            kept,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        )
+        .is_err()
+    {
+        drop(Owned::take(kept));
+    }
+    Ok(made)
+}
+
+/// The status as a member of the library's enum.
+///
+/// # Errors
+///
+/// Memory.
+#[inline]
+pub fn status(library: Library, value: i64) -> R<Owned> {
+    if value == 0 {
+        return once(&SUCCESS[library as usize].member, || {
+            Owned::take(types::enum_member(status_enum(library), 0))
+        });
+    }
+    Owned::take(types::enum_member(status_enum(library), value))
+}
+
+/// A tuple with only the status.
+///
+/// # Errors
+///
+/// Memory.
+#[inline]
+pub fn status_tuple(library: Library, value: i64) -> R<Owned> {
+    let make = || {
+        let status = status(library, value)?;
+        // SAFETY: the tuple takes its own reference.
+        Owned::take(unsafe { ffi::PyTuple_Pack(1, status.ptr()) })
+    };
+    if value == 0 {
+        return once(&SUCCESS[library as usize].tuple, make);
+    }
+    make()
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Ctrl-C
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Asked by the CPU device while a call waits: whether the wait should end because a signal handler raised.
+pub fn interrupt_requested() -> bool {
+    // SAFETY: the interpreter lives as long as calls are made from it; the state taken is released again. A thread
+    // that Python does not know gets no signals, so it is not made known to it.
+    unsafe {
+        if ffi::Py_IsInitialized() == 0 || ffi::PyGILState_GetThisThreadState().is_null() {
+            return false;
+        }
+        let state = ffi::PyGILState_Ensure();
+        let raised = ffi::PyErr_CheckSignals() != 0;
+        if raised {
+            INTERRUPTED.store(true, Ordering::Release);
+        }
+        ffi::PyGILState_Release(state);
+        raised
+    }
+}
+
+/// Reports an exception that a signal handler raised during a call.
+///
+/// # Errors
+///
+/// There is one.
+#[inline]
+pub fn check_interrupt() -> R<()> {
+    if INTERRUPTED.load(Ordering::Relaxed) && py::raised() {
+        INTERRUPTED.store(false, Ordering::Relaxed);
+        return Err(Raised);
+    }
+    Ok(())
+}
