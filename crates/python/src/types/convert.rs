@@ -1,0 +1,357 @@
+//! Python values to C values, with errors that name the attribute.
+
+use pyo3::ffi;
+
+use super::errors::{Exc, name_of_type, prefix, raise, type_name};
+use super::table::{ClassId, Prim};
+use super::{memory, object, registry};
+
+/// Where a value goes, for error messages: a class (or an object of it) and an attribute or parameter.
+#[derive(Clone, Copy)]
+pub struct Site {
+    /// Type the attribute belongs to.
+    pub ty: *mut ffi::PyTypeObject,
+    /// Attribute.
+    pub attr: &'static str,
+}
+
+impl Site {
+    /// `CUlaunchConfig.gridDimX`
+    pub fn name(&self) -> String {
+        // SAFETY: sites live within one call on an object whose type is alive.
+        format!("{}.{}", unsafe { name_of_type(self.ty) }, self.attr)
+    }
+
+    /// `TypeError: CUlaunchConfig.gridDimX: <wanted> is required, not str`
+    ///
+    /// # Safety
+    /// `got` is a live object and the GIL is held.
+    #[cold]
+    pub unsafe fn wrong(&self, wanted: &str, got: *mut ffi::PyObject) {
+        // SAFETY: as promised by the caller.
+        let got = unsafe { type_name(got) };
+        raise(
+            Exc::Type,
+            &format!("{}: {wanted} is required, not {got}", self.name()),
+        );
+    }
+
+    /// Any other message.
+    #[cold]
+    pub fn fail(&self, exc: Exc, message: &str) {
+        raise(exc, &format!("{}: {message}", self.name()));
+    }
+}
+
+/// The value of a handle, integer or callback object as 64 bits (signed types sign-extended).
+///
+/// # Safety
+/// `obj` is such an instance of class `id`; the GIL is held.
+#[inline]
+pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> Option<u64> {
+    let class = super::table::class(id).1;
+    // SAFETY: as promised by the caller; the sizes are those of the C types.
+    unsafe {
+        let mut bytes = [0u8; 8];
+        let size = class.size as usize;
+        if !object::read(obj, 0, &mut bytes[..size.min(8)]) {
+            return None;
+        }
+        let raw = u64::from_le_bytes(bytes);
+        Some(match class.kind {
+            super::table::Kind::Integer(p) if p.signed() && size == 4 => {
+                raw as u32 as i32 as i64 as u64
+            }
+            _ => raw,
+        })
+    }
+}
+
+/// An integer as the bindings take it: ints, our handles, floats and anything else with `__int__`; never text.
+/// None with an exception.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+#[inline]
+pub unsafe fn integer(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if ffi::PyLong_Check(obj) != 0 {
+            return long(obj, site);
+        }
+        integer_slow(obj, site)
+    }
+}
+
+unsafe fn integer_slow(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
+    // SAFETY: as promised by the caller of `integer`.
+    unsafe {
+        if let Some(id) = registry::of(obj) {
+            return match super::table::class(id).1.kind {
+                super::table::Kind::Record | super::table::Kind::Marker => {
+                    site.wrong("an integer", obj);
+                    None
+                }
+                super::table::Kind::Integer(p) if p.signed() => {
+                    handle_bits(obj.cast(), id).map(|v| v as i64 as i128)
+                }
+                _ => handle_bits(obj.cast(), id).map(i128::from),
+            };
+        }
+        if ffi::PyType_GetSlot(ffi::Py_TYPE(obj), ffi::Py_nb_int).is_null() {
+            site.wrong("an integer", obj);
+            return None;
+        }
+        let number = ffi::PyNumber_Long(obj);
+        if number.is_null() {
+            prefix(&format!("{}: ", site.name()));
+            return None;
+        }
+        let value = long(number, site);
+        ffi::Py_DECREF(number);
+        value
+    }
+}
+
+#[inline]
+unsafe fn long(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
+    // SAFETY: `obj` is an int.
+    unsafe {
+        let mut overflow = 0;
+        let value = ffi::PyLong_AsLongLongAndOverflow(obj, &mut overflow);
+        if overflow == 0 {
+            return Some(i128::from(value));
+        }
+        if overflow > 0 {
+            let value = ffi::PyLong_AsUnsignedLongLong(obj);
+            if ffi::PyErr_Occurred().is_null() {
+                return Some(i128::from(value));
+            }
+            ffi::PyErr_Clear();
+        }
+        site.fail(Exc::Overflow, "the number does not fit in 64 bits");
+        None
+    }
+}
+
+/// An integer within the range of `prim`, as the low bytes of a u64.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+#[inline]
+pub unsafe fn ranged(obj: *mut ffi::PyObject, prim: Prim, site: &Site) -> Option<u64> {
+    // SAFETY: as promised by the caller.
+    let value = unsafe { integer(obj, site)? };
+    let (low, high) = prim.range();
+    if value < low || value > high {
+        site.fail(
+            Exc::Overflow,
+            &format!("{value} is outside {low} to {high} ({})", prim.words()),
+        );
+        return None;
+    }
+    Some(value as u64)
+}
+
+/// A handle, callback or integer class value: like `ranged`, and None is zero.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+#[inline]
+pub unsafe fn handle(obj: *mut ffi::PyObject, prim: Prim, site: &Site) -> Option<u64> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if obj == ffi::Py_None() {
+            return Some(0);
+        }
+        ranged(obj, prim, site)
+    }
+}
+
+/// An enum value (32 bits, signed or not), from a member, an int or what `int()` takes.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+pub unsafe fn enum_value(obj: *mut ffi::PyObject, site: &Site) -> Option<u32> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let value = if ffi::PyLong_Check(obj) != 0 || registry::of(obj).is_some() {
+            integer(obj, site)?
+        } else if obj == ffi::Py_None() {
+            site.wrong("an enum member", obj);
+            return None;
+        } else {
+            let number = ffi::PyNumber_Long(obj);
+            if number.is_null() {
+                prefix(&format!("{}: ", site.name()));
+                return None;
+            }
+            let value = long(number, site);
+            ffi::Py_DECREF(number);
+            value?
+        };
+        if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
+            site.fail(Exc::Overflow, &format!("{value} does not fit in a C enum"));
+            return None;
+        }
+        Some(value as u32)
+    }
+}
+
+/// A float.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+pub unsafe fn float(obj: *mut ffi::PyObject, site: &Site) -> Option<f64> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let value = ffi::PyFloat_AsDouble(obj);
+        if value == -1.0 && !ffi::PyErr_Occurred().is_null() {
+            prefix(&format!("{}: ", site.name()));
+            return None;
+        }
+        Some(value)
+    }
+}
+
+/// An address and what has to stay alive for it (a new reference, or null).
+///
+/// Taken: None, ints, our handles (their value), our structs (their address), buffers, and other numbers with `__int__`.
+/// A buffer is kept exported, so that a `bytearray` cannot move its memory.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+pub unsafe fn address(obj: *mut ffi::PyObject, site: &Site) -> Option<(u64, *mut ffi::PyObject)> {
+    const WANTED: &str = "None, an int or an object with the buffer protocol";
+    let nothing = std::ptr::null_mut();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if obj == ffi::Py_None() {
+            return Some((0, nothing));
+        }
+        if ffi::PyLong_Check(obj) != 0 {
+            return plain_address(obj, site).map(|a| (a, nothing));
+        }
+        if let Some(id) = registry::of(obj) {
+            return match super::table::class(id).1.kind {
+                super::table::Kind::Marker => {
+                    site.wrong(WANTED, obj);
+                    None
+                }
+                super::table::Kind::Record => {
+                    ffi::Py_INCREF(obj);
+                    Some(((*obj.cast::<object::Instance>()).data as u64, obj))
+                }
+                _ => handle_bits(obj.cast(), id).map(|a| (a, nothing)),
+            };
+        }
+        if ffi::PyIndex_Check(obj) != 0 {
+            let number = ffi::PyNumber_Index(obj);
+            if !number.is_null() {
+                let value = plain_address(number, site);
+                ffi::Py_DECREF(number);
+                return value.map(|a| (a, nothing));
+            }
+            ffi::PyErr_Clear();
+        }
+        if ffi::PyFloat_Check(obj) == 0 && ffi::PyObject_CheckBuffer(obj) != 0 {
+            let view = ffi::PyMemoryView_FromObject(obj);
+            if view.is_null() {
+                return None;
+            }
+            let mut buffer = std::mem::zeroed::<ffi::Py_buffer>();
+            if ffi::PyObject_GetBuffer(view, &mut buffer, ffi::PyBUF_SIMPLE) != 0 {
+                ffi::PyErr_Clear();
+                if ffi::PyObject_GetBuffer(view, &mut buffer, ffi::PyBUF_FULL_RO) != 0 {
+                    ffi::Py_DECREF(view);
+                    prefix(&format!("{}: ", site.name()));
+                    return None;
+                }
+            }
+            let at = buffer.buf as u64;
+            ffi::PyBuffer_Release(&mut buffer);
+            return Some((at, view));
+        }
+        if !ffi::PyType_GetSlot(ffi::Py_TYPE(obj), ffi::Py_nb_int).is_null() {
+            let number = ffi::PyNumber_Long(obj);
+            if !number.is_null() {
+                let value = plain_address(number, site);
+                ffi::Py_DECREF(number);
+                return value.map(|a| (a, nothing));
+            }
+            prefix(&format!("{}: ", site.name()));
+            return None;
+        }
+        site.wrong(WANTED, obj);
+        None
+    }
+}
+
+/// An int as an address. What is no address is a `TypeError`, as in NVIDIA's package.
+unsafe fn plain_address(obj: *mut ffi::PyObject, site: &Site) -> Option<u64> {
+    // SAFETY: `obj` is an int.
+    unsafe {
+        let value = ffi::PyLong_AsUnsignedLongLong(obj);
+        if value == u64::MAX && !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_Clear();
+            site.fail(
+                Exc::Type,
+                "an address is required: an int from 0 to 2**64-1",
+            );
+            return None;
+        }
+        Some(value)
+    }
+}
+
+/// The bytes of a buffer object: calls `f` with them. `TypeError` for other objects.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held; `f` does not run Python code.
+pub unsafe fn with_bytes<T>(
+    obj: *mut ffi::PyObject,
+    site: &Site,
+    f: impl FnOnce(&[u8]) -> T,
+) -> Option<T> {
+    // SAFETY: the buffer stays exported while `f` looks at it.
+    unsafe {
+        if ffi::PyObject_CheckBuffer(obj) == 0 {
+            site.wrong("a bytes-like object", obj);
+            return None;
+        }
+        let mut buffer = std::mem::zeroed::<ffi::Py_buffer>();
+        if ffi::PyObject_GetBuffer(obj, &mut buffer, ffi::PyBUF_SIMPLE) != 0 {
+            prefix(&format!("{}: ", site.name()));
+            return None;
+        }
+        let bytes = if buffer.len > 0 {
+            std::slice::from_raw_parts(buffer.buf.cast::<u8>(), buffer.len as usize)
+        } else {
+            &[]
+        };
+        let out = f(bytes);
+        ffi::PyBuffer_Release(&mut buffer);
+        Some(out)
+    }
+}
+
+/// The `_ptr` argument of a constructor: an address of `len` readable bytes, or zero. None with an exception.
+///
+/// # Safety
+/// `obj` is a live object and the GIL is held.
+pub unsafe fn pointer_argument(
+    obj: *mut ffi::PyObject,
+    len: usize,
+    site: &Site,
+) -> Option<usize> {
+    // SAFETY: as promised by the caller.
+    let address = unsafe { ranged(obj, Prim::U64, site)? } as usize;
+    if address != 0 && !memory::readable(address, len) {
+        site.fail(
+            Exc::Value,
+            &format!("the {len} bytes at {address:#x} are not readable memory"),
+        );
+        return None;
+    }
+    Some(address)
+}

@@ -1,0 +1,280 @@
+//! The types half of the bindings: enums, handle classes, struct classes and the lazy modules that offer them.
+//!
+//! Belongs here: everything about Python *types* and their instances, driven by the tables in `generated/*_types.rs`.
+//! Does not belong here: calling functions (`crate::call`) and converting their arguments (`crate::args`).
+//!
+//! The functions below are what the calling half uses. They are called with the GIL held and live objects (which
+//! callers establish where C hands them pointers), set a Python exception where they fail, and do not panic.
+
+mod convert;
+mod enums;
+mod errors;
+mod fields;
+mod handles;
+mod lists;
+mod memory;
+mod module;
+mod object;
+mod registry;
+mod structs;
+pub mod table;
+
+use std::ffi::{c_int, c_void};
+
+use pyo3::ffi;
+
+use self::object::Instance;
+use self::table::Kind;
+pub use self::table::{ClassId, EnumId};
+
+/// Adds what the Python packages call to the native module; -1 with an exception.
+pub fn init(module: *mut ffi::PyObject) -> c_int {
+    // SAFETY: called with the native module while it is being made.
+    unsafe { module::init(module) }
+}
+
+/// The value of a handle, integer or callback object, as 64 bits; signed types are sign-extended. None for any other
+/// object, and no exception.
+#[inline]
+pub fn handle_value(obj: *mut ffi::PyObject) -> Option<u64> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        let id = registry::of(obj)?;
+        if matches!(table::class(id).1.kind, Kind::Record | Kind::Marker) {
+            return None;
+        }
+        let value = convert::handle_bits(obj.cast::<Instance>(), id);
+        if value.is_none() {
+            // Foreign memory that has gone away.
+            ffi::PyErr_Clear();
+        }
+        value
+    }
+}
+
+/// The address of a handle, integer or callback object's value, as `getPtr()` gives it. None for any other object.
+#[inline]
+pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        let id = registry::of(obj)?;
+        if matches!(table::class(id).1.kind, Kind::Record | Kind::Marker) {
+            return None;
+        }
+        Some((*obj.cast::<Instance>()).data)
+    }
+}
+
+/// The C size of a handle, integer or callback object's value. None for any other object.
+pub fn handle_size(obj: *mut ffi::PyObject) -> Option<usize> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    let id = unsafe { registry::of(obj)? };
+    let class = table::class(id).1;
+    (!matches!(class.kind, Kind::Record | Kind::Marker)).then_some(class.size as usize)
+}
+
+/// A new object of a handle, integer or callback class: a new reference, or null with an exception.
+#[inline]
+pub fn new_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
+    // SAFETY: the caller holds the GIL; the type is that of the class.
+    unsafe {
+        let ty = registry::type_of(id);
+        if ty.is_null() {
+            return std::ptr::null_mut();
+        }
+        object::new_handle(ty, id, value)
+    }
+}
+
+/// The C value of an object whose class has the same C type as `id` (the class, its bases and what derives from them).
+/// None for any other object, and no exception.
+#[inline]
+pub fn struct_ptr(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut u8> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        let have = registry::of(obj)?;
+        if have != id && table::root(have) != table::root(id) {
+            return None;
+        }
+        structs::is_record(have).then(|| (*obj.cast::<Instance>()).data)
+    }
+}
+
+/// The C value of an instance of any struct class. None for any other object, and no exception.
+pub fn any_struct_ptr(obj: *mut ffi::PyObject) -> Option<*mut u8> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        let id = registry::of(obj)?;
+        structs::is_record(id).then(|| (*obj.cast::<Instance>()).data)
+    }
+}
+
+/// The C size of an instance of any struct class; 0 for any other object.
+pub fn any_struct_size(obj: *mut ffi::PyObject) -> usize {
+    // SAFETY: the caller passes a live object with the GIL held.
+    match unsafe { registry::of(obj) } {
+        Some(id) if structs::is_record(id) => class_size(id),
+        _ => 0,
+    }
+}
+
+/// A new struct object with zeroed bytes of its own, and where they are; None with an exception.
+pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
+    // SAFETY: the caller holds the GIL; the type is that of the class.
+    unsafe {
+        let ty = registry::type_of(id);
+        if ty.is_null() {
+            return None;
+        }
+        let obj = object::new_record(ty, id, table::class(id).1.align as usize);
+        if obj.is_null() {
+            return None;
+        }
+        Some((obj, (*obj.cast::<Instance>()).data))
+    }
+}
+
+/// The size of a class's C type in bytes.
+#[inline]
+pub fn class_size(id: ClassId) -> usize {
+    table::class(id).1.size as usize
+}
+
+/// A class's name.
+pub fn class_name(id: ClassId) -> &'static str {
+    table::class(id).1.name()
+}
+
+/// An enum's name.
+pub fn enum_name(id: EnumId) -> &'static str {
+    table::enumeration(id).1.name
+}
+
+/// The member of an enum with a value, or the plain int where no member has it: a new reference, or null with an
+/// exception.
+#[inline]
+pub fn enum_member(id: EnumId, value: i64) -> *mut ffi::PyObject {
+    // SAFETY: the caller holds the GIL; members live for ever.
+    unsafe {
+        let Some(made) = registry::enum_of(id) else {
+            return std::ptr::null_mut();
+        };
+        let mut member = made.member(value);
+        if member.is_null() {
+            member = made.member(i64::from(value as u32));
+        }
+        if member.is_null() {
+            return ffi::PyLong_FromLongLong(value);
+        }
+        ffi::Py_INCREF(member);
+        member
+    }
+}
+
+/// Whether an object is a member of an enum of ours (or of a class derived from `FastEnum`).
+pub fn is_enum_member(obj: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        match enums::base() {
+            Some(base) => ffi::PyType_IsSubtype(ffi::Py_TYPE(obj), base.cast()) != 0,
+            None => {
+                ffi::PyErr_Clear();
+                false
+            }
+        }
+    }
+}
+
+/// The Python type of a class (borrowed), or null with an exception.
+pub fn class_type(id: ClassId) -> *mut ffi::PyTypeObject {
+    // SAFETY: the caller holds the GIL.
+    unsafe { registry::type_of(id) }
+}
+
+/// After C wrote into a struct made by [`new_struct`]. The bytes are the object; there is nothing to do.
+pub fn sync_out(_obj: *mut ffi::PyObject) {}
+
+/// Before a struct goes to C: arrays it points to are as long as its counts say, and foreign memory is still there.
+/// False with `ValueError`.
+pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        let Some(id) = registry::of(obj) else {
+            return true;
+        };
+        if !structs::is_record(id) {
+            return true;
+        }
+        let this = obj.cast::<Instance>();
+        if (*this).state & object::FOREIGN != 0
+            && !memory::readable((*this).data as usize, class_size(id))
+        {
+            errors::raise(
+                errors::Exc::Value,
+                &format!(
+                    "{}: the memory at {:#x} given as _ptr is gone",
+                    class_name(id),
+                    (*this).data as usize
+                ),
+            );
+            return false;
+        }
+        lists::check_counts(this)
+    }
+}
+
+/// `sizeof(cls)`: None with the `TypeError` for what is no class of ours.
+pub fn sizeof(obj: *mut ffi::PyObject) -> Option<u64> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        if ffi::PyType_Check(obj) != 0
+            && let Some(id) = registry::exact(obj.cast())
+        {
+            let class = table::class(id).1;
+            if class.flags & table::SIZEOF != 0 {
+                return Some(class.size.into());
+            }
+        }
+        errors::raise(
+            errors::Exc::Type,
+            &format!("sizeof(): unknown type: {}", errors::to_string(obj)),
+        );
+        None
+    }
+}
+
+/// What a `kernelParams` attribute points to, and what keeps it alive; None with an exception.
+///
+/// # Safety
+/// `value` is a live object and the GIL is held.
+unsafe fn kernel_params(
+    value: *mut ffi::PyObject,
+    site: &convert::Site,
+) -> Option<(u64, *mut ffi::PyObject)> {
+    unsafe extern "C" fn drop_packed(capsule: *mut ffi::PyObject) {
+        // SAFETY: the capsule holds a Packed from Box::into_raw under this name.
+        unsafe {
+            let at = ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr());
+            if !at.is_null() {
+                drop(Box::from_raw(at.cast::<crate::launch::Packed>()));
+            }
+        }
+    }
+    const NAME: &std::ffi::CStr = c"cupyrite kernel parameters";
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let obj = crate::py::Obj::new(value);
+        let at = crate::errors::Site {
+            func: "CUDA_KERNEL_NODE_PARAMS",
+            param: site.attr,
+        };
+        let packed = Box::into_raw(Box::new(crate::launch::Packed::new(obj, at).ok()?));
+        let address = (*packed).address();
+        let capsule = ffi::PyCapsule_New(packed.cast::<c_void>(), NAME.as_ptr(), Some(drop_packed));
+        if capsule.is_null() {
+            drop(Box::from_raw(packed));
+            return None;
+        }
+        Some((address, capsule))
+    }
+}

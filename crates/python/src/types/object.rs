@@ -1,0 +1,634 @@
+//! The memory of handle and struct objects, and who keeps whom alive.
+//!
+//! Every instance has a `data` pointer to the C value. It points into the object itself, into another instance (a live
+//! view, which then holds a reference to that *root*), or at memory somebody else owns (`_ptr`), which is only touched
+//! through checked copies ([`super::memory`]).
+//!
+//! Attributes that are pointers own what they point to: the *root* holds a list of (offset, object) pairs. Copying a
+//! struct copies the pairs, so that the copy stays valid when the original changes.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use pyo3::ffi;
+
+use super::errors::{Exc, raise, type_name};
+use super::memory;
+use super::table::{ClassId, Elem};
+
+/// `data` belongs to somebody else: access it through the kernel.
+pub const FOREIGN: u16 = 1;
+/// Id of the array storage, which no Python class has.
+const STORAGE: u16 = u16::MAX;
+
+/// A handle or struct object. `tail` is the value of a handle; for structs, the list of kept objects, with the bytes
+/// following the object.
+#[repr(C)]
+pub struct Instance {
+    head: ffi::PyObject,
+    /// The C value.
+    pub data: *mut u8,
+    /// The instance whose memory this one views; null where it has its own.
+    pub root: *mut ffi::PyObject,
+    weak: *mut ffi::PyObject,
+    /// Class.
+    pub id: u16,
+    /// `FOREIGN` or 0.
+    pub state: u16,
+    lock: AtomicU32,
+    /// Handles: the value. Structs: `Vec<Kept>` or null.
+    tail: u64,
+}
+
+/// Offset of the list of weak references.
+pub const WEAK_OFFSET: usize = std::mem::offset_of!(Instance, weak);
+/// Size of a handle object.
+pub const HANDLE_SIZE: usize = std::mem::size_of::<Instance>();
+/// Where the bytes of a struct object begin.
+const BYTES: usize = HANDLE_SIZE.next_multiple_of(16);
+
+/// An object held because the pointer at `offset` leads into it.
+struct Kept {
+    offset: u32,
+    object: *mut ffi::PyObject,
+}
+
+/// Size of a struct object for a C type of `size` and `align` bytes.
+pub fn record_size(size: usize, align: usize) -> usize {
+    let slack = if align > 16 { align } else { 0 };
+    (BYTES + size.max(1) + slack).next_multiple_of(8)
+}
+
+/// A new handle object of type `ty` with value `value`.
+///
+/// # Safety
+/// `ty` is a handle class of ours or derived from one, `id` its id; the GIL is held.
+#[inline]
+pub unsafe fn new_handle(
+    ty: *mut ffi::PyTypeObject,
+    id: ClassId,
+    value: u64,
+) -> *mut ffi::PyObject {
+    // SAFETY: the type's basicsize is at least HANDLE_SIZE and memory comes zeroed.
+    unsafe {
+        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
+        if !obj.is_null() {
+            (*obj).tail = value;
+            (*obj).data = (&raw mut (*obj).tail).cast();
+            (*obj).id = id.0;
+        }
+        obj.cast()
+    }
+}
+
+/// A new struct object of type `ty` with zeroed bytes of its own.
+///
+/// # Safety
+/// `ty` is a struct class of ours or derived from one, `id` its id and `align` its alignment; the GIL is held.
+#[inline]
+pub unsafe fn new_record(
+    ty: *mut ffi::PyTypeObject,
+    id: ClassId,
+    align: usize,
+) -> *mut ffi::PyObject {
+    // SAFETY: the type's basicsize is `record_size` and memory comes zeroed.
+    unsafe {
+        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
+        if !obj.is_null() {
+            let mut at = obj.cast::<u8>().add(BYTES);
+            if align > 16 {
+                at = at.add(at.align_offset(align));
+            }
+            (*obj).data = at;
+            (*obj).id = id.0;
+        }
+        obj.cast()
+    }
+}
+
+/// A new object of type `ty` that views `data` inside `parent`.
+///
+/// # Safety
+/// `ty` is one of our classes, `id` its id; `parent` is an instance and `data` lies in the memory it stands for; the GIL
+/// is held.
+pub unsafe fn new_view(
+    ty: *mut ffi::PyTypeObject,
+    id: ClassId,
+    parent: *mut Instance,
+    data: *mut u8,
+) -> *mut ffi::PyObject {
+    // SAFETY: as promised by the caller; the root outlives the view, which holds a reference to it.
+    unsafe {
+        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
+        if !obj.is_null() {
+            let root = owner(parent);
+            (*obj).data = data;
+            (*obj).id = id.0;
+            (*obj).state = (*parent).state;
+            (*obj).root = root.cast();
+            ffi::Py_INCREF(root.cast());
+        }
+        obj.cast()
+    }
+}
+
+/// Makes `obj` look at foreign memory.
+///
+/// # Safety
+/// `obj` is a fresh instance.
+pub unsafe fn look_at(obj: *mut ffi::PyObject, address: usize) {
+    // SAFETY: as promised by the caller; the memory is only touched through checked copies.
+    unsafe {
+        let obj = obj.cast::<Instance>();
+        (*obj).data = address as *mut u8;
+        (*obj).state |= FOREIGN;
+    }
+}
+
+/// The instance that owns the memory `obj` looks at.
+///
+/// # Safety
+/// `obj` is an instance.
+#[inline]
+pub unsafe fn owner(obj: *mut Instance) -> *mut Instance {
+    // SAFETY: `root` is null or an instance this one holds a reference to.
+    unsafe {
+        if (*obj).root.is_null() {
+            obj
+        } else {
+            (*obj).root.cast()
+        }
+    }
+}
+
+/// Copies bytes at `offset` out of the value; false with `ValueError` if foreign memory cannot be read.
+///
+/// # Safety
+/// `obj` is an instance and the range lies within its C type.
+#[inline]
+pub unsafe fn read(obj: *mut Instance, offset: usize, out: &mut [u8]) -> bool {
+    // SAFETY: our own memory covers the whole C type; foreign memory is read through the kernel.
+    unsafe {
+        let at = (*obj).data.add(offset);
+        if (*obj).state & FOREIGN == 0 {
+            std::ptr::copy_nonoverlapping(at, out.as_mut_ptr(), out.len());
+            return true;
+        }
+        if memory::read(at as usize, out) {
+            return true;
+        }
+        unreadable(obj.cast(), at as usize, "read");
+        false
+    }
+}
+
+/// Copies bytes to `offset` of the value; false with `ValueError` if foreign memory cannot be written.
+///
+/// # Safety
+/// `obj` is an instance and the range lies within its C type.
+#[inline]
+pub unsafe fn write(obj: *mut Instance, offset: usize, data: &[u8]) -> bool {
+    // SAFETY: our own memory covers the whole C type; foreign memory is written through the kernel.
+    unsafe {
+        let at = (*obj).data.add(offset);
+        if (*obj).state & FOREIGN == 0 {
+            std::ptr::copy(data.as_ptr(), at, data.len());
+            return true;
+        }
+        if memory::write(at as usize, data) {
+            return true;
+        }
+        unreadable(obj.cast(), at as usize, "written");
+        false
+    }
+}
+
+unsafe fn unreadable(obj: *mut ffi::PyObject, address: usize, what: &str) {
+    // SAFETY: `obj` is live.
+    let name = unsafe { type_name(obj) };
+    raise(
+        Exc::Value,
+        &format!("{name}: the memory at {address:#x} given as _ptr cannot be {what}"),
+    );
+}
+
+// ---- what pointers keep alive
+
+struct Locked(*mut Instance);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // SAFETY: the instance outlives the guard.
+        unsafe { (*self.0).lock.store(0, Ordering::Release) };
+    }
+}
+
+/// Taken around every look at the list of kept objects; nothing in between runs Python code.
+unsafe fn locked(obj: *mut Instance) -> Locked {
+    // SAFETY: `obj` is an instance.
+    unsafe {
+        while (*obj)
+            .lock
+            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            std::hint::spin_loop();
+        }
+    }
+    Locked(obj)
+}
+
+unsafe fn kept(obj: *mut Instance) -> *mut *mut Vec<Kept> {
+    // SAFETY: struct objects use the tail for this pointer.
+    unsafe { (&raw mut (*obj).tail).cast() }
+}
+
+unsafe fn offset_in(owner: *mut Instance, obj: *mut Instance, offset: usize) -> u32 {
+    // SAFETY: both are instances; a view's data lies in its owner's.
+    unsafe { ((*obj).data as usize + offset).wrapping_sub((*owner).data as usize) as u32 }
+}
+
+/// Holds `object` (the reference is taken over; null: nothing) for the pointer at `offset`, letting go of what was held.
+///
+/// # Safety
+/// `obj` is a struct instance; the GIL is held.
+pub unsafe fn keep(obj: *mut Instance, offset: usize, object: *mut ffi::PyObject) {
+    // SAFETY: the list is only touched under the lock; references are dropped after it is released.
+    unsafe {
+        let owner = owner(obj);
+        let at = offset_in(owner, obj, offset);
+        let mut old = std::ptr::null_mut();
+        {
+            let _lock = locked(owner);
+            let list = kept(owner);
+            if (*list).is_null() {
+                if object.is_null() {
+                    return;
+                }
+                *list = Box::into_raw(Box::default());
+            }
+            let list = &mut **list;
+            match list.iter().position(|k| k.offset == at) {
+                Some(i) if object.is_null() => old = list.swap_remove(i).object,
+                Some(i) => old = std::mem::replace(&mut list[i].object, object),
+                None if object.is_null() => {}
+                None => list.push(Kept { offset: at, object }),
+            }
+        }
+        ffi::Py_XDECREF(old);
+    }
+}
+
+/// What is held for the pointer at `offset`: a new reference or null.
+///
+/// # Safety
+/// `obj` is a struct instance; the GIL is held.
+pub unsafe fn held(obj: *mut Instance, offset: usize) -> *mut ffi::PyObject {
+    // SAFETY: the list is only touched under the lock.
+    unsafe {
+        let owner = owner(obj);
+        let at = offset_in(owner, obj, offset);
+        let _lock = locked(owner);
+        let list = *kept(owner);
+        if list.is_null() {
+            return std::ptr::null_mut();
+        }
+        match (*list).iter().find(|k| k.offset == at) {
+            Some(k) => {
+                ffi::Py_INCREF(k.object);
+                k.object
+            }
+            None => std::ptr::null_mut(),
+        }
+    }
+}
+
+/// Makes `to` hold, for `len` bytes at `to_offset`, what `from` holds for those at `from_offset`.
+///
+/// # Safety
+/// Both are struct instances; the GIL is held.
+pub unsafe fn keep_same(
+    to: *mut Instance,
+    to_offset: usize,
+    from: *mut Instance,
+    from_offset: usize,
+    len: usize,
+) {
+    // SAFETY: the lists are only touched under their locks, one at a time.
+    unsafe {
+        let source = owner(from);
+        let start = offset_in(source, from, from_offset);
+        let target = owner(to);
+        let base = offset_in(target, to, to_offset);
+        let mut fresh = Vec::new();
+        {
+            let _lock = locked(source);
+            let list = *kept(source);
+            if !list.is_null() {
+                for k in (*list).iter() {
+                    if k.offset >= start && ((k.offset - start) as usize) < len {
+                        ffi::Py_INCREF(k.object);
+                        fresh.push(Kept {
+                            offset: base + (k.offset - start),
+                            object: k.object,
+                        });
+                    }
+                }
+            }
+        }
+        let mut old = Vec::new();
+        {
+            let _lock = locked(target);
+            let list = kept(target);
+            if !(*list).is_null() {
+                let mut i = 0;
+                while i < (**list).len() {
+                    let at = (&(**list))[i].offset;
+                    if at >= base && ((at - base) as usize) < len {
+                        old.push((**list).swap_remove(i));
+                    } else {
+                        i += 1;
+                    }
+                }
+            }
+            if !fresh.is_empty() {
+                if (*list).is_null() {
+                    *list = Box::into_raw(Box::default());
+                }
+                (**list).append(&mut fresh);
+            }
+        }
+        for k in old {
+            ffi::Py_DECREF(k.object);
+        }
+    }
+}
+
+// ---- array storage
+
+/// The memory of a list attribute: an instance without a Python class, with the length of its bytes.
+#[repr(C)]
+pub struct Storage {
+    /// The common part; `data` is allocated.
+    pub base: Instance,
+    /// Elements.
+    pub count: usize,
+    /// What they are.
+    pub elem: Elem,
+    /// Bytes allocated.
+    len: usize,
+}
+
+static STORAGE_TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
+
+fn storage_layout(len: usize) -> std::alloc::Layout {
+    // 64 satisfies every C type; the length is checked by the caller.
+    std::alloc::Layout::from_size_align(len.max(64), 64).unwrap_or(std::alloc::Layout::new::<[u64; 8]>())
+}
+
+/// New zeroed storage of `count` elements of `size` bytes; null with an exception if there is no memory.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn new_storage(count: usize, size: usize, elem: Elem) -> *mut Storage {
+    // SAFETY: the type's basicsize is that of Storage; the layout has a non-zero size.
+    unsafe {
+        let ty = storage_type();
+        if ty.is_null() {
+            return std::ptr::null_mut();
+        }
+        let len = match count.checked_mul(size) {
+            Some(len) if len < isize::MAX as usize / 2 => len,
+            _ => {
+                ffi::PyErr_NoMemory();
+                return std::ptr::null_mut();
+            }
+        };
+        let data = std::alloc::alloc_zeroed(storage_layout(len));
+        if data.is_null() {
+            ffi::PyErr_NoMemory();
+            return std::ptr::null_mut();
+        }
+        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Storage>();
+        if obj.is_null() {
+            std::alloc::dealloc(data, storage_layout(len));
+            return obj;
+        }
+        (*obj).base.id = STORAGE;
+        (*obj).base.data = data;
+        (*obj).count = count;
+        (*obj).elem = elem;
+        (*obj).len = len;
+        obj
+    }
+}
+
+/// Whether `obj` is array storage.
+///
+/// # Safety
+/// `obj` is a live object.
+pub unsafe fn is_storage(obj: *mut ffi::PyObject) -> bool {
+    // SAFETY: as promised by the caller.
+    unsafe { ffi::Py_TYPE(obj) == STORAGE_TYPE.load(Ordering::Acquire) }
+}
+
+unsafe fn storage_type() -> *mut ffi::PyTypeObject {
+    let known = STORAGE_TYPE.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, storage_dealloc as *mut _),
+        slot(ffi::Py_tp_traverse, record_traverse as *mut _),
+        slot(ffi::Py_tp_clear, record_clear as *mut _),
+        slot(0, std::ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"cupyrite._native.ArrayStorage".as_ptr(),
+        basicsize: std::mem::size_of::<Storage>() as i32,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT
+            | ffi::Py_TPFLAGS_HAVE_GC
+            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
+            | ffi::Py_TPFLAGS_IMMUTABLETYPE) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the spec is complete and ends with a null slot.
+    let ty = unsafe { ffi::PyType_FromSpec(&mut spec) }.cast::<ffi::PyTypeObject>();
+    if ty.is_null() {
+        return ty;
+    }
+    match STORAGE_TYPE.compare_exchange(
+        std::ptr::null_mut(),
+        ty,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => ty,
+        Err(winner) => {
+            // SAFETY: ours lost the race and nobody has seen it.
+            unsafe { ffi::Py_DECREF(ty.cast()) };
+            winner
+        }
+    }
+}
+
+/// A slot of a type specification.
+pub fn slot(slot: i32, pfunc: *mut std::ffi::c_void) -> ffi::PyType_Slot {
+    ffi::PyType_Slot { slot, pfunc }
+}
+
+// ---- deallocation
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static LATER: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Drops references; chains of structs that keep structs are taken apart level by level rather than by recursion, which
+/// a long chain would overflow the stack with.
+unsafe fn release(list: Vec<Kept>) {
+    let depth = DEPTH.with(Cell::get);
+    if depth >= 32 {
+        LATER.with(|l| {
+            l.borrow_mut()
+                .extend(list.iter().map(|k| k.object as usize));
+        });
+        return;
+    }
+    DEPTH.with(|d| d.set(depth + 1));
+    for k in list {
+        // SAFETY: the list held this reference.
+        unsafe { ffi::Py_DECREF(k.object) };
+    }
+    DEPTH.with(|d| d.set(depth));
+    if depth == 0 {
+        while let Some(object) = LATER.with(|l| l.borrow_mut().pop()) {
+            DEPTH.with(|d| d.set(1));
+            // SAFETY: the postponed list held this reference.
+            unsafe { ffi::Py_DECREF(object as *mut ffi::PyObject) };
+            DEPTH.with(|d| d.set(0));
+        }
+    }
+}
+
+unsafe fn take_kept(obj: *mut Instance) -> Vec<Kept> {
+    // SAFETY: the pointer is null or came from Box::into_raw; it is replaced under the lock.
+    unsafe {
+        let _lock = locked(obj);
+        let list = std::mem::replace(&mut *kept(obj), std::ptr::null_mut());
+        if list.is_null() {
+            Vec::new()
+        } else {
+            *Box::from_raw(list)
+        }
+    }
+}
+
+unsafe fn free(obj: *mut ffi::PyObject) {
+    // SAFETY: the object is dead; its type's tp_free matches its allocation. A heap type's instance holds its type.
+    unsafe {
+        let ty = ffi::Py_TYPE(obj);
+        if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HAVE_GC != 0 {
+            ffi::PyObject_GC_Del(obj.cast());
+        } else {
+            ffi::PyObject_Free(obj.cast());
+        }
+        ffi::Py_DECREF(ty.cast());
+    }
+}
+
+/// `tp_dealloc` of handles.
+///
+/// # Safety
+/// Called by the interpreter.
+pub unsafe extern "C" fn handle_dealloc(obj: *mut ffi::PyObject) {
+    // SAFETY: `obj` is a dying instance.
+    unsafe {
+        let this = obj.cast::<Instance>();
+        if !(*this).weak.is_null() {
+            ffi::PyObject_ClearWeakRefs(obj);
+        }
+        ffi::Py_XDECREF((*this).root);
+        free(obj);
+    }
+}
+
+/// `tp_dealloc` of structs.
+///
+/// # Safety
+/// Called by the interpreter.
+pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
+    // SAFETY: `obj` is a dying instance.
+    unsafe {
+        ffi::PyObject_GC_UnTrack(obj.cast());
+        let this = obj.cast::<Instance>();
+        if !(*this).weak.is_null() {
+            ffi::PyObject_ClearWeakRefs(obj);
+        }
+        let list = take_kept(this);
+        if !list.is_empty() {
+            release(list);
+        }
+        ffi::Py_XDECREF((*this).root);
+        free(obj);
+    }
+}
+
+unsafe extern "C" fn storage_dealloc(obj: *mut ffi::PyObject) {
+    // SAFETY: `obj` is dying storage; its data was allocated with this layout.
+    unsafe {
+        ffi::PyObject_GC_UnTrack(obj.cast());
+        let this = obj.cast::<Storage>();
+        let list = take_kept(obj.cast());
+        if !list.is_empty() {
+            release(list);
+        }
+        std::alloc::dealloc((*this).base.data, storage_layout((*this).len));
+        free(obj);
+    }
+}
+
+/// `tp_traverse` of structs and storage.
+///
+/// # Safety
+/// Called by the collector.
+pub unsafe extern "C" fn record_traverse(
+    obj: *mut ffi::PyObject,
+    visit: ffi::visitproc,
+    arg: *mut std::ffi::c_void,
+) -> std::ffi::c_int {
+    // SAFETY: the collector runs while no other thread changes objects.
+    unsafe {
+        let this = obj.cast::<Instance>();
+        let mut rc = visit(ffi::Py_TYPE(obj).cast(), arg);
+        if rc == 0 && !(*this).root.is_null() {
+            rc = visit((*this).root, arg);
+        }
+        let list = *kept(this);
+        if !list.is_null() {
+            for k in (*list).iter() {
+                if rc != 0 {
+                    break;
+                }
+                rc = visit(k.object, arg);
+            }
+        }
+        rc
+    }
+}
+
+/// `tp_clear` of structs and storage. The root stays: views must never look at freed memory.
+///
+/// # Safety
+/// Called by the collector.
+pub unsafe extern "C" fn record_clear(obj: *mut ffi::PyObject) -> std::ffi::c_int {
+    // SAFETY: `obj` is an instance.
+    unsafe {
+        let list = take_kept(obj.cast());
+        if !list.is_empty() {
+            release(list);
+        }
+    }
+    0
+}

@@ -1,0 +1,145 @@
+//! Which Python type stands for which class, both ways. Types are made on first use and live for ever.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
+
+use pyo3::ffi;
+
+use super::table::{self, ClassId, EnumId, Kind};
+use super::{enums, handles, structs};
+use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
+
+static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASS_COUNT];
+static ENUMS: [AtomicPtr<enums::Made>; ENUM_COUNT] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; ENUM_COUNT];
+
+/// Open-addressed map from type to class id, at most half full.
+const SLOTS: usize = (CLASS_COUNT * 2 + 2).next_power_of_two();
+static KEYS: [AtomicPtr<ffi::PyTypeObject>; SLOTS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
+static IDS: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
+static INSERT: Mutex<()> = Mutex::new(());
+
+#[inline]
+fn slot_of(ty: *mut ffi::PyTypeObject) -> usize {
+    let bits = (ty as usize >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (bits >> (64 - SLOTS.trailing_zeros())) & (SLOTS - 1)
+}
+
+/// The class whose type is exactly `ty`.
+#[inline]
+pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
+    let mut i = slot_of(ty);
+    loop {
+        let key = KEYS[i].load(Ordering::Acquire);
+        if key == ty {
+            return Some(ClassId(IDS[i].load(Ordering::Relaxed)));
+        }
+        if key.is_null() {
+            return None;
+        }
+        i = (i + 1) & (SLOTS - 1);
+    }
+}
+
+/// The class an object is an instance of, itself or through a class derived in Python.
+///
+/// # Safety
+/// `obj` is a live object; the GIL is held.
+#[inline]
+pub unsafe fn of(obj: *mut ffi::PyObject) -> Option<ClassId> {
+    // SAFETY: as promised by the caller.
+    let mut ty = unsafe { ffi::Py_TYPE(obj) };
+    if let Some(id) = exact(ty) {
+        return Some(id);
+    }
+    // SAFETY: `ty` and its bases are live types; tp_base is null only for `object`.
+    unsafe {
+        if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HEAPTYPE == 0 {
+            return None;
+        }
+        loop {
+            ty = ffi::PyType_GetSlot(ty, ffi::Py_tp_base).cast();
+            if ty.is_null() {
+                return None;
+            }
+            if let Some(id) = exact(ty) {
+                return Some(id);
+            }
+            if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HEAPTYPE == 0 {
+                return None;
+            }
+        }
+    }
+}
+
+/// The type of a class (borrowed), made on first use; null with an exception if that fails.
+///
+/// # Safety
+/// The GIL is held.
+#[inline]
+pub unsafe fn type_of(id: ClassId) -> *mut ffi::PyTypeObject {
+    let known = TYPES[id.0 as usize].load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the GIL is held.
+    unsafe { make(id) }
+}
+
+#[cold]
+unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
+    // SAFETY: the GIL is held.
+    let ty = unsafe {
+        match table::class(id).1.kind {
+            Kind::Record => structs::make_type(id),
+            Kind::Marker => structs::make_marker(id),
+            _ => handles::make_type(id),
+        }
+    };
+    if ty.is_null() {
+        return ty;
+    }
+    let lock = INSERT.lock().unwrap_or_else(|e| e.into_inner());
+    let known = TYPES[id.0 as usize].load(Ordering::Acquire);
+    if !known.is_null() {
+        drop(lock);
+        // SAFETY: another thread was faster; nobody has seen this one.
+        unsafe { ffi::Py_DECREF(ty.cast()) };
+        return known;
+    }
+    let mut i = slot_of(ty);
+    while !KEYS[i].load(Ordering::Acquire).is_null() {
+        i = (i + 1) & (SLOTS - 1);
+    }
+    IDS[i].store(id.0, Ordering::Relaxed);
+    KEYS[i].store(ty, Ordering::Release);
+    TYPES[id.0 as usize].store(ty, Ordering::Release);
+    ty
+}
+
+/// The made enum, on first use; None with an exception if that fails.
+///
+/// # Safety
+/// The GIL is held.
+#[inline]
+pub unsafe fn enum_of(id: EnumId) -> Option<&'static enums::Made> {
+    let known = ENUMS[id.0 as usize].load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: made enums are leaked.
+        return Some(unsafe { &*known });
+    }
+    // SAFETY: the GIL is held.
+    let made = Box::into_raw(Box::new(unsafe { enums::make(id)? }));
+    match ENUMS[id.0 as usize].compare_exchange(
+        std::ptr::null_mut(),
+        made,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        // SAFETY: made enums are leaked. One that lost a race is leaked too: it may have been seen through its members.
+        Ok(_) => Some(unsafe { &*made }),
+        Err(winner) => Some(unsafe { &*winner }),
+    }
+}

@@ -1,0 +1,286 @@
+//! The shape of the generated tables: what a class, an attribute, an enum is, as plain data.
+
+use std::ffi::CStr;
+
+use crate::generated::{driver_types, nvrtc_types};
+
+/// Index of a Python class over all libraries (`crate::generated::ids::class`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct ClassId(pub u16);
+
+/// Index of a Python enum over all libraries (`crate::generated::ids::enums`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct EnumId(pub u16);
+
+/// A C arithmetic type, by what matters for a conversion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Prim {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F32,
+    F64,
+}
+
+impl Prim {
+    /// Size in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Prim::I8 | Prim::U8 => 1,
+            Prim::I16 | Prim::U16 => 2,
+            Prim::I32 | Prim::U32 | Prim::F32 => 4,
+            Prim::I64 | Prim::U64 | Prim::F64 => 8,
+        }
+    }
+
+    /// Smallest and largest value of an integer type (meaningless for the floats).
+    pub const fn range(self) -> (i128, i128) {
+        match self {
+            Prim::I8 => (i8::MIN as i128, i8::MAX as i128),
+            Prim::U8 => (0, u8::MAX as i128),
+            Prim::I16 => (i16::MIN as i128, i16::MAX as i128),
+            Prim::U16 => (0, u16::MAX as i128),
+            Prim::I32 => (i32::MIN as i128, i32::MAX as i128),
+            Prim::U32 => (0, u32::MAX as i128),
+            Prim::I64 => (i64::MIN as i128, i64::MAX as i128),
+            Prim::U64 | Prim::F32 | Prim::F64 => (0, u64::MAX as i128),
+        }
+    }
+
+    /// Whether negative values exist.
+    pub const fn signed(self) -> bool {
+        matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
+    }
+
+    /// For error messages.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Prim::I8 => "an 8-bit signed integer",
+            Prim::U8 => "an 8-bit unsigned integer",
+            Prim::I16 => "a 16-bit signed integer",
+            Prim::U16 => "a 16-bit unsigned integer",
+            Prim::I32 => "a 32-bit signed integer",
+            Prim::U32 => "a 32-bit unsigned integer",
+            Prim::I64 => "a 64-bit signed integer",
+            Prim::U64 => "a 64-bit unsigned integer",
+            Prim::F32 => "a float",
+            Prim::F64 => "a double",
+        }
+    }
+}
+
+/// One element of an array or list attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Elem {
+    /// An integer.
+    Int(Prim),
+    /// A float.
+    Float(Prim),
+    /// An enum member, 4 bytes.
+    Enum(EnumId),
+    /// A handle or integer class.
+    Handle(ClassId),
+    /// A struct or union.
+    Struct(ClassId),
+    /// A plain address.
+    Address,
+}
+
+/// Offset and size of the member that counts the elements of a list attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Count {
+    /// Offset in bytes within the struct.
+    pub offset: u32,
+    /// 4 or 8 bytes; 0: the struct has no such member, a non-null pointer means one element.
+    pub size: u8,
+}
+
+/// How an attribute's bytes become a Python value and back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldKind {
+    /// An integer.
+    Int(Prim),
+    /// A float.
+    Float(Prim),
+    /// An enum member, 4 bytes.
+    Enum(EnumId),
+    /// A handle, integer or callback class: read as a live view.
+    Handle(ClassId),
+    /// A nested struct or union: read as a live view.
+    View(ClassId),
+    /// A `char` array, read and written as `bytes` of this length.
+    Bytes(u32),
+    /// The same, shown in `repr` as hexadecimal digits (`CUuuid`).
+    HexBytes(u32),
+    /// An array inside the struct, of this length.
+    Array(Elem, u32),
+    /// A pointer to elements the object owns.
+    List(Elem, Count),
+    /// The same, and a `bytes`-like value is taken for the raw memory of the elements.
+    RawList(Elem, Count),
+    /// One of two lists that share a count; assigned together through a method.
+    PairedList(Elem, Count),
+    /// `void *`: an int; takes ints, None, buffers and objects with an address.
+    Address,
+    /// The same, written in decimal by `repr`.
+    PlainAddress,
+    /// `void **kernelParams`: packed as `cuLaunchKernel` does.
+    KernelParams,
+    /// `const char *` given as bytes.
+    CString,
+}
+
+/// An attribute.
+#[derive(Debug)]
+pub struct Field {
+    /// Python name.
+    pub name: &'static CStr,
+    /// Offset within the struct.
+    pub offset: u32,
+    /// Conversion.
+    pub kind: FieldKind,
+    /// Whether it can be assigned.
+    pub settable: bool,
+    /// Documented type.
+    pub doc: &'static str,
+}
+
+/// What a class stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An opaque pointer.
+    Pointer,
+    /// A function pointer.
+    Callback,
+    /// An integer typedef.
+    Integer(Prim),
+    /// A struct or union.
+    Record,
+    /// A class without content (`cudaBindingsDriverGlobal`).
+    Marker,
+}
+
+/// `__eq__` and `__hash__` by value.
+pub const EQ_HASH: u8 = 1;
+/// `__index__`.
+pub const INDEX: u8 = 2;
+/// `__cuda_stream__`.
+pub const CUDA_STREAM: u8 = 4;
+/// Cannot be made without `_ptr`.
+pub const NEEDS_POINTER: u8 = 8;
+/// `sizeof` knows the class.
+pub const SIZEOF: u8 = 16;
+/// `set_dsts_srcs`.
+pub const SET_DSTS_SRCS: u8 = 32;
+
+/// A class.
+#[derive(Debug)]
+pub struct Class {
+    /// Python name.
+    pub name: &'static CStr,
+    /// Class it derives from.
+    pub base: Option<ClassId>,
+    /// What it stands for.
+    pub kind: Kind,
+    /// Size of the C type in bytes.
+    pub size: u32,
+    /// Alignment of the C type in bytes.
+    pub align: u32,
+    /// `EQ_HASH`, `INDEX`, ...
+    pub flags: u8,
+    /// How C spells the type.
+    pub c_name: &'static str,
+    /// Attributes in C order; empty for derived classes, which inherit them.
+    pub fields: &'static [Field],
+}
+
+impl Class {
+    /// The name as a `str`.
+    pub fn name(&self) -> &'static str {
+        text(self.name)
+    }
+}
+
+/// An enum.
+#[derive(Debug)]
+pub struct Enum {
+    /// Python name.
+    pub name: &'static str,
+    /// Names and values in C order; a value that appears again makes an alias.
+    pub members: &'static [(&'static str, i64)],
+}
+
+/// The types of one library.
+#[derive(Debug)]
+pub struct Library {
+    /// `cuda.bindings.driver`
+    pub module: &'static str,
+    /// Where NVIDIA documents it.
+    pub url: &'static str,
+    /// Id of the first class.
+    pub first_class: u16,
+    /// Id of the first enum.
+    pub first_enum: u16,
+    /// Classes, bases before derived ones.
+    pub classes: &'static [Class],
+    /// Names and ids of the classes, sorted by name.
+    pub class_index: &'static [(&'static str, u16)],
+    /// Enums, sorted by name.
+    pub enums: &'static [Enum],
+    /// Module constants, sorted by name.
+    pub constants: &'static [(&'static str, i64)],
+}
+
+/// Every library, in the order of their ids.
+pub static LIBRARIES: [&Library; 2] = [&driver_types::LIBRARY, &nvrtc_types::LIBRARY];
+
+/// The library a class belongs to, and the class.
+#[inline]
+pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
+    let mut found = LIBRARIES[0];
+    for lib in &LIBRARIES[1..] {
+        if id.0 >= lib.first_class {
+            found = lib;
+        }
+    }
+    (found, &found.classes[(id.0 - found.first_class) as usize])
+}
+
+/// The library an enum belongs to, and the enum.
+#[inline]
+pub fn enumeration(id: EnumId) -> (&'static Library, &'static Enum) {
+    let mut found = LIBRARIES[0];
+    for lib in &LIBRARIES[1..] {
+        if id.0 >= lib.first_enum {
+            found = lib;
+        }
+    }
+    (found, &found.enums[(id.0 - found.first_enum) as usize])
+}
+
+/// The class at the root of `id`'s line of bases: classes with the same root share a C type.
+pub fn root(id: ClassId) -> ClassId {
+    let mut id = id;
+    while let Some(base) = class(id).1.base {
+        id = base;
+    }
+    id
+}
+
+/// The attributes of a class, its own or inherited.
+pub fn fields(id: ClassId) -> &'static [Field] {
+    class(root(id)).1.fields
+}
+
+/// A generated name as `str` (they are ASCII).
+pub fn text(name: &'static CStr) -> &'static str {
+    name.to_str().unwrap_or("?")
+}
