@@ -16,6 +16,7 @@ mod initialisers;
 mod instructions;
 pub mod ir;
 mod lexer;
+mod mnemonic;
 mod modifiers;
 mod opcodes;
 mod operands;
