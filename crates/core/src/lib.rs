@@ -1,1 +1,65 @@
 //! CUDA for Rust: devices, streams, memory, programs and launches, on a GPU or on the CPU device.
+//!
+//! ```no_run
+//! use cupyrite::{Device, LaunchConfig, Program};
+//!
+//! # fn main() -> cupyrite::Result<()> {
+//! let device = Device::new(0)?;
+//! let stream = device.create_stream()?;
+//! let kernel = Program::new(r#"extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }"#)
+//!     .compile_for(&device)?
+//!     .load(&device)?
+//!     .kernel("twice")?;
+//! let x = device.buffer_from(&[1.0f32, 2.0, 3.0])?;
+//! // SAFETY: the kernel touches `x[0..3]`, which is what the launch gives it.
+//! unsafe { kernel.launch(&stream, &LaunchConfig::linear(1, 3), &(&x,))? };
+//! stream.synchronize()?;
+//! assert_eq!(x.to_vec()?, [2.0, 4.0, 6.0]);
+//! # Ok(()) }
+//! ```
+//!
+//! Belongs here: ownership, lifetimes, the right current context, errors that explain themselves; the Python
+//! layer's `cuda.core` stands on it. Does not belong here: raw declarations (`cupyrite-sys`), finding libraries
+//! (`cupyrite-pathfinder`), anything of Python.
+//!
+//! Which device runs the program is decided once, at the first use of the driver, by `CUPYRITE_DEVICE`
+//! (`auto`, `gpu` or `cpu`); see [`backend`].
+
+mod context;
+mod device;
+mod error;
+mod event;
+mod launch;
+mod memory;
+mod module;
+mod program;
+mod stream;
+
+pub use context::Context;
+pub use cupyrite_sys as sys;
+pub use device::{ComputeCapability, Device};
+pub use error::{Error, Result};
+pub use event::{Event, EventOptions};
+pub use launch::{DevicePtr, KernelArg, KernelArgs, LaunchConfig};
+pub use memory::{Buffer, DeviceCopy};
+pub use module::{FunctionAttribute, Kernel, Module, ParamInfo};
+pub use program::{CodeKind, ObjectCode, Program};
+pub use stream::{Stream, StreamOptions};
+
+/// Which driver serves this process: NVIDIA's, or the CPU device.
+///
+/// Decides it if nothing has yet.
+///
+/// # Errors
+///
+/// [`Error::Load`] if `CUPYRITE_DEVICE` has an unknown value, or asks for a GPU where no driver library is found.
+pub fn backend() -> Result<sys::loader::Backend> {
+    init_software_driver();
+    Ok(sys::loader::driver_backend()?)
+}
+
+/// Offers the CPU device to the loader; cheap after the first time.
+pub(crate) fn init_software_driver() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(cupyrite_cpu::install);
+}

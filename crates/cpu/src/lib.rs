@@ -6,3 +6,5 @@
 pub mod driver;
 pub mod engine;
 pub mod memory;
+
+pub use driver::{describe, install, remember_cubin, set_interrupt_hook};

@@ -1,0 +1,157 @@
+//! What can go wrong, with the call that failed and what would be right.
+
+use std::fmt;
+
+use cupyrite_sys::driver::CUresult;
+use cupyrite_sys::loader::LoadError;
+use cupyrite_sys::nvrtc::nvrtcResult;
+
+/// The result of every fallible operation of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of the driver, the compiler, the loader, or a wrong argument.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Error {
+    /// A driver call failed.
+    Driver {
+        /// The C function.
+        call: &'static str,
+        /// Its status.
+        status: CUresult,
+        /// What the driver says about this very failure, if it says anything (the JIT log of a module, say).
+        log: String,
+    },
+    /// An NVRTC call failed.
+    Nvrtc {
+        /// The C function.
+        call: &'static str,
+        /// Its status.
+        status: nvrtcResult,
+        /// The compiler's log; empty where the call makes none.
+        log: String,
+    },
+    /// A library or one of its functions is not there.
+    Load(LoadError),
+    /// An argument cannot be right.
+    InvalidArgument {
+        /// The function of this crate.
+        function: &'static str,
+        /// The parameter.
+        parameter: String,
+        /// What was given, and what would be right.
+        problem: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn argument(
+        function: &'static str,
+        parameter: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> Self {
+        Error::InvalidArgument {
+            function,
+            parameter: parameter.into(),
+            problem: problem.into(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Driver { call, status, log } => {
+                write!(f, "{call} failed: {}", status_name(*status))?;
+                if !log.is_empty() {
+                    write!(f, "\n{}", log.trim_end())?;
+                }
+                Ok(())
+            }
+            Error::Nvrtc { call, status, log } => {
+                write!(f, "{call} failed: {}", nvrtc_status_name(*status))?;
+                if !log.is_empty() {
+                    write!(f, "\n{}", log.trim_end())?;
+                }
+                Ok(())
+            }
+            Error::Load(e) => e.fmt(f),
+            Error::InvalidArgument {
+                function,
+                parameter,
+                problem,
+            } => {
+                write!(f, "{function}: argument `{parameter}`: {problem}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<LoadError> for Error {
+    fn from(e: LoadError) -> Self {
+        Error::Load(e)
+    }
+}
+
+/// `CUDA_ERROR_...`, or the number where neither table nor driver knows it.
+fn status_name(status: CUresult) -> String {
+    let mut text: *const std::ffi::c_char = std::ptr::null();
+    // SAFETY: `text` is a valid place for the pointer; the function does not keep it.
+    let found = unsafe { cupyrite_sys::driver::cuGetErrorName(status, &mut text) };
+    match found {
+        Ok(CUresult::CUDA_SUCCESS) if !text.is_null() => {
+            // SAFETY: on success the driver gives a NUL-terminated string that lives as long as the process.
+            unsafe { std::ffi::CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned()
+        }
+        _ => format!("CUresult({})", status.0),
+    }
+}
+
+fn nvrtc_status_name(status: nvrtcResult) -> String {
+    // SAFETY: takes any integer, gives a static string.
+    match unsafe { cupyrite_sys::nvrtc::nvrtcGetErrorString(status) } {
+        Ok(text) if !text.is_null() => {
+            // SAFETY: NVRTC returns a NUL-terminated string of static lifetime.
+            unsafe { std::ffi::CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned()
+        }
+        _ => format!("nvrtcResult({})", status.0),
+    }
+}
+
+/// Calls a driver function and turns its status into a `Result`.
+macro_rules! driver {
+    ($name:ident($($arg:expr),* $(,)?)) => {{
+        $crate::init_software_driver();
+        match cupyrite_sys::driver::$name($($arg),*) {
+            Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
+            Ok(status) => Err($crate::Error::Driver { call: stringify!($name), status, log: String::new() }),
+            Err(e) => Err($crate::Error::from(e.clone())),
+        }
+    }};
+}
+pub(crate) use driver;
+
+/// Calls an NVRTC function and turns its status into a `Result`.
+macro_rules! nvrtc {
+    ($name:ident($($arg:expr),* $(,)?)) => {{
+        match cupyrite_sys::nvrtc::$name($($arg),*) {
+            Ok(cupyrite_sys::nvrtc::nvrtcResult::NVRTC_SUCCESS) => Ok(()),
+            Ok(status) => Err($crate::Error::Nvrtc { call: stringify!($name), status, log: String::new() }),
+            Err(e) => Err($crate::Error::from(e.clone())),
+        }
+    }};
+}
+pub(crate) use nvrtc;
+
+/// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
+pub(crate) fn report(result: Result<()>) {
+    if let Err(e) = result {
+        log::warn!("while releasing a CUDA object: {e}");
+    }
+}
