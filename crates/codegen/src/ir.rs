@@ -595,6 +595,8 @@ pub struct Record {
     pub fields: Vec<Field>,
     /// For anonymous members: the containing record and the member's name (empty for a nameless member).
     pub parent: Option<(String, String)>,
+    /// A tagged record that the header defines inside another one.
+    pub nested: bool,
     /// Header that declares it.
     pub header: String,
     /// CUDA majors whose headers have this layout.
@@ -819,6 +821,8 @@ pub enum AttrKind {
     },
     /// A `void *` member: reads as int; takes ints, buffers, objects with `getPtr()`, None.
     VoidPtr,
+    /// A `void **` member that takes kernel parameters: (values, types), an address, a buffer, an object with `getPtr()`.
+    KernelParams,
     /// A `const char *` member given as bytes (kept alive by the object).
     CString,
 }

@@ -5,11 +5,15 @@
 
 pub mod backend;
 pub mod clang;
+pub mod classes;
+pub mod facts;
 pub mod fetch;
 pub mod ir;
 pub mod macros;
 pub mod merge;
 pub mod output;
+pub mod overlay;
+pub mod python;
 pub mod read;
 
 use std::path::{Path, PathBuf};
@@ -45,13 +49,17 @@ pub fn read_api(root: &Path, target: &Path) -> Result<ir::Api, String> {
     ];
     let mut api = ir::Api::default();
     for source in merge::SOURCES {
-        let lib = merge::library(
+        let mut lib = merge::library(
             &clang,
             source,
             &toolkits,
             &root.join("api/stubs"),
             &target.join("scratch"),
         )?;
+        let overlay = root.join(format!("api/overlay/{}.toml", source.name));
+        let overlay = overlay::Overlay::load(&overlay)?;
+        python::functions(&mut lib, &overlay)?;
+        classes::module(&mut lib, &overlay)?;
         api.libraries.push(lib);
     }
     Ok(api)

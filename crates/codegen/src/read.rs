@@ -346,10 +346,8 @@ impl<'u> Reader<'u> {
                     return Ok(()); // the enum takes this name itself
                 }
             }
-            kind::RECORD => {
-                if self.record_name(&under.declaration()).as_deref() == Some(&name) {
-                    return Ok(());
-                }
+            kind::RECORD if self.record_name(&under.declaration()).as_deref() == Some(&name) => {
+                return Ok(());
             }
             _ => {}
         }
@@ -388,7 +386,7 @@ impl<'u> Reader<'u> {
             return Ok(());
         }
         match self.record_name(c) {
-            Some(name) => self.define(c, &name, None),
+            Some(name) => self.define(c, &name, None, false),
             None => Ok(()), // a nameless member, defined with its container
         }
     }
@@ -398,6 +396,7 @@ impl<'u> Reader<'u> {
         c: &Cursor<'u>,
         name: &str,
         parent: Option<(String, String)>,
+        nested: bool,
     ) -> Result<(), String> {
         if !self.defined.insert(name.to_owned()) {
             return Ok(());
@@ -408,10 +407,8 @@ impl<'u> Reader<'u> {
         let mut anonymous = 0;
         for f in ty.fields() {
             let mut inner = f.ty();
-            let mut dims = 0;
             while inner.kind() == kind::CONSTANT_ARRAY {
                 inner = inner.array().0;
-                dims += 1;
             }
             if inner.kind() == kind::ELABORATED {
                 inner = inner.named();
@@ -434,14 +431,13 @@ impl<'u> Reader<'u> {
                         } else {
                             field_name.clone()
                         };
-                        self.define(&d, &inner_name, Some((name.to_owned(), member)))?;
+                        self.define(&d, &inner_name, Some((name.to_owned(), member)), false)?;
                     }
                     // A tagged record defined inside another one belongs to the file scope.
-                    Some(tag) if d.is_definition() => self.define(&d, &tag, None)?,
+                    Some(tag) if d.is_definition() => self.define(&d, &tag, None, true)?,
                     Some(_) => {}
                 }
             }
-            let _ = dims;
             let bits = f.bit_width().map(|w| (f.field_offset_bits() as usize, w));
             let size = f.ty().size().max(0) as usize;
             let offset = match bits {
@@ -483,6 +479,7 @@ impl<'u> Reader<'u> {
             align: ty.align().max(1) as usize,
             fields,
             parent,
+            nested,
             header,
             majors: vec![self.major],
         });

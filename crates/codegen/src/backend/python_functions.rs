@@ -48,7 +48,7 @@ fn library(lib: &Library) -> String {
         table.push_str(&function(lib, f, python, &signature));
     }
     table.push_str(&sizeof.unwrap_or_default());
-    let c = if signatures.iter().any(|s| s.contains('_')) {
+    let c = if thunks.contains("c::") {
         format!("use cupyrite_sys::{} as c;\n", lib.name)
     } else {
         String::new()

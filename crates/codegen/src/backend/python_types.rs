@@ -120,9 +120,8 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
         lib.python.name
     );
     out.push_str(
-        "use crate::types::table::{\nClass, ClassId, Count, Elem, Enum, EnumId, Field, FieldKind, Kind, Library, Prim,\n};\n",
+        "// Not every library has everything.\n#[allow(unused_imports)]\nuse crate::types::table::{\nCUDA_STREAM, Class, ClassId, Count, EQ_HASH, Elem, Enum, EnumId, Field, FieldKind, INDEX, Kind, Library, NEEDS_POINTER, Prim, SET_DSTS_SRCS, SIZEOF,\n};\n\n",
     );
-    out.push_str("#[allow(unused_imports)]\nuse crate::types::table::{CUDA_STREAM, EQ_HASH, INDEX, NEEDS_POINTER, SET_DSTS_SRCS, SIZEOF};\n\n");
     let (first_class, first_enum) = ids.first[&lib.name];
     let _ = writeln!(
         out,
@@ -359,14 +358,13 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
             } else {
                 "List"
             };
-            let of = match lib.python.class(class).map(|c| &c.kind) {
-                Some(ClassKind::Record { .. }) => "Struct",
-                _ => "Handle",
-            };
-            format!(
-                "FieldKind::{kind}(Elem::{of}({}), Count {{ offset: 0, size: 0 }})",
-                ids.class(class)
-            )
+            match lib.python.class(class).map(|c| &c.kind) {
+                Some(ClassKind::Record { .. }) => format!(
+                    "FieldKind::{kind}(Elem::Struct({}), Count {{ offset: 0, size: 0 }})",
+                    ids.class(class)
+                ),
+                _ => format!("FieldKind::Pointee({})", ids.class(class)),
+            }
         }
         // Pointers to numbers are shown in decimal, as NVIDIA's package does.
         AttrKind::VoidPtr if attr.doc_type == "size_t" => "FieldKind::PlainAddress".to_owned(),

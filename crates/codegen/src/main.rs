@@ -1,0 +1,51 @@
+//! `cupyrite-codegen [--check]`: what `cargo xtask codegen` runs. `--dump` prints the IR as JSON instead, `--facts PATH`
+//! compares it with recorded facts about the Python interface.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cupyrite_codegen::{Options, read_api, run};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let facts = args
+        .iter()
+        .position(|a| a == "--facts")
+        .and_then(|i| args.get(i + 1));
+    let result = if let Some(path) = facts {
+        check_facts(Path::new(path))
+    } else if args.iter().any(|a| a == "--dump") {
+        let root = PathBuf::from(".");
+        read_api(&root, &root.join("target/codegen"))
+            .and_then(|api| serde_json::to_string_pretty(&api).map_err(|e| e.to_string()))
+            .map(|text| println!("{text}"))
+    } else {
+        run(&Options {
+            check: args.iter().any(|a| a == "--check"),
+            ..Options::default()
+        })
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("codegen: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check_facts(path: &Path) -> Result<(), String> {
+    let root = PathBuf::from(".");
+    let api = read_api(&root, &root.join("target/codegen"))?;
+    let differences = cupyrite_codegen::facts::compare(&api, path)?;
+    for d in &differences {
+        println!("{d}");
+    }
+    match differences.len() {
+        0 => {
+            println!("the description agrees with {}", path.display());
+            Ok(())
+        }
+        n => Err(format!("{n} differences from {}", path.display())),
+    }
+}

@@ -1,0 +1,177 @@
+//! `api/overlay/*.toml`: what a header cannot say.
+//!
+//! Whole-library rules first (`[library]`, `[names]`, `[members]`, `[enums]`), then exceptions, a table a function or a
+//! class. `docs/codegen.md` explains every key.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// One overlay file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlay {
+    /// Whole-library facts.
+    pub library: LibraryRules,
+    /// Python's names for parameter names that are keywords or built-ins of Python.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+    /// Struct members.
+    #[serde(default)]
+    pub members: MemberRules,
+    /// Enum classes that are copies of another enum's members: `CUstreamAttrID = "CUlaunchAttributeID"`.
+    #[serde(default)]
+    pub enum_copies: BTreeMap<String, String>,
+    /// Exceptions, a table a function, keyed by C parameter.
+    #[serde(default)]
+    pub functions: BTreeMap<String, FunctionOverlay>,
+    /// Exceptions, a table a class, keyed by member.
+    #[serde(default)]
+    pub classes: BTreeMap<String, BTreeMap<String, MemberOverlay>>,
+    /// Classes that no C type stands behind: name to what they are.
+    #[serde(default)]
+    pub other_classes: BTreeMap<String, String>,
+    /// Dunders of classes where the rule for their kind does not hold.
+    #[serde(default)]
+    pub dunders: BTreeMap<String, Vec<String>>,
+    /// Methods of classes beyond `getPtr`.
+    #[serde(default)]
+    pub methods: BTreeMap<String, Vec<String>>,
+}
+
+/// `[library]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibraryRules {
+    /// Python module.
+    pub python: String,
+    /// Status enum.
+    pub status: String,
+    /// Its success member.
+    pub success: String,
+    /// CUDA major whose interface Python shows.
+    pub major: u32,
+    /// Functions (names or prefixes ending in `*`) that Python does not expose.
+    #[serde(default)]
+    pub hide_functions: Vec<String>,
+    /// Enums, typedefs, records and constants that Python does not expose.
+    #[serde(default)]
+    pub hide_types: Vec<String>,
+    /// Functions that keep the GIL.
+    #[serde(default)]
+    pub keep_gil: Vec<String>,
+    /// Handle classes whose runtime-API counterparts are documented as accepted: `CUstream = "cudaStream_t"`.
+    #[serde(default)]
+    pub runtime_names: BTreeMap<String, String>,
+}
+
+/// `[members]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberRules {
+    /// Members (names or prefixes ending in `*`) that classes do not show.
+    #[serde(default)]
+    pub hide: Vec<String>,
+}
+
+/// A function's exceptions.
+#[derive(Debug, Default, Deserialize)]
+pub struct FunctionOverlay {
+    /// Hand-written implementation.
+    pub special: Option<String>,
+    /// Parameters by C name.
+    #[serde(flatten)]
+    pub params: BTreeMap<String, ParamOverlay>,
+}
+
+/// A parameter's exceptions. Keys left out follow the rules.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParamOverlay {
+    /// `in`, `out`, `inout` or `null`.
+    pub dir: Option<String>,
+    /// `list`, `struct`, `handle`, `bytes`, `cstring`, `void`, `attribute`, `attributes`, `options`, `kernel_params`,
+    /// `void_list`, `int`, `float`.
+    pub kind: Option<String>,
+    /// For lists, option values and attributes: the C parameter with the number of elements; empty for none.
+    pub count: Option<String>,
+    /// For `bytes` results and lists: a C parameter's name or a number.
+    pub len: Option<toml::Value>,
+    /// For attributes and option values: the C parameter that selects.
+    pub by: Option<String>,
+    /// For `attributes`: the C parameter with the sizes.
+    pub sizes: Option<String>,
+    /// Python name of the argument or result.
+    pub name: Option<String>,
+    /// Default value, as Python source.
+    pub default: Option<String>,
+    /// Whether None is accepted.
+    pub nullable: Option<bool>,
+    /// Type shown for the result.
+    pub result_type: Option<String>,
+}
+
+/// A member's exceptions.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberOverlay {
+    /// `list`, `pointer`, `void`, `int`, `kernel_params`, `hidden`.
+    pub kind: Option<String>,
+    /// For lists: the member with the number of elements.
+    pub count: Option<String>,
+    /// False for read-only members.
+    pub settable: Option<bool>,
+}
+
+impl Overlay {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// The file is missing, is no TOML, or has a key that nothing knows.
+    pub fn load(path: &Path) -> Result<Overlay, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+/// Whether `name` is in a list of names and prefixes ending in `*`.
+pub fn listed(list: &[String], name: &str) -> bool {
+    list.iter().any(|entry| match entry.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => entry == name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_prefixes() {
+        let list = ["reserved*".to_owned(), "pad".to_owned()];
+        assert!(listed(&list, "reserved0"));
+        assert!(listed(&list, "pad"));
+        assert!(!listed(&list, "padding"));
+    }
+
+    #[test]
+    fn functions_hold_parameters_beside_their_own_keys() {
+        let text = r#"
+            [library]
+            python = "m"
+            status = "S"
+            success = "OK"
+            major = 13
+            [functions.f]
+            special = "by_hand"
+            numEdges = { dir = "inout", default = "0" }
+        "#;
+        let o: Overlay = toml::from_str(text).unwrap();
+        let f = &o.functions["f"];
+        assert_eq!(f.special.as_deref(), Some("by_hand"));
+        assert_eq!(f.params["numEdges"].default.as_deref(), Some("0"));
+        assert!(toml::from_str::<Overlay>(&text.replace("default", "defualt")).is_err());
+    }
+}

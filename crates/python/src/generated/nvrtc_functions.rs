@@ -1,0 +1,780 @@
+// Made by `cargo xtask codegen` from NVIDIA's headers and api/overlay/nvrtc.toml. Do not edit.
+//! The functions of `cuda.bindings.nvrtc`.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::loader::Library;
+use cupyrite_sys::nvrtc as c;
+use cupyrite_sys::nvrtc::Symbol;
+
+#[allow(unused_imports)]
+use crate::desc::{Conv, Count, Element, Function, Int, Len, Out, Output, Param, Special, Word};
+#[allow(unused_imports)]
+use crate::generated::ids::{class, enums};
+
+unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
+    // SAFETY: the caller gives a function of this C signature and a word for each parameter.
+    let status = unsafe {
+        let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64) -> i32>(f);
+        f(*w.add(0), *w.add(1))
+    };
+    i64::from(status)
+}
+
+unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
+    // SAFETY: the caller gives a function of this C signature and a word for each parameter.
+    let status = unsafe {
+        let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64) -> i32>(f);
+        f(*w.add(0), *w.add(1) as u32, *w.add(2))
+    };
+    i64::from(status)
+}
+
+unsafe fn call_qqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+    // SAFETY: the caller gives a function of this C signature and a word for each parameter.
+    let status = unsafe {
+        let f = std::mem::transmute::<
+            *const c_void,
+            unsafe extern "C" fn(u64, u64, u64, u32, u64, u64) -> i32,
+        >(f);
+        f(
+            *w.add(0),
+            *w.add(1),
+            *w.add(2),
+            *w.add(3) as u32,
+            *w.add(4),
+            *w.add(5),
+        )
+    };
+    i64::from(status)
+}
+
+unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
+    // SAFETY: the caller gives a function of this C signature and a word for each parameter.
+    let status = unsafe {
+        let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64) -> i32>(f);
+        f(*w.add(0))
+    };
+    i64::from(status)
+}
+
+unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
+    // SAFETY: the caller gives a function of this C signature and a word for each parameter.
+    let status = unsafe {
+        let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i64>(f);
+        f(*w.add(0) as u32)
+    };
+    status
+}
+
+unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
+    // SAFETY: the caller gives a function of this C signature and a word for each parameter.
+    let status = unsafe {
+        let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64) -> i32>(f);
+        f(*w.add(0), *w.add(1), *w.add(2))
+    };
+    i64::from(status)
+}
+
+unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
+    0
+}
+
+/// All functions, sorted by name.
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "nvrtcAddNameExpression",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcAddNameExpression as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "name_expression",
+                doc: "bytes",
+                conv: Conv::Bytes,
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcCompileProgram",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcCompileProgram as u16,
+        thunk: call_qwq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "numOptions",
+                doc: "int",
+                conv: Conv::Int(Int::I32),
+                default: None,
+            },
+            Param {
+                name: "options",
+                doc: "list[bytes]",
+                conv: Conv::List(
+                    Element::Bytes,
+                    Some(Count {
+                        param: 1,
+                        less: 0,
+                        optional: false,
+                    }),
+                ),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        results: &[],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcCreateProgram",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcCreateProgram as u16,
+        thunk: call_qqqwqq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "src",
+                doc: "bytes",
+                conv: Conv::Bytes,
+                default: None,
+            },
+            Param {
+                name: "name",
+                doc: "bytes",
+                conv: Conv::Bytes,
+                default: None,
+            },
+            Param {
+                name: "numHeaders",
+                doc: "int",
+                conv: Conv::Int(Int::I32),
+                default: None,
+            },
+            Param {
+                name: "headers",
+                doc: "list[bytes]",
+                conv: Conv::List(
+                    Element::Bytes,
+                    Some(Count {
+                        param: 2,
+                        less: 0,
+                        optional: false,
+                    }),
+                ),
+                default: None,
+            },
+            Param {
+                name: "includeNames",
+                doc: "list[bytes]",
+                conv: Conv::List(
+                    Element::Bytes,
+                    Some(Count {
+                        param: 2,
+                        less: 0,
+                        optional: false,
+                    }),
+                ),
+                default: None,
+            },
+        ],
+        words: &[
+            Word::Result(0),
+            Word::Arg(0),
+            Word::Arg(1),
+            Word::Arg(2),
+            Word::Arg(3),
+            Word::Arg(4),
+        ],
+        results: &[Output {
+            name: "prog",
+            doc: "nvrtcProgram",
+            kind: Out::Handle(class::nvrtcProgram, Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcDestroyProgram",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcDestroyProgram as u16,
+        thunk: call_q_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::HandlePtr(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::ArgAddress(0)],
+        results: &[],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetBundledHeadersInfo",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetBundledHeadersInfo as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[],
+        words: &[Word::Result(0), Word::Result(1)],
+        results: &[
+            Output {
+                name: "info",
+                doc: "nvrtcBundledHeadersInfo",
+                kind: Out::Struct(class::nvrtcBundledHeadersInfo),
+            },
+            Output {
+                name: "errorLog",
+                doc: "bytes",
+                kind: Out::CString,
+            },
+        ],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetCUBIN",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetCUBIN as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "cubin",
+                doc: "bytes",
+                conv: Conv::BytesOut(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::NvrtcGetCubin,
+    },
+    Function {
+        name: "nvrtcGetCUBINSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetCUBINSize as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "cubinSizeRet",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetErrorString",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetErrorString as u16,
+        thunk: call_w_q,
+        keep_gil: true,
+        params: &[Param {
+            name: "result",
+            doc: "nvrtcResult",
+            conv: Conv::Enum(enums::nvrtcResult),
+            default: None,
+        }],
+        words: &[Word::Arg(0)],
+        results: &[Output {
+            name: "",
+            doc: "bytes",
+            kind: Out::CString,
+        }],
+        special: Special::NvrtcErrorString,
+    },
+    Function {
+        name: "nvrtcGetLTOIR",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetLTOIR as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "LTOIR",
+                doc: "bytes",
+                conv: Conv::BytesOut(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::NvrtcGet,
+    },
+    Function {
+        name: "nvrtcGetLTOIRSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetLTOIRSize as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "LTOIRSizeRet",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetLoweredName",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetLoweredName as u16,
+        thunk: call_qqq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "name_expression",
+                doc: "bytes",
+                conv: Conv::Bytes,
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1), Word::Result(0)],
+        results: &[Output {
+            name: "lowered_name",
+            doc: "bytes",
+            kind: Out::CString,
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetNumSupportedArchs",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetNumSupportedArchs as u16,
+        thunk: call_q_w,
+        keep_gil: false,
+        params: &[],
+        words: &[Word::Result(0)],
+        results: &[Output {
+            name: "numArchs",
+            doc: "int",
+            kind: Out::Int(Int::I32),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetOptiXIR",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetOptiXIR as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "optixir",
+                doc: "bytes",
+                conv: Conv::BytesOut(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::NvrtcGet,
+    },
+    Function {
+        name: "nvrtcGetOptiXIRSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetOptiXIRSize as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "optixirSizeRet",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetPCHCreateStatus",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetPCHCreateStatus as u16,
+        thunk: call_q_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0)],
+        results: &[],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetPCHHeapSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetPCHHeapSize as u16,
+        thunk: call_q_w,
+        keep_gil: false,
+        params: &[],
+        words: &[Word::Result(0)],
+        results: &[Output {
+            name: "ret",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetPCHHeapSizeRequired",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetPCHHeapSizeRequired as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "size",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetPTX",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetPTX as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "ptx",
+                doc: "bytes",
+                conv: Conv::BytesOut(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::NvrtcGet,
+    },
+    Function {
+        name: "nvrtcGetPTXSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetPTXSize as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "ptxSizeRet",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetProgramLog",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetProgramLog as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "log",
+                doc: "bytes",
+                conv: Conv::BytesOut(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::NvrtcGet,
+    },
+    Function {
+        name: "nvrtcGetProgramLogSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetProgramLogSize as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "logSizeRet",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcGetSupportedArchs",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetSupportedArchs as u16,
+        thunk: call_q_w,
+        keep_gil: false,
+        params: &[],
+        words: &[Word::Result(0)],
+        results: &[Output {
+            name: "supportedArchs",
+            doc: "list[int]",
+            kind: Out::VoidPtr,
+        }],
+        special: Special::NvrtcArchs,
+    },
+    Function {
+        name: "nvrtcGetTileIR",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetTileIR as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "TileIR",
+                doc: "bytes",
+                conv: Conv::BytesOut(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1)],
+        results: &[],
+        special: Special::NvrtcGet,
+    },
+    Function {
+        name: "nvrtcGetTileIRSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcGetTileIRSize as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "prog",
+            doc: "nvrtcProgram",
+            conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "TileIRSizeRet",
+            doc: "int",
+            kind: Out::Int(Int::U64),
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcInstallBundledHeaders",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcInstallBundledHeaders as u16,
+        thunk: call_qwq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "installPath",
+                doc: "bytes",
+                conv: Conv::Bytes,
+                default: None,
+            },
+            Param {
+                name: "flags",
+                doc: "unsigned int",
+                conv: Conv::Int(Int::U32),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1), Word::Result(0)],
+        results: &[Output {
+            name: "errorLog",
+            doc: "bytes",
+            kind: Out::CString,
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcRemoveBundledHeaders",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcRemoveBundledHeaders as u16,
+        thunk: call_qq_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "installPath",
+            doc: "bytes",
+            conv: Conv::Bytes,
+            default: None,
+        }],
+        words: &[Word::Arg(0), Word::Result(0)],
+        results: &[Output {
+            name: "errorLog",
+            doc: "bytes",
+            kind: Out::CString,
+        }],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcSetFlowCallback",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcSetFlowCallback as u16,
+        thunk: call_qqq_w,
+        keep_gil: false,
+        params: &[
+            Param {
+                name: "prog",
+                doc: "nvrtcProgram",
+                conv: Conv::Handle(class::nvrtcProgram, Int::U64),
+                default: None,
+            },
+            Param {
+                name: "callback",
+                doc: "Any",
+                conv: Conv::VoidPtr(None),
+                default: None,
+            },
+            Param {
+                name: "payload",
+                doc: "Any",
+                conv: Conv::VoidPtr(None),
+                default: None,
+            },
+        ],
+        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        results: &[],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcSetPCHHeapSize",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcSetPCHHeapSize as u16,
+        thunk: call_q_w,
+        keep_gil: false,
+        params: &[Param {
+            name: "size",
+            doc: "size_t",
+            conv: Conv::Int(Int::U64),
+            default: None,
+        }],
+        words: &[Word::Arg(0)],
+        results: &[],
+        special: Special::None,
+    },
+    Function {
+        name: "nvrtcVersion",
+        library: Library::Nvrtc,
+        symbol: Symbol::nvrtcVersion as u16,
+        thunk: call_qq_w,
+        keep_gil: true,
+        params: &[],
+        words: &[Word::Result(0), Word::Result(1)],
+        results: &[
+            Output {
+                name: "major",
+                doc: "int",
+                kind: Out::Int(Int::I32),
+            },
+            Output {
+                name: "minor",
+                doc: "int",
+                kind: Out::Int(Int::I32),
+            },
+        ],
+        special: Special::None,
+    },
+    Function {
+        name: "sizeof",
+        library: Library::Nvrtc,
+        symbol: 0,
+        thunk: nothing,
+        keep_gil: true,
+        params: &[Param {
+            name: "objType",
+            doc: "Any",
+            conv: Conv::VoidPtrPtr,
+            default: None,
+        }],
+        words: &[],
+        results: &[Output {
+            name: "",
+            doc: "int",
+            kind: Out::VoidPtr,
+        }],
+        special: Special::Sizeof,
+    },
+];
