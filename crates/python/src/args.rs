@@ -376,7 +376,11 @@ pub fn list(
                 enumerator(item, site)?
             }
             Element::Handle(id, kind) => {
-                let instance = item.instance_of_type(types::class_type(id));
+                let class = types::class_type(id);
+                if class.is_null() {
+                    return Err(Raised);
+                }
+                let instance = item.instance_of_type(class);
                 if !instance && !item.is_int() {
                     return Err(element_type(of, item, site));
                 }

@@ -1,1 +1,30 @@
-//! The extension module behind the Python packages.
+//! The extension module behind the Python packages: `cupyrite._native`.
+//!
+//! Belongs here: the engine that turns descriptors into Python functions ([`desc`], [`call`] and what they use), and
+//! the classes of the bindings ([`types`]). Does not belong here: anything a Rust program could use without Python.
+//!
+//! The bindings are data: `generated/` holds tables, the engine reads them.
+
+mod args;
+mod call;
+mod desc;
+mod errors;
+mod function;
+mod generated;
+mod helpers;
+mod launch;
+mod py;
+mod runtime;
+mod special;
+mod types;
+
+use pyo3::prelude::*;
+
+/// The module. Sharing is by tables that are written once or locked, so it runs without the GIL too.
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    cupyrite_cpu::install();
+    cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
+    types::init(module)?;
+    Ok(())
+}
