@@ -5105,7 +5105,7 @@ static CLASSES: [Class; 355] = [
             Field {
                 name: c"dstActBytes",
                 offset: 16,
-                kind: FieldKind::List(Elem::Handle(ClassId(144)), Count { offset: 0, size: 0 }),
+                kind: FieldKind::Pointee(ClassId(144)),
                 settable: false,
                 doc: "cuuint32_t",
             },

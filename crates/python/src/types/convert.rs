@@ -339,11 +339,7 @@ pub unsafe fn with_bytes<T>(
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
-pub unsafe fn pointer_argument(
-    obj: *mut ffi::PyObject,
-    len: usize,
-    site: &Site,
-) -> Option<usize> {
+pub unsafe fn pointer_argument(obj: *mut ffi::PyObject, len: usize, site: &Site) -> Option<usize> {
     // SAFETY: as promised by the caller.
     let address = unsafe { ranged(obj, Prim::U64, site)? } as usize;
     if address != 0 && !memory::readable(address, len) {

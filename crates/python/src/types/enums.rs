@@ -79,7 +79,11 @@ impl Drop for Owned {
 }
 
 unsafe fn owned(obj: *mut ffi::PyObject) -> Option<Owned> {
-    if obj.is_null() { None } else { Some(Owned(obj)) }
+    if obj.is_null() {
+        None
+    } else {
+        Some(Owned(obj))
+    }
 }
 
 unsafe fn string(text: &str) -> Option<Owned> {
@@ -383,7 +387,10 @@ unsafe extern "C" fn meta_init(
         // SAFETY: called on a new class with the arguments of `type`.
         unsafe {
             if ffi::PyTuple_Size(args) != 3 {
-                raise(Exc::Type, "FastEnumMetaclass takes a name, bases and a namespace");
+                raise(
+                    Exc::Type,
+                    "FastEnumMetaclass takes a name, bases and a namespace",
+                );
                 return -1;
             }
             match collect(class, ffi::PyTuple_GetItem(args, 2)) {
@@ -657,7 +664,10 @@ unsafe extern "C" fn enum_new(
                 || ffi::PyType_Check(class) == 0
                 || ffi::PyType_IsSubtype(class.cast(), base.cast()) == 0
             {
-                raise(Exc::Type, "FastEnum.__new__(cls, value): cls must be an enum");
+                raise(
+                    Exc::Type,
+                    "FastEnum.__new__(cls, value): cls must be an enum",
+                );
                 return null_mut();
             }
             let value = the_value(class, args, kwargs, 1);

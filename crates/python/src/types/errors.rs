@@ -56,7 +56,11 @@ pub fn prefix(prefix: &str) {
         }
         for exc in [Exc::Overflow, Exc::Type, Exc::Value] {
             if ty == exc.object() {
-                let text = if value.is_null() { String::new() } else { to_string(value) };
+                let text = if value.is_null() {
+                    String::new()
+                } else {
+                    to_string(value)
+                };
                 ffi::PyErr_Clear();
                 ffi::Py_XDECREF(ty);
                 ffi::Py_XDECREF(value);

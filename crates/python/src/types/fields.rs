@@ -9,7 +9,7 @@ use super::convert::{self, Site};
 use super::errors::{Exc, guard};
 use super::object::{self, Instance};
 use super::table::{self, ClassId, Elem, Field, FieldKind, Prim};
-use super::{enums, handles, lists, registry};
+use super::{enums, handles, lists, memory, registry};
 
 /// The descriptor of an attribute; the field itself is the closure.
 pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
@@ -131,6 +131,21 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
             FieldKind::List(..) | FieldKind::RawList(..) | FieldKind::PairedList(..) => {
                 lists::get(obj, field)
             }
+            FieldKind::Pointee(id) => {
+                if !object::read(obj, offset, &mut bytes) {
+                    return null_mut();
+                }
+                let ty = registry::type_of(id);
+                if ty.is_null() {
+                    return null_mut();
+                }
+                let item = object::new_handle(ty, id, 0);
+                let at = u64::from_le_bytes(bytes) as usize;
+                if !item.is_null() && memory::readable(at, handles::prim(id).size()) {
+                    object::look_at(item, at);
+                }
+                item
+            }
             FieldKind::Address | FieldKind::PlainAddress | FieldKind::KernelParams => {
                 if !object::read(obj, offset, &mut bytes) {
                     return null_mut();
@@ -223,11 +238,7 @@ unsafe fn copy_of(
         if obj.is_null() {
             return obj;
         }
-        std::ptr::copy_nonoverlapping(
-            bytes.as_ptr(),
-            (*obj.cast::<Instance>()).data,
-            bytes.len(),
-        );
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*obj.cast::<Instance>()).data, bytes.len());
         if let Some((storage, at)) = source {
             object::keep_same(obj.cast(), 0, storage.cast(), at, bytes.len());
         }
@@ -293,6 +304,10 @@ pub unsafe fn set(
                     "shares its count with another list and cannot be assigned alone; use set_dsts_srcs(dsts, srcs)",
                 );
                 None
+            }
+            FieldKind::Pointee(_) => {
+                let v = convert::ranged(value, Prim::U64, site)?;
+                point(obj, offset, v, null_mut())
             }
             FieldKind::Address | FieldKind::PlainAddress => {
                 let (at, held) = convert::address(value, site)?;

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 
 use super::convert::{self, Site};
-use super::errors::{Exc, guard, raise, type_name};
+use super::errors::guard;
 use super::object::{self, Instance, slot};
 use super::registry;
 use super::table::{self, CUDA_STREAM, ClassId, EQ_HASH, INDEX, Kind, Prim};
@@ -129,9 +129,7 @@ unsafe extern "C" fn new(
                 object::look_at(obj, address);
                 // An integer or callback given together with an address is written there, as NVIDIA's package does.
                 let write = value != 0 && table::class(id).1.kind != Kind::Pointer;
-                if write
-                    && !object::write(obj.cast(), 0, &value.to_le_bytes()[..prim.size()])
-                {
+                if write && !object::write(obj.cast(), 0, &value.to_le_bytes()[..prim.size()]) {
                     ffi::Py_DECREF(obj);
                     return null_mut();
                 }
@@ -234,16 +232,6 @@ unsafe extern "C" fn cuda_stream(
         ffi::PyTuple_SetItem(tuple, 1, value);
         tuple
     }
-}
-
-/// `TypeError` for something that should have been an instance of a class.
-///
-/// # Safety
-/// `obj` is a live object and the GIL is held.
-pub unsafe fn not_an_instance(what: &str, wanted: &str, obj: *mut ffi::PyObject) {
-    // SAFETY: as promised by the caller.
-    let got = unsafe { type_name(obj) };
-    raise(Exc::Type, &format!("{what}: a {wanted} is required, not {got}"));
 }
 
 /// A C string from text without NULs.

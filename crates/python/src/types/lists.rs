@@ -178,11 +178,7 @@ fn shape(kind: FieldKind) -> Option<(Elem, Count)> {
 }
 
 /// The array of ours that the pointer at `offset` leads to: a new reference or null. False with an exception.
-unsafe fn ours(
-    obj: *mut Instance,
-    offset: usize,
-    elem: Elem,
-) -> Option<(u64, *mut Storage)> {
+unsafe fn ours(obj: *mut Instance, offset: usize, elem: Elem) -> Option<(u64, *mut Storage)> {
     let mut pointer = [0u8; 8];
     // SAFETY: as promised by the callers.
     unsafe {
@@ -214,8 +210,12 @@ unsafe fn count_of(obj: *mut Instance, count: Count) -> Option<u64> {
     }
     // SAFETY: the count is a member of the class's C type.
     unsafe {
-        object::read(obj, count.offset as usize, &mut bytes[..count.size as usize])
-            .then(|| u64::from_le_bytes(bytes))
+        object::read(
+            obj,
+            count.offset as usize,
+            &mut bytes[..count.size as usize],
+        )
+        .then(|| u64::from_le_bytes(bytes))
     }
 }
 
@@ -246,7 +246,9 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
             let Some(n) = count_of(obj, count) else {
                 return null_mut();
             };
-            let bytes = (n as usize).checked_mul(size).filter(|b| *b <= FOREIGN_LIMIT);
+            let bytes = (n as usize)
+                .checked_mul(size)
+                .filter(|b| *b <= FOREIGN_LIMIT);
             if let Some(bytes) = bytes {
                 let mut data = vec![0u8; bytes];
                 if memory::read(pointer as usize, &mut data) {
@@ -265,6 +267,9 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
 pub unsafe fn check_counts(obj: *mut Instance) -> bool {
     // SAFETY: as promised by the caller; views of members are made and dropped here.
     unsafe {
+        if !object::holds_any(obj) {
+            return true;
+        }
         for field in table::fields(ClassId((*obj).id)) {
             if let FieldKind::View(_) = field.kind {
                 let view = super::fields::get(obj, field);

@@ -100,7 +100,10 @@ fn fits(address: usize, len: usize) -> bool {
 
 fn refused() -> bool {
     let error = std::io::Error::last_os_error().raw_os_error();
-    let refused = matches!(error, Some(libc::EPERM) | Some(libc::ENOSYS) | Some(libc::EACCES));
+    let refused = matches!(
+        error,
+        Some(libc::EPERM) | Some(libc::ENOSYS) | Some(libc::EACCES)
+    );
     if refused {
         REFUSED.store(true, Ordering::Relaxed);
     }

@@ -19,18 +19,26 @@ mod registry;
 mod structs;
 pub mod table;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 use self::object::Instance;
 use self::table::Kind;
 pub use self::table::{ClassId, EnumId};
 
-/// Adds what the Python packages call to the native module; -1 with an exception.
-pub fn init(module: *mut ffi::PyObject) -> c_int {
+/// Adds what the Python packages call to the native module.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: called with the native module while it is being made.
-    unsafe { module::init(module) }
+    match unsafe { module::init(module.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(module.py())),
+    }
 }
 
 /// The value of a handle, integer or callback object, as 64 bits; signed types are sign-extended. None for any other
@@ -63,14 +71,6 @@ pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
         }
         Some((*obj.cast::<Instance>()).data)
     }
-}
-
-/// The C size of a handle, integer or callback object's value. None for any other object.
-pub fn handle_size(obj: *mut ffi::PyObject) -> Option<usize> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    let id = unsafe { registry::of(obj)? };
-    let class = table::class(id).1;
-    (!matches!(class.kind, Kind::Record | Kind::Marker)).then_some(class.size as usize)
 }
 
 /// A new object of a handle, integer or callback class: a new reference, or null with an exception.

@@ -55,11 +55,8 @@ pub unsafe fn init(native: *mut ffi::PyObject) -> i32 {
     for def in &FUNCTIONS.0 {
         // SAFETY: the definitions are static; PyModule_AddObjectRef takes no reference.
         unsafe {
-            let f = ffi::PyCFunction_NewEx(
-                std::ptr::from_ref(def).cast_mut(),
-                null_mut(),
-                null_mut(),
-            );
+            let f =
+                ffi::PyCFunction_NewEx(std::ptr::from_ref(def).cast_mut(), null_mut(), null_mut());
             if f.is_null() {
                 return -1;
             }
@@ -73,10 +70,7 @@ pub unsafe fn init(native: *mut ffi::PyObject) -> i32 {
     0
 }
 
-unsafe extern "C" fn fast_enum(
-    _: *mut ffi::PyObject,
-    _: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
+unsafe extern "C" fn fast_enum(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard(null_mut(), || {
         // SAFETY: both live for ever; PyTuple_SetItem takes references over.
         unsafe {
@@ -128,7 +122,10 @@ unsafe fn install(name: *mut ffi::PyObject) -> Option<()> {
         let modules = ffi::PyImport_GetModuleDict();
         let module = ffi::PyDict_GetItemWithError(modules, name);
         if module.is_null() || ffi::PyModule_Check(module) == 0 {
-            raise(Exc::Value, &format!("lazy_module(): {text} is not being imported"));
+            raise(
+                Exc::Value,
+                &format!("lazy_module(): {text} is not being imported"),
+            );
             return None;
         }
         let getattr = ffi::PyCFunction_NewEx((&raw const GETATTR.0).cast_mut(), module, name);
@@ -143,6 +140,14 @@ unsafe fn install(name: *mut ffi::PyObject) -> Option<()> {
         }
         let class = module_class()?;
         (ffi::PyObject_SetAttrString(module, c"__class__".as_ptr(), class) == 0).then_some(())
+    }
+}
+
+fn loader_library(lib: &Library) -> cupyrite_sys::loader::Library {
+    if lib.module == "cuda.bindings.nvrtc" {
+        cupyrite_sys::loader::Library::Nvrtc
+    } else {
+        cupyrite_sys::loader::Library::Driver
     }
 }
 
@@ -239,12 +244,8 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
         if class.is_null() {
             return None;
         }
-        match MODULE_CLASS.compare_exchange(
-            null_mut(),
-            class,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
+        match MODULE_CLASS.compare_exchange(null_mut(), class, Ordering::AcqRel, Ordering::Acquire)
+        {
             Ok(_) => Some(class),
             Err(winner) => {
                 ffi::Py_DECREF(class);
@@ -256,7 +257,9 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
 
 /// Every public name of a library's module.
 fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
-    let functions = crate::call::names(lib.module);
+    let functions = crate::function::all(loader_library(lib))
+        .iter()
+        .map(|f| f.name);
     lib.class_index
         .iter()
         .map(|c| c.0)
@@ -294,7 +297,10 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
             ffi::Py_INCREF(base);
             return base;
         }
-        crate::call::function(lib.module, name)
+        match crate::function::get(loader_library(lib), name) {
+            Some(Ok(function)) => function.into_ptr(),
+            _ => null_mut(),
+        }
     }
 }
 
@@ -313,8 +319,7 @@ unsafe fn list_of(names: &[&str]) -> *mut ffi::PyObject {
             return list;
         }
         for (i, name) in names.iter().enumerate() {
-            let item =
-                ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
+            let item = ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
             if item.is_null() {
                 ffi::Py_DECREF(list);
                 return item;
@@ -362,10 +367,7 @@ unsafe extern "C" fn module_getattr(
     })
 }
 
-unsafe extern "C" fn module_dict(
-    module: *mut ffi::PyObject,
-    _: *mut c_void,
-) -> *mut ffi::PyObject {
+unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     guard(null_mut(), || {
         // SAFETY: called with a module of this class.
         unsafe {
@@ -389,7 +391,10 @@ unsafe extern "C" fn module_dict(
                 ffi::Py_DECREF(key);
                 if failed {
                     if ffi::PyErr_Occurred().is_null() {
-                        raise(Exc::Runtime, &format!("{}.{name} cannot be made", lib.module));
+                        raise(
+                            Exc::Runtime,
+                            &format!("{}.{name} cannot be made", lib.module),
+                        );
                     }
                     return null_mut();
                 }
@@ -417,7 +422,11 @@ unsafe extern "C" fn module_dir(
             for name in names(lib) {
                 let key =
                     ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
-                let rc = if key.is_null() { -1 } else { ffi::PySet_Add(set, key) };
+                let rc = if key.is_null() {
+                    -1
+                } else {
+                    ffi::PySet_Add(set, key)
+                };
                 ffi::Py_XDECREF(key);
                 if rc != 0 {
                     ffi::Py_DECREF(set);

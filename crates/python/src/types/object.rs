@@ -279,6 +279,20 @@ pub unsafe fn keep(obj: *mut Instance, offset: usize, object: *mut ffi::PyObject
     }
 }
 
+/// Whether anything is held for pointers in the memory `obj` belongs to.
+///
+/// # Safety
+/// `obj` is a struct instance; the GIL is held.
+pub unsafe fn holds_any(obj: *mut Instance) -> bool {
+    // SAFETY: the list is only touched under the lock.
+    unsafe {
+        let owner = owner(obj);
+        let _lock = locked(owner);
+        let list = *kept(owner);
+        !list.is_null() && !(*list).is_empty()
+    }
+}
+
 /// What is held for the pointer at `offset`: a new reference or null.
 ///
 /// # Safety
@@ -383,7 +397,8 @@ static STORAGE_TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::nul
 
 fn storage_layout(len: usize) -> std::alloc::Layout {
     // 64 satisfies every C type; the length is checked by the caller.
-    std::alloc::Layout::from_size_align(len.max(64), 64).unwrap_or(std::alloc::Layout::new::<[u64; 8]>())
+    std::alloc::Layout::from_size_align(len.max(64), 64)
+        .unwrap_or(std::alloc::Layout::new::<[u64; 8]>())
 }
 
 /// New zeroed storage of `count` elements of `size` bytes; null with an exception if there is no memory.

@@ -67,18 +67,12 @@ pub fn method_reduce() -> ffi::PyMethodDef {
     }
 }
 
-unsafe extern "C" fn get_ptr(
-    obj: *mut ffi::PyObject,
-    _: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
+unsafe extern "C" fn get_ptr(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: called with an instance.
     unsafe { ffi::PyLong_FromUnsignedLongLong((*obj.cast::<Instance>()).data as u64) }
 }
 
-unsafe extern "C" fn reduce(
-    obj: *mut ffi::PyObject,
-    _: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
+unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard(null_mut(), || {
         // SAFETY: `obj` is live.
         let name = unsafe { type_name(obj) };

@@ -16,7 +16,7 @@ pub struct EnumId(pub u16);
 
 /// A C arithmetic type, by what matters for a conversion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
+#[allow(missing_docs, dead_code)] // which of them occur is up to the headers
 pub enum Prim {
     I8,
     U8,
@@ -79,6 +79,7 @@ impl Prim {
 
 /// One element of an array or list attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)] // which of them occur is up to the headers
 pub enum Elem {
     /// An integer.
     Int(Prim),
@@ -105,6 +106,7 @@ pub struct Count {
 
 /// How an attribute's bytes become a Python value and back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)] // which of them occur is up to the headers
 pub enum FieldKind {
     /// An integer.
     Int(Prim),
@@ -128,6 +130,8 @@ pub enum FieldKind {
     RawList(Elem, Count),
     /// One of two lists that share a count; assigned together through a method.
     PairedList(Elem, Count),
+    /// A pointer to one handle or number, read as that (zero for a null pointer).
+    Pointee(ClassId),
     /// `void *`: an int; takes ints, None, buffers and objects with an address.
     Address,
     /// The same, written in decimal by `repr`.

@@ -1,0 +1,1 @@
+"""Names that other packages import although they are not public."""
