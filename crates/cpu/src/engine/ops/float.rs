@@ -15,24 +15,20 @@ pub fn flush(x: f32) -> f32 {
         bits
     })
 }
-/// Single precision arithmetic answers with one NaN.
+/// Single precision arithmetic answers with one NaN. In terms of bits: to the compiler a NaN is as good as another,
+/// and it removes a comparison that only replaces NaNs.
 #[inline(always)]
 pub fn canonical(x: f32) -> f32 {
-    if x.is_nan() {
-        f32::from_bits(0x7fff_ffff)
-    } else {
-        x
-    }
+    let bits = x.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 /// Double precision NaNs: which operand's payload survives is not documented, and compilers swap operands; one
 /// NaN keeps both code versions alike.
 #[inline(always)]
 pub fn canonical64(x: f64) -> f64 {
-    if x.is_nan() {
-        f64::from_bits(0xfff8_0000_0000_0000)
-    } else {
-        x
-    }
+    let bits = x.to_bits();
+    let nan = bits & 0x7fff_ffff_ffff_ffff > 0x7ff0_0000_0000_0000;
+    f64::from_bits(if nan { 0xfff8_0000_0000_0000 } else { bits })
 }
 /// To 0 ..= 1; a NaN gives +0.
 #[inline(always)]

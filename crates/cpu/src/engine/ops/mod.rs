@@ -33,6 +33,8 @@ mod lanes;
 mod logic;
 mod math;
 mod rounding;
+#[cfg(test)]
+mod tests;
 mod video;
 
 use lanes::Code;
