@@ -77,12 +77,6 @@ fn get_proc_address(symbol: u64, out: u64, version: i32, flags: u64, status: u64
     put_optional(status, found.err().unwrap_or(FOUND))
 }
 
-/// The address of a form by its exported name, for tests.
-#[cfg(test)]
-pub(super) fn address(name: &str) -> *const std::ffi::c_void {
-    std::ffi::CString::new(name).map_or(std::ptr::null(), |n| get_proc(&n))
-}
-
 entries! { bare;
     fn get_proc_address_v1 "cuGetProcAddress" (symbol: u64, out: u64, version: i32, flags: u64) {
         get_proc_address(symbol, out, version, flags, 0)

@@ -1,0 +1,124 @@
+//! Arguments that are nothing: no call may crash, whatever it is given.
+
+use super::super::implemented;
+use super::{Session, call, ok};
+
+/// A small generator of numbers (xorshift64*).
+struct Numbers(u64);
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}
+
+/// Memory of the test's own with nothing mapped behind it, so that a copy of any length does no harm.
+fn playground() -> u64 {
+    let len = 1 << 20;
+    // SAFETY: a fresh mapping of which the first half is opened.
+    unsafe {
+        let p = libc::mmap(
+            std::ptr::null_mut(),
+            2 * len,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        assert_ne!(p, libc::MAP_FAILED);
+        assert_eq!(
+            libc::mprotect(p, len, libc::PROT_READ | libc::PROT_WRITE),
+            0
+        );
+        p as u64
+    }
+}
+
+/// Handles of every kind in a context: live ones and freed ones, and device memory.
+fn things(s: &Session) -> Vec<u64> {
+    let (stream, event, memory) = (s.stream(0), s.event(), s.alloc(4096));
+    let (gone_stream, gone_event, gone_memory) = (s.stream(1), s.event(), s.alloc(64));
+    ok!("cuStreamDestroy_v2", gone_stream);
+    ok!("cuEventDestroy_v2", gone_event);
+    ok!("cuMemFree_v2", gone_memory);
+    let mut pool = 0u64;
+    ok!("cuDeviceGetDefaultMemPool", &mut pool, 0);
+    vec![
+        s.0,
+        stream,
+        event,
+        memory,
+        memory + 4090,
+        s.pinned(64),
+        gone_stream,
+        gone_event,
+        gone_memory,
+        pool,
+    ]
+}
+
+#[test]
+fn nothing_crashes() {
+    let mut names: Vec<&str> = implemented().collect();
+    names.sort_unstable();
+    let ground = playground();
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut session = Session::new();
+    let mut live = things(&session);
+    for round in 0..60 {
+        // Some call may have taken it off the stack.
+        call("cuCtxSetCurrent", &[session.0]);
+        for &name in &names {
+            // These end what other tests stand on.
+            if name.starts_with("cuDevicePrimaryCtx") {
+                continue;
+            }
+            let args: [u64; 12] = std::array::from_fn(|_| match numbers.next() % 16 {
+                0 | 1 => 0,
+                2 => 1,
+                3 => 2,
+                4 => 5,
+                5 => 0xdead_beef,
+                6 => u64::MAX,
+                7 => numbers.next(),
+                8 => numbers.next() % 256,
+                9..=11 => ground + numbers.next() % 512,
+                _ => live[(numbers.next() % live.len() as u64) as usize],
+            });
+            call(name, &args);
+        }
+        // Whatever was destroyed, start over with everything alive.
+        if round % 4 == 3 {
+            drop(session);
+            session = Session::new();
+            live = things(&session);
+        }
+    }
+    ok!("cuCtxSynchronize");
+}
+
+#[test]
+fn nulls_small_numbers_and_wild_addresses() {
+    let _s = Session::new();
+    for name in implemented().filter(|n| !n.starts_with("cuDevicePrimaryCtx")) {
+        for value in [
+            0u64,
+            1,
+            2,
+            5,
+            4096,
+            0xdead_beef,
+            0x7fff_ffff_f000,
+            1 << 63,
+            u64::MAX,
+        ] {
+            call(name, &[value; 12]);
+        }
+    }
+    // A context may have been popped or destroyed on the way, but the driver lives.
+    let s = Session::new();
+    let d = s.alloc(16);
+    ok!("cuMemFree_v2", d);
+}

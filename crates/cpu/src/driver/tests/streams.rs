@@ -1,0 +1,304 @@
+//! Order and asynchrony: streams, the default streams, events, callbacks.
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use super::super::Code;
+use super::{NOT_READY, Session, busy, cu, ok, sleep_ms};
+
+/// Appends its argument to a list.
+unsafe extern "C" fn note(n: *mut c_void) {
+    NOTES.lock().unwrap().push(n as u64);
+}
+static NOTES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+unsafe extern "C" fn note_status(_stream: u64, status: u32, n: *mut c_void) {
+    NOTES.lock().unwrap().push(n as u64 + u64::from(status));
+}
+
+#[test]
+fn async_copies_overlap_with_the_host() {
+    let s = Session::new();
+    let (stream, n) = (s.stream(0), 1 << 20);
+    let (d, h) = (s.alloc(n), s.pinned(n));
+    let (before, after) = (s.event(), s.event());
+    assert_eq!(cu!("cuEventQuery", before), 0);
+    let mut ms = 0f32;
+    assert_eq!(
+        cu!("cuEventElapsedTime", &mut ms, before, after),
+        Code::INVALID_HANDLE.0
+    );
+    let start = Instant::now();
+    ok!("cuEventRecord", before, stream);
+    busy(stream, 60);
+    ok!("cuMemcpyHtoDAsync_v2", d, h, n, stream);
+    ok!("cuMemsetD8Async", d, 3u8, n / 2, stream);
+    ok!("cuMemcpyDtoHAsync_v2", h, d, n, stream);
+    ok!("cuEventRecord", after, stream);
+    assert!(start.elapsed().as_millis() < 50, "the calls must not wait");
+    assert_eq!(cu!("cuStreamQuery", stream), NOT_READY);
+    assert_eq!(cu!("cuEventQuery", after), NOT_READY);
+    assert_eq!(cu!("cuEventElapsedTime", &mut ms, before, after), NOT_READY);
+    ok!("cuEventSynchronize", after);
+    ok!("cuEventQuery", after);
+    ok!("cuStreamQuery", stream);
+    ok!("cuEventElapsedTime_v2", &mut ms, before, after);
+    assert!((55.0..500.0).contains(&ms), "{ms}");
+    // SAFETY: the host allocation has `n` bytes and nothing is pending.
+    let bytes = unsafe { std::slice::from_raw_parts(h as *const u8, n) };
+    assert_eq!((bytes[0], bytes[n / 2 - 1]), (3, 3));
+}
+
+#[test]
+fn pageable_memory_may_change_when_the_call_returns() {
+    let s = Session::new();
+    let stream = s.stream(0);
+    let d = s.alloc(1000);
+    let mut source = vec![1u8; 1000];
+    busy(stream, 30);
+    ok!("cuMemcpyHtoDAsync_v2", d, &source[0], 1000u64, stream);
+    source.fill(9);
+    let mut back = vec![0u8; 1000];
+    ok!("cuMemcpyDtoHAsync_v2", &mut back[0], d, 1000u64, stream);
+    assert!(back.iter().all(|&b| b == 1));
+}
+
+#[test]
+fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
+    let s = Session::new();
+    let (blocking, free) = (s.stream(0), s.stream(1));
+    let e = s.event();
+    busy(blocking, 60);
+    ok!("cuEventRecord", e, 0u64);
+    assert_eq!(cu!("cuEventQuery", e), NOT_READY);
+    assert_eq!(cu!("cuStreamQuery", 0u64), NOT_READY);
+    assert_eq!(cu!("cuStreamQuery", 1u64), NOT_READY);
+    ok!("cuStreamQuery", free);
+    ok!("cuStreamSynchronize", 0u64);
+    ok!("cuStreamQuery", blocking);
+    // The other way round.
+    busy(0, 60);
+    ok!("cuEventRecord", e, blocking);
+    assert_eq!(cu!("cuEventQuery", e), NOT_READY);
+    ok!("cuEventRecord", e, free);
+    ok!("cuEventQuery", e);
+    // A thread's own stream is a blocking stream too.
+    ok!("cuEventRecord_ptsz", e, 0u64);
+    assert_eq!(cu!("cuEventQuery", e), NOT_READY);
+    ok!("cuCtxSynchronize");
+    busy(2, 40);
+    assert_eq!(cu!("cuStreamQuery_ptsz", 0u64), NOT_READY);
+    assert_eq!(cu!("cuStreamQuery", 0u64), NOT_READY);
+    ok!("cuStreamQuery", free);
+    // A non-blocking stream keeps out of it.
+    ok!("cuCtxSynchronize");
+    busy(free, 60);
+    ok!("cuStreamQuery", 0u64);
+    ok!("cuStreamSynchronize", 0u64);
+    assert_eq!(cu!("cuStreamQuery", free), NOT_READY);
+}
+
+#[test]
+fn threads_have_their_own_default_streams() {
+    let s = Session::new();
+    let context = s.0;
+    busy(2, 80);
+    std::thread::spawn(move || {
+        ok!("cuCtxSetCurrent", context);
+        ok!("cuStreamQuery", 2u64);
+        ok!("cuStreamSynchronize_ptsz", 0u64);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(cu!("cuStreamQuery", 2u64), NOT_READY);
+}
+
+#[test]
+fn events_order_streams() {
+    let s = Session::new();
+    let (a, b) = (s.stream(1), s.stream(1));
+    let e = s.event();
+    ok!("cuStreamWaitEvent", b, e, 0); // never recorded: no wait
+    ok!("cuStreamQuery", b);
+    busy(a, 50);
+    ok!("cuEventRecord", e, a);
+    ok!("cuStreamWaitEvent", b, e, 0);
+    // The wait holds even if the event is destroyed.
+    ok!("cuEventDestroy_v2", e);
+    assert_eq!(cu!("cuEventQuery", e), Code::INVALID_HANDLE.0);
+    assert_eq!(cu!("cuStreamQuery", b), NOT_READY);
+    ok!("cuStreamSynchronize", b);
+    ok!("cuStreamQuery", a);
+    let mut quiet = 0u64;
+    ok!("cuEventCreate", &mut quiet, 2);
+    ok!("cuEventRecord", quiet, a);
+    let (mut ms, timed) = (0f32, s.event());
+    ok!("cuEventRecord", timed, a);
+    ok!("cuStreamSynchronize", a);
+    assert_eq!(
+        cu!("cuEventElapsedTime", &mut ms, quiet, timed),
+        Code::INVALID_HANDLE.0
+    );
+    assert_eq!(cu!("cuEventCreate", &mut quiet, 8), Code::INVALID_VALUE.0);
+    assert_eq!(cu!("cuEventCreate", &mut quiet, 4), Code::INVALID_VALUE.0);
+}
+
+#[test]
+fn callbacks_run_in_order() {
+    let s = Session::new();
+    let stream = s.stream(0);
+    NOTES.lock().unwrap().clear();
+    for i in 0..200u64 {
+        if i % 50 == 7 {
+            busy(stream, 2);
+        }
+        if i % 2 == 0 {
+            ok!("cuLaunchHostFunc", stream, note as *const () as u64, i);
+        } else {
+            ok!(
+                "cuStreamAddCallback",
+                stream,
+                note_status as *const () as u64,
+                i,
+                0
+            );
+        }
+    }
+    ok!("cuStreamSynchronize", stream);
+    assert_eq!(*NOTES.lock().unwrap(), (0..200).collect::<Vec<_>>());
+    for bad in [
+        0u64,
+        1,
+        0xdead_beef,
+        s.0,
+        Instant::now as *const () as u64 & 1,
+    ] {
+        assert_eq!(
+            cu!("cuLaunchHostFunc", stream, bad, 0u64),
+            Code::INVALID_VALUE.0
+        );
+        assert_eq!(
+            cu!("cuStreamAddCallback", stream, bad, 0u64, 0),
+            Code::INVALID_VALUE.0
+        );
+    }
+    assert_eq!(
+        cu!(
+            "cuStreamAddCallback",
+            stream,
+            sleep_ms as *const () as u64,
+            0u64,
+            1
+        ),
+        Code::INVALID_VALUE.0
+    );
+}
+
+#[test]
+fn a_destroyed_stream_finishes_its_work() {
+    let s = Session::new();
+    let (stream, d) = (s.stream(0), s.alloc(16));
+    ok!("cuMemsetD8_v2", d, 0u8, 16);
+    busy(stream, 40);
+    ok!("cuMemsetD8Async", d, 5u8, 16, stream);
+    ok!("cuStreamDestroy_v2", stream);
+    assert_eq!(cu!("cuStreamQuery", stream), Code::INVALID_HANDLE.0);
+    assert_eq!(cu!("cuStreamDestroy_v2", stream), Code::INVALID_HANDLE.0);
+    let mut back = [0u8; 16];
+    ok!("cuMemcpyDtoH_v2", &mut back, d, 16);
+    assert_eq!(back, [5; 16]);
+    for default in [0u64, 1, 2] {
+        assert_eq!(cu!("cuStreamDestroy_v2", default), Code::INVALID_HANDLE.0);
+    }
+}
+
+#[test]
+fn freeing_waits_for_the_device() {
+    let s = Session::new();
+    let (stream, d) = (s.stream(1), s.alloc(16));
+    busy(stream, 40);
+    let start = Instant::now();
+    ok!("cuMemFree_v2", d);
+    assert!(start.elapsed().as_millis() >= 35);
+}
+
+#[test]
+fn stream_properties() {
+    let s = Session::new();
+    let mut stream = 0u64;
+    ok!("cuStreamCreateWithPriority", &mut stream, 1, -100);
+    let (mut priority, mut flags, mut id, mut context, mut device) = (0i32, 0u32, 0u64, 0u64, 7i32);
+    ok!("cuStreamGetPriority", stream, &mut priority);
+    ok!("cuStreamGetFlags", stream, &mut flags);
+    ok!("cuStreamGetId", stream, &mut id);
+    ok!("cuStreamGetCtx", stream, &mut context);
+    ok!("cuStreamGetDevice", stream, &mut device);
+    assert_eq!((priority, flags, context, device), (-5, 1, s.0, 0));
+    let mut other = 0u64;
+    ok!("cuStreamGetId", 0u64, &mut other);
+    assert_ne!(id, other);
+    let mut status = 9u32;
+    ok!("cuStreamIsCapturing", stream, &mut status);
+    assert_eq!(status, 0);
+    assert_eq!(
+        cu!("cuStreamBeginCapture_v2", stream, 0),
+        Code::NOT_SUPPORTED.0
+    );
+    let mut value = [1u8; 64];
+    ok!("cuStreamGetAttribute", stream, 3, &mut value);
+    assert_eq!(value, [0; 64]);
+    value[0] = 2;
+    ok!("cuStreamSetAttribute", stream, 3, &value);
+    let target = s.stream(0);
+    ok!("cuStreamCopyAttributes", target, stream);
+    value[0] = 0;
+    ok!("cuStreamGetAttribute", target, 3, &mut value);
+    assert_eq!(value[0], 2);
+    assert_eq!(cu!("cuStreamCreate", &mut stream, 2), Code::INVALID_VALUE.0);
+}
+
+#[test]
+fn many_threads_and_streams() {
+    let s = Session::new();
+    let context = s.0;
+    let threads: Vec<_> = (0..6u32)
+        .map(|t| {
+            std::thread::spawn(move || {
+                ok!("cuCtxSetCurrent", context);
+                for i in 0..40u32 {
+                    let (mut stream, mut event, mut d) = (0u64, 0u64, 0u64);
+                    ok!("cuStreamCreate", &mut stream, i % 2);
+                    ok!("cuEventCreate", &mut event, 0);
+                    ok!("cuMemAlloc_v2", &mut d, 4096);
+                    ok!("cuMemsetD32Async", d, t * 1000 + i, 1024, stream);
+                    ok!("cuEventRecord", event, stream);
+                    ok!("cuStreamWaitEvent", 2u64, event, 0);
+                    let mut back = [0u32; 1024];
+                    ok!("cuMemcpyDtoH_v2_ptds", &mut back, d, 4096);
+                    assert!(back.iter().all(|&v| v == t * 1000 + i));
+                    ok!("cuMemFree_v2", d);
+                    ok!("cuEventDestroy_v2", event);
+                    ok!("cuStreamDestroy_v2", stream);
+                }
+            })
+        })
+        .collect();
+    for t in threads {
+        t.join().unwrap();
+    }
+}
+
+#[test]
+fn a_backlog_makes_the_caller_wait_and_loses_nothing() {
+    let s = Session::new();
+    let (stream, d) = (s.stream(0), s.alloc(4));
+    busy(stream, 20);
+    for i in 0..10_000u32 {
+        ok!("cuMemsetD32Async", d, i, 1, stream);
+    }
+    let mut last = 0u32;
+    ok!("cuMemcpyDtoHAsync_v2", &mut last, d, 4, stream);
+    ok!("cuStreamSynchronize", stream);
+    assert_eq!(last, 9999);
+}
