@@ -232,33 +232,34 @@ impl<'t> Parser<'t> {
                 if negated && !matches!(want, Pred | Any) {
                     return refuse("a value".to_string(), "a negated predicate".to_string());
                 }
-                let (fits, wanted) = match want {
-                    Any => (true, String::new()),
-                    Pred => (ty == Type::Pred, "a predicate".to_string()),
-                    _ if ty == Type::Pred => (false, "a value".to_string()),
-                    Address => (false, "an address in brackets".to_string()),
-                    Bits(n) => (bits == n, format!("{n} bits")),
-                    Wide(t) => (
-                        bits >= t.bits(),
-                        format!("a register of at least {} bits", t.bits()),
-                    ),
+                let fits = match want {
+                    Any => true,
+                    Pred => ty == Type::Pred,
+                    Address => false,
+                    _ if ty == Type::Pred => false,
+                    Bits(n) => bits == n,
+                    Wide(t) => bits >= t.bits(),
                     Is(t) => {
                         let (f, g) = (
                             matches!(t, Type::F32 | Type::F64),
                             matches!(ty, Type::F32 | Type::F64),
                         );
-                        let alien = is_integer(t) && g || f && is_integer(ty);
-                        (
-                            bits == t.bits() && !alien,
-                            format!("an operand of type {}", name(t)),
-                        )
+                        bits == t.bits() && !(is_integer(t) && g || f && is_integer(ty))
                     }
                 };
                 if fits {
-                    Ok(())
-                } else {
-                    refuse(wanted, format!("a register of type {}", name(ty)))
+                    return Ok(());
                 }
+                let wanted = match want {
+                    Pred => "a predicate".to_string(),
+                    Address => "an address in brackets".to_string(),
+                    _ if ty == Type::Pred => "a value".to_string(),
+                    Bits(n) => format!("{n} bits"),
+                    Wide(t) => format!("a register of at least {} bits", t.bits()),
+                    Is(t) => format!("an operand of type {}", name(t)),
+                    Any => String::new(),
+                };
+                refuse(wanted, format!("a register of type {}", name(ty)))
             }
             Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => {
                 match want {

@@ -109,13 +109,6 @@ impl<'t> Parser<'t> {
                 }
             }
             p.expect(b'}', "after initial values")?;
-            // A run of zeros at the end says nothing.
-            if let Some(InitElem::Zeros(_)) = init.last()
-                && levels.len() > 1
-                && room.is_some_and(|room| count == room)
-            {
-                return Ok(count);
-            }
             Ok(count)
         })
     }

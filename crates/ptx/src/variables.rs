@@ -176,14 +176,20 @@ impl<'t> Parser<'t> {
             ptr: head.ptr,
             pos,
         };
-        if var.size() > i64::MAX as u64 {
-            let message = format!(
-                "the variable '{}' is larger than the address space",
-                shown(name)
-            );
-            return Err(self.error_of(crate::ErrorKind::Invalid, pos, name, message));
-        }
+        self.addressable(&var)?;
         Ok(var)
+    }
+
+    /// Refuses what is larger than any address space.
+    fn addressable(&self, var: &Variable) -> Result<(), Error> {
+        if var.size() <= i64::MAX as u64 {
+            return Ok(());
+        }
+        let message = format!(
+            "the variable '{}' is larger than the address space",
+            shown(&var.name)
+        );
+        Err(self.error_of(crate::ErrorKind::Invalid, var.pos, &var.name, message))
     }
 
     /// One parameter of a function or prototype; its name may be `_`.
@@ -278,6 +284,7 @@ impl<'t> Parser<'t> {
                 let mut var = self.make(&head, name.text, dims, linkage, name.pos)?;
                 if self.eat(b'=') {
                     self.initialiser(&mut var)?;
+                    self.addressable(&var)?;
                 }
                 self.add(name, var)?;
             }
