@@ -18,6 +18,8 @@ enum Want {
     Is(Type),
     /// A value of this width, whatever its type.
     Bits(u32),
+    /// A value as wide as this type, or a vector of them together; a literal is of this type.
+    Size(Type),
     /// A value of this type, possibly in a wider register; or a vector of them.
     Wide(Type),
     /// Something in brackets.
@@ -26,7 +28,7 @@ enum Want {
     Any,
 }
 
-use Want::{Address, Any, Bits, Is, Pred, Wide};
+use Want::{Address, Any, Bits, Is, Pred, Size, Wide};
 
 /// The operands of an instruction: how many at least, and what each has to be.
 struct Shape {
@@ -132,7 +134,7 @@ fn shape(op: Op, mods: &Mods, types: &[Type]) -> Option<Shape> {
         Setp => between(3, [Pred, is, is, Pred]),
         Testp => exactly([Pred, is]),
         Mov if t == Type::Pred => exactly([Pred, Pred]),
-        Mov => exactly([Bits(t.bits()), Bits(t.bits())]),
+        Mov => exactly([Size(t), Size(t)]),
         Cvt => between(2, [Wide(t), second.map_or(Any, Wide), Any, Any]),
         Ld | Ldu => between(2, [Wide(t), Address, Any]),
         St if mods.other.is_empty() => effect(2, [Address, Wide(t)]),
@@ -238,6 +240,7 @@ impl<'t> Parser<'t> {
                     Address => false,
                     _ if ty == Type::Pred => false,
                     Bits(n) => bits == n,
+                    Size(t) => bits == t.bits(),
                     Wide(t) => bits >= t.bits(),
                     Is(t) => {
                         let (f, g) = (
@@ -255,6 +258,7 @@ impl<'t> Parser<'t> {
                     Address => "an address in brackets".to_string(),
                     _ if ty == Type::Pred => "a value".to_string(),
                     Bits(n) => format!("{n} bits"),
+                    Size(t) => format!("{} bits", t.bits()),
                     Wide(t) => format!("a register of at least {} bits", t.bits()),
                     Is(t) => format!("an operand of type {}", name(t)),
                     Any => String::new(),
@@ -278,7 +282,7 @@ impl<'t> Parser<'t> {
                             "a constant".to_string(),
                         );
                     }
-                    Is(t) | Wide(t) => convert(operand, t),
+                    Is(t) | Wide(t) | Size(t) => convert(operand, t),
                     Bits(32) => convert(operand, Type::B32),
                     Bits(64) => convert(operand, Type::B64),
                     _ => {}
@@ -293,10 +297,11 @@ impl<'t> Parser<'t> {
             Operand::Vector(elements) => {
                 let each = match want {
                     Wide(t) => Wide(t),
-                    Bits(n)
-                        if !elements.is_empty() && (n as usize).is_multiple_of(elements.len()) =>
+                    Size(t)
+                        if !elements.is_empty()
+                            && (t.bits() as usize).is_multiple_of(elements.len()) =>
                     {
-                        Bits(n / elements.len() as u32)
+                        Bits(t.bits() / elements.len() as u32)
                     }
                     _ => return Ok(()),
                 };
