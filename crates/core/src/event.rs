@@ -106,11 +106,8 @@ impl Event {
     /// What the work raised.
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
-        match self
-            .inner
-            .context
-            .with_current(|| unsafe { driver!(cuEventQuery(self.handle())) })
-        {
+        let query = || unsafe { driver!(cuEventQuery(self.handle())) };
+        match self.inner.context.with_current(query) {
             Ok(()) => Ok(true),
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_NOT_READY,

@@ -105,10 +105,8 @@ impl Stream {
     /// What the work raised.
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
-        match self
-            .context()
-            .with_current(|| unsafe { driver!(cuStreamQuery(self.handle())) })
-        {
+        let query = || unsafe { driver!(cuStreamQuery(self.handle())) };
+        match self.context().with_current(query) {
             Ok(()) => Ok(true),
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_NOT_READY,
