@@ -19,6 +19,8 @@ pub(super) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
 const LIMITS: usize = 11;
 /// Index of the stack limit in [`Context::limits`].
 const STACK_SIZE: usize = 0;
+/// Index of the heap limit.
+const HEAP_SIZE: usize = 2;
 
 /// A context. The primary context of a device is one object for the life of the process, made active and inactive.
 pub(super) struct Context {
@@ -89,6 +91,11 @@ impl Context {
         self.limits[STACK_SIZE]
             .load(Ordering::Relaxed)
             .min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Bytes that `malloc` in kernels may give out.
+    pub(super) fn heap_limit(&self) -> u64 {
+        self.limits[HEAP_SIZE].load(Ordering::Relaxed)
     }
 
     pub(super) fn is_active(&self) -> bool {

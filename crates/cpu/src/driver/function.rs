@@ -8,13 +8,13 @@ use super::attributes::{MAX_THREADS_PER_BLOCK, SHARED_PER_BLOCK};
 use super::checked::{non_null, put, put_optional};
 use super::context::Context;
 use super::device::{self, Device};
-use super::engine_api::{Image, Kernel};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::library::{self, KERNELS};
 use super::module::Module;
 use super::queue::lock;
 use super::{Res, context, entries};
+use crate::engine::{Image, Kernel};
 
 pub(super) static FUNCTIONS: Table<Function> = Table::new(HandleKind::Function);
 
@@ -139,7 +139,7 @@ pub(super) fn attribute(
         3 => kernel.local_bytes as i32,
         4 => kernel.num_regs as i32,
         // Major version times ten plus minor version, of the virtual architecture here.
-        5 => kernel.ptx_version as i32,
+        5 => kernel.ptx_target as i32,
         6 => major * 10 + minor,
         7 => 0,
         8 => settings.max_dynamic_shared,

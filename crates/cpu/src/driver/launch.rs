@@ -4,12 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use super::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use super::checked::{gather, get, get_array, non_null};
-use super::engine_api::{self as engine, FaultKind, Kernel, LaunchSpec};
 use super::errors::Code;
 use super::function::{self, Function};
+use super::handles::fresh_id;
 use super::memory::space;
 use super::stream::{self, Place};
 use super::{Res, entries, event, occupancy};
+use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
 
 /// What a launch asks for.
 struct Request {
@@ -147,6 +148,7 @@ fn launch(
     }
     check(&f, &request)?;
     let params = arguments(&f.kernel, pointers, extra)?;
+    let grid_id = fresh_id();
     stream.enqueue(&[], Place::Worker, move |context| {
         let _pin = space().pin();
         let outcome = engine::launch(&LaunchSpec {
@@ -159,6 +161,8 @@ fn launch(
             cancel: &context.cancel,
             printf: &context.printf,
             local_limit: context.stack_limit(),
+            heap_limit: context.heap_limit(),
+            grid_id,
         });
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {

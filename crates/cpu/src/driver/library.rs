@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, Weak};
 
 use super::checked::{get_array, get_name, non_null, put};
 use super::context::{self, Context};
-use super::engine_api::{Image, Kernel};
 use super::errors::Code;
 use super::fatbin::{self, Rejected};
 use super::function::{self, Function, Shared};
@@ -13,6 +12,7 @@ use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::module::{self, JitOptions, Module};
 use super::queue::lock;
 use super::{Res, device, entries};
+use crate::engine::{Image, Kernel};
 
 static LIBRARIES: Table<Library> = Table::new(HandleKind::Library);
 pub(super) static KERNELS: Table<LibraryKernel> = Table::new(HandleKind::Kernel);

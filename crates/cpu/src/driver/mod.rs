@@ -17,7 +17,6 @@ mod checked;
 mod context;
 mod copy;
 mod device;
-mod engine_api;
 mod errors;
 mod event;
 mod fatbin;

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use super::checked::{get_array, get_name, non_null, put, put_bytes, put_optional};
 use super::context::{self, Context};
-use super::engine_api::{Image, LoadErrorKind};
 use super::errors::Code;
 use super::fatbin::{self, Rejected};
 use super::function::{self, Function};
@@ -14,6 +13,7 @@ use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::memory::space;
 use super::queue::lock;
 use super::{Res, entries};
+use crate::engine::{Image, LoadErrorKind};
 use crate::memory::checked;
 
 pub(super) static MODULES: Table<Module> = Table::new(HandleKind::Module);

@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 
 use super::queue::lock;
+use crate::engine::PrintfSink;
 
 /// Bytes after which nothing is gained by waiting.
 const FULL: usize = 1 << 20;
@@ -15,16 +16,17 @@ pub(super) struct Printf {
     text: Mutex<Vec<u8>>,
 }
 
-impl Printf {
-    /// Takes what a kernel printed.
-    pub(super) fn add(&self, bytes: &[u8]) {
+impl PrintfSink for Printf {
+    fn emit(&self, bytes: &[u8]) {
         let mut text = lock(&self.text);
         text.extend_from_slice(bytes);
         if text.len() >= FULL {
             write_out(&std::mem::take(&mut *text));
         }
     }
+}
 
+impl Printf {
     /// Writes everything out. The lock is held meanwhile, so that two threads do not swap their parts.
     pub(super) fn flush(&self) {
         let mut text = lock(&self.text);
@@ -44,11 +46,5 @@ fn write_out(mut bytes: &[u8]) {
             _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
             _ => return,
         }
-    }
-}
-
-impl super::engine_api::PrintfSink for Printf {
-    fn write(&self, bytes: &[u8]) {
-        self.add(bytes);
     }
 }
