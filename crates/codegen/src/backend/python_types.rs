@@ -322,6 +322,12 @@ pub(super) fn takes_raw_memory(attr: &ir::PyAttr) -> bool {
     )
 }
 
+/// Classes whose list attributes set their count when they are assigned.
+fn sets_count(class: &ir::PyClass) -> bool {
+    class.name.starts_with("CUDA_MEMCPY_BATCH_NODE_PARAMS")
+        || class.name.starts_with("CUDA_FABRIC_CPY_BATCH_NODE_PARAMS")
+}
+
 fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &Ids) -> String {
     match &attr.kind {
         AttrKind::Int { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
@@ -344,6 +350,8 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
                 "PairedList"
             } else if takes_raw_memory(attr) {
                 "RawList"
+            } else if sets_count(class) {
+                "CountedList"
             } else {
                 "List"
             };

@@ -4694,7 +4694,7 @@ static CLASSES: [Class; 355] = [
             Field {
                 name: c"attrs",
                 offset: 32,
-                kind: FieldKind::List(
+                kind: FieldKind::CountedList(
                     Elem::Struct(ClassId(291)),
                     Count {
                         offset: 48,
@@ -4753,7 +4753,10 @@ static CLASSES: [Class; 355] = [
             Field {
                 name: c"opList",
                 offset: 8,
-                kind: FieldKind::List(Elem::Struct(ClassId(310)), Count { offset: 0, size: 8 }),
+                kind: FieldKind::CountedList(
+                    Elem::Struct(ClassId(310)),
+                    Count { offset: 0, size: 8 },
+                ),
                 settable: true,
                 doc: "CUDA_FABRIC_COPY_BATCH_OP",
             },

@@ -112,7 +112,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 if ty.is_null() {
                     return null_mut();
                 }
-                object::new_view(ty, id, obj, (*obj).data.add(offset))
+                object::view(ty, id, obj, (*obj).data.add(offset))
             }
             FieldKind::Bytes(len) | FieldKind::HexBytes(len) => {
                 let mut data = vec![0u8; len as usize];
@@ -128,9 +128,10 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 }
                 list_of(elem, &data, len as usize, None)
             }
-            FieldKind::List(..) | FieldKind::RawList(..) | FieldKind::PairedList(..) => {
-                lists::get(obj, field)
-            }
+            FieldKind::List(..)
+            | FieldKind::RawList(..)
+            | FieldKind::CountedList(..)
+            | FieldKind::PairedList(..) => lists::get(obj, field),
             FieldKind::Pointee(id) => {
                 if !object::read(obj, offset, &mut bytes) {
                     return null_mut();
@@ -295,6 +296,14 @@ pub unsafe fn set(
             }
             FieldKind::Array(elem, len) => set_array(obj, offset, elem, len as usize, value, site),
             FieldKind::List(elem, _) => lists::set(obj, offset, elem, false, value, site).map(drop),
+            FieldKind::CountedList(elem, count) => {
+                let n = lists::set(obj, offset, elem, false, value, site)? as u64;
+                put(
+                    obj,
+                    count.offset as usize,
+                    &n.to_le_bytes()[..count.size as usize],
+                )
+            }
             FieldKind::RawList(elem, _) => {
                 lists::set(obj, offset, elem, true, value, site).map(drop)
             }

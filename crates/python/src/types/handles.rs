@@ -111,7 +111,7 @@ unsafe extern "C" fn new(
                 attr: "init_value",
             };
             if !init.is_null() {
-                match convert::handle(init, prim, &site) {
+                match convert::ranged(init, prim, &site) {
                     Some(v) => value = v,
                     None => return null_mut(),
                 }

@@ -1,7 +1,7 @@
 //! List attributes: a pointer in C, a list in Python.
 //!
-//! Assigning makes an array of our own, which the struct keeps alive, and leaves the count member alone (it is assigned
-//! separately, as in NVIDIA's package); reading gives copies of the elements. A count larger than the array is refused
+//! Assigning makes an array of our own, which the struct keeps alive. In most classes the count is a member of its own
+//! and assigned separately, as in NVIDIA's package; in a few it is set along. Reading gives copies of the elements. A count larger than the array is refused
 //! when the struct is handed to CUDA ([`check_counts`]).
 
 use std::ptr::null_mut;
@@ -84,9 +84,6 @@ unsafe fn array(
     let size = element_size(elem);
     // SAFETY: items are borrowed from the tuple, which is held meanwhile; slices stay within the storage.
     unsafe {
-        if value == ffi::Py_None() {
-            return Some(null_mut());
-        }
         let plain = ffi::PyList_Check(value) != 0 || ffi::PyTuple_Check(value) != 0;
         if !plain && ffi::PyObject_CheckBuffer(value) != 0 {
             if raw {
@@ -170,9 +167,10 @@ unsafe fn from_bytes(elem: Elem, bytes: &[u8]) -> Option<*mut Storage> {
 
 fn shape(kind: FieldKind) -> Option<(Elem, Count)> {
     match kind {
-        FieldKind::List(e, c) | FieldKind::RawList(e, c) | FieldKind::PairedList(e, c) => {
-            Some((e, c))
-        }
+        FieldKind::List(e, c)
+        | FieldKind::RawList(e, c)
+        | FieldKind::CountedList(e, c)
+        | FieldKind::PairedList(e, c) => Some((e, c)),
         _ => None,
     }
 }

@@ -36,7 +36,7 @@ pub struct Instance {
     /// `FOREIGN` or 0.
     pub state: u16,
     lock: AtomicU32,
-    /// Handles: the value. Structs: `Vec<Kept>` or null.
+    /// Handles: the value. Structs: a pointer to [`Links`], or null.
     tail: u64,
 }
 
@@ -51,6 +51,16 @@ const BYTES: usize = HANDLE_SIZE.next_multiple_of(16);
 struct Kept {
     offset: u32,
     object: *mut ffi::PyObject,
+}
+
+/// What a struct object knows of others.
+#[derive(Default)]
+struct Links {
+    /// Held for the pointers among its bytes.
+    kept: Vec<Kept>,
+    /// Views of its members that exist now (borrowed; each takes itself out when it dies), so that reading an attribute
+    /// twice gives the same object.
+    views: Vec<*mut Instance>,
 }
 
 /// Size of a struct object for a C type of `size` and `align` bytes.
@@ -106,12 +116,12 @@ pub unsafe fn new_record(
     }
 }
 
-/// A new object of type `ty` that views `data` inside `parent`.
+/// The object of type `ty` that views `data` inside `parent`: the one that exists, or a new one.
 ///
 /// # Safety
-/// `ty` is one of our classes, `id` its id; `parent` is an instance and `data` lies in the memory it stands for; the GIL
-/// is held.
-pub unsafe fn new_view(
+/// `ty` is the type of class `id`; `parent` is a struct instance and `data` lies in the memory it stands for; the GIL is
+/// held.
+pub unsafe fn view(
     ty: *mut ffi::PyTypeObject,
     id: ClassId,
     parent: *mut Instance,
@@ -119,14 +129,38 @@ pub unsafe fn new_view(
 ) -> *mut ffi::PyObject {
     // SAFETY: as promised by the caller; the root outlives the view, which holds a reference to it.
     unsafe {
+        let root = owner(parent);
+        // Without a GIL a view in the list may be dying in another thread; then every read makes a new one.
+        // (Objects have a longer head there.)
+        let remember = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
+        if remember {
+            let _lock = locked(root);
+            let links = *links(root);
+            if !links.is_null()
+                && let Some(known) = (&(*links).views)
+                    .iter()
+                    .find(|v| (***v).data == data && (***v).id == id.0)
+            {
+                ffi::Py_INCREF((*known).cast());
+                return (*known).cast();
+            }
+        }
         let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
-        if !obj.is_null() {
-            let root = owner(parent);
-            (*obj).data = data;
-            (*obj).id = id.0;
-            (*obj).state = (*parent).state;
-            (*obj).root = root.cast();
-            ffi::Py_INCREF(root.cast());
+        if obj.is_null() {
+            return obj.cast();
+        }
+        (*obj).data = data;
+        (*obj).id = id.0;
+        (*obj).state = (*parent).state;
+        (*obj).root = root.cast();
+        ffi::Py_INCREF(root.cast());
+        if remember {
+            let _lock = locked(root);
+            let links = links(root);
+            if (*links).is_null() {
+                *links = Box::into_raw(Box::default());
+            }
+            (**links).views.push(obj);
         }
         obj.cast()
     }
@@ -238,7 +272,7 @@ unsafe fn locked(obj: *mut Instance) -> Locked {
     Locked(obj)
 }
 
-unsafe fn kept(obj: *mut Instance) -> *mut *mut Vec<Kept> {
+unsafe fn links(obj: *mut Instance) -> *mut *mut Links {
     // SAFETY: struct objects use the tail for this pointer.
     unsafe { (&raw mut (*obj).tail).cast() }
 }
@@ -260,14 +294,14 @@ pub unsafe fn keep(obj: *mut Instance, offset: usize, object: *mut ffi::PyObject
         let mut old = std::ptr::null_mut();
         {
             let _lock = locked(owner);
-            let list = kept(owner);
-            if (*list).is_null() {
+            let links = links(owner);
+            if (*links).is_null() {
                 if object.is_null() {
                     return;
                 }
-                *list = Box::into_raw(Box::default());
+                *links = Box::into_raw(Box::default());
             }
-            let list = &mut **list;
+            let list = &mut (**links).kept;
             match list.iter().position(|k| k.offset == at) {
                 Some(i) if object.is_null() => old = list.swap_remove(i).object,
                 Some(i) => old = std::mem::replace(&mut list[i].object, object),
@@ -288,8 +322,8 @@ pub unsafe fn holds_any(obj: *mut Instance) -> bool {
     unsafe {
         let owner = owner(obj);
         let _lock = locked(owner);
-        let list = *kept(owner);
-        !list.is_null() && !(*list).is_empty()
+        let links = *links(owner);
+        !links.is_null() && !(*links).kept.is_empty()
     }
 }
 
@@ -303,11 +337,11 @@ pub unsafe fn held(obj: *mut Instance, offset: usize) -> *mut ffi::PyObject {
         let owner = owner(obj);
         let at = offset_in(owner, obj, offset);
         let _lock = locked(owner);
-        let list = *kept(owner);
-        if list.is_null() {
+        let links = *links(owner);
+        if links.is_null() {
             return std::ptr::null_mut();
         }
-        match (*list).iter().find(|k| k.offset == at) {
+        match (*links).kept.iter().find(|k| k.offset == at) {
             Some(k) => {
                 ffi::Py_INCREF(k.object);
                 k.object
@@ -337,9 +371,9 @@ pub unsafe fn keep_same(
         let mut fresh = Vec::new();
         {
             let _lock = locked(source);
-            let list = *kept(source);
-            if !list.is_null() {
-                for k in (*list).iter() {
+            let links = *links(source);
+            if !links.is_null() {
+                for k in &(*links).kept {
                     if k.offset >= start && ((k.offset - start) as usize) < len {
                         ffi::Py_INCREF(k.object);
                         fresh.push(Kept {
@@ -353,23 +387,24 @@ pub unsafe fn keep_same(
         let mut old = Vec::new();
         {
             let _lock = locked(target);
-            let list = kept(target);
-            if !(*list).is_null() {
+            let links = links(target);
+            if !(*links).is_null() {
+                let list = &mut (**links).kept;
                 let mut i = 0;
-                while i < (**list).len() {
-                    let at = (&(**list))[i].offset;
+                while i < list.len() {
+                    let at = list[i].offset;
                     if at >= base && ((at - base) as usize) < len {
-                        old.push((**list).swap_remove(i));
+                        old.push(list.swap_remove(i));
                     } else {
                         i += 1;
                     }
                 }
             }
             if !fresh.is_empty() {
-                if (*list).is_null() {
-                    *list = Box::into_raw(Box::default());
+                if (*links).is_null() {
+                    *links = Box::into_raw(Box::default());
                 }
-                (**list).append(&mut fresh);
+                (**links).kept.append(&mut fresh);
             }
         }
         for k in old {
@@ -527,15 +562,44 @@ unsafe fn release(list: Vec<Kept>) {
     }
 }
 
+unsafe fn drop_links(obj: *mut Instance) {
+    // SAFETY: the object is dying; nobody views it any more, since views hold references.
+    unsafe {
+        let links = std::mem::replace(&mut *links(obj), std::ptr::null_mut());
+        if !links.is_null() {
+            drop(Box::from_raw(links));
+        }
+    }
+}
+
+/// A dying view takes itself out of its root's list, before anything else can run.
+unsafe fn forget_view(view: *mut Instance) {
+    // SAFETY: the root is an instance the view holds a reference to.
+    unsafe {
+        if (*view).root.is_null() {
+            return;
+        }
+        let root = (*view).root.cast::<Instance>();
+        let _lock = locked(root);
+        let links = *links(root);
+        if !links.is_null() {
+            let views = &mut (*links).views;
+            if let Some(i) = views.iter().position(|v| *v == view) {
+                views.swap_remove(i);
+            }
+        }
+    }
+}
+
 unsafe fn take_kept(obj: *mut Instance) -> Vec<Kept> {
     // SAFETY: the pointer is null or came from Box::into_raw; it is replaced under the lock.
     unsafe {
         let _lock = locked(obj);
-        let list = std::mem::replace(&mut *kept(obj), std::ptr::null_mut());
-        if list.is_null() {
+        let links = *links(obj);
+        if links.is_null() {
             Vec::new()
         } else {
-            *Box::from_raw(list)
+            std::mem::take(&mut (*links).kept)
         }
     }
 }
@@ -561,6 +625,7 @@ pub unsafe extern "C" fn handle_dealloc(obj: *mut ffi::PyObject) {
     // SAFETY: `obj` is a dying instance.
     unsafe {
         let this = obj.cast::<Instance>();
+        forget_view(this);
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }
@@ -578,6 +643,7 @@ pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Instance>();
+        forget_view(this);
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }
@@ -585,6 +651,7 @@ pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
         if !list.is_empty() {
             release(list);
         }
+        drop_links(this);
         ffi::Py_XDECREF((*this).root);
         free(obj);
     }
@@ -599,6 +666,7 @@ unsafe extern "C" fn storage_dealloc(obj: *mut ffi::PyObject) {
         if !list.is_empty() {
             release(list);
         }
+        drop_links(obj.cast());
         std::alloc::dealloc((*this).base.data, storage_layout((*this).len));
         free(obj);
     }
@@ -620,9 +688,9 @@ pub unsafe extern "C" fn record_traverse(
         if rc == 0 && !(*this).root.is_null() {
             rc = visit((*this).root, arg);
         }
-        let list = *kept(this);
-        if !list.is_null() {
-            for k in (*list).iter() {
+        let links = *links(this);
+        if !links.is_null() {
+            for k in &(*links).kept {
                 if rc != 0 {
                     break;
                 }

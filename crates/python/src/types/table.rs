@@ -128,6 +128,8 @@ pub enum FieldKind {
     List(Elem, Count),
     /// The same, and a `bytes`-like value is taken for the raw memory of the elements.
     RawList(Elem, Count),
+    /// A list whose assignment sets the count too.
+    CountedList(Elem, Count),
     /// One of two lists that share a count; assigned together through a method.
     PairedList(Elem, Count),
     /// A pointer to one handle or number, read as that (zero for a null pointer).
