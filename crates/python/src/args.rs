@@ -1,7 +1,7 @@
 //! Python values to C values.
 //!
 //! What is accepted is what NVIDIA's package accepts (observed), and a little more: objects with `__index__` only,
-//! `None` for null pointers, plain integers as handles in lists. Everything else raises, naming function and
+//! `None` for null pointers, objects with `getPtr()` for `void *`. Everything else raises, naming function and
 //! parameter, before anything is called.
 
 use std::ffi::c_char;
@@ -128,6 +128,19 @@ pub fn float(obj: Obj<'_>, site: Site) -> R<f64> {
         return Err(Raised);
     }
     Ok(value)
+}
+
+/// The truth of any object, 0 or 1.
+///
+/// # Errors
+///
+/// What the object's `__bool__` raised.
+pub fn truth(obj: Obj<'_>) -> R<u64> {
+    // SAFETY: the object is live.
+    match unsafe { ffi::PyObject_IsTrue(obj.ptr()) } {
+        -1 => Err(Raised),
+        truth => Ok(u64::from(truth != 0)),
+    }
 }
 
 /// A value of an enum: a member, or anything `int()` takes. 32 bits, signed or not.
@@ -263,7 +276,10 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
         return Ok((value, None));
     }
     if let Some(address) = types::any_struct_ptr(obj.ptr()) {
-        return Ok((address.addr() as u64, Some(types::any_struct_size(obj.ptr()))));
+        return Ok((
+            address.addr() as u64,
+            Some(types::any_struct_size(obj.ptr())),
+        ));
     }
     let number = obj.has_slot(ffi::Py_nb_int);
     if let Some(view) = Buffer::get(obj)? {
@@ -308,7 +324,8 @@ pub fn items(obj: Obj<'_>, site: Site) -> R<Option<crate::py::Items>> {
         return Ok(None);
     }
     // SAFETY: the object is live.
-    let sequence = obj.is_tuple() || obj.is_list() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
+    let sequence =
+        obj.is_tuple() || obj.is_list() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
     if !sequence || obj.is_str() {
         return Err(errors::wrong_type(site, "a list or tuple", obj));
     }
@@ -370,7 +387,7 @@ pub fn list(
             Element::F32 => u64::from((float(item, site)? as f32).to_bits()),
             Element::F64 => float(item, site)?.to_bits(),
             Element::Enum(_) => {
-                if !item.is_int() {
+                if !types::is_enum_member(item.ptr()) {
                     return Err(element_type(of, item, site));
                 }
                 enumerator(item, site)?
@@ -380,8 +397,7 @@ pub fn list(
                 if class.is_null() {
                     return Err(Raised);
                 }
-                let instance = item.instance_of_type(class);
-                if !instance && !item.is_int() {
+                if !item.instance_of_type(class) {
                     return Err(element_type(of, item, site));
                 }
                 handle(item, kind, site)?

@@ -139,7 +139,12 @@ impl Frame {
         self.vals[index] = match param.conv {
             Conv::VoidPtr(Some(size)) => {
                 let (address, len) = args::void_ptr(obj, site, &mut self.keep)?;
-                check_room(len, self.vals[size as usize], site, bound.f.params[size as usize].name)?;
+                check_room(
+                    len,
+                    self.vals[size as usize],
+                    site,
+                    bound.f.params[size as usize].name,
+                )?;
                 address
             }
             Conv::BytesOut(size) => {
@@ -151,10 +156,8 @@ impl Frame {
                 address
             }
             Conv::List(of, count) => {
-                let least = count.map(|c| {
-                    self.count(bound, c.param)
-                        .saturating_sub(u64::from(c.less))
-                });
+                let least =
+                    count.map(|c| self.count(bound, c.param).saturating_sub(u64::from(c.less)));
                 let optional = count.is_some_and(|c| c.optional);
                 args::list(obj, of, least, optional, site, &mut self.keep)?
             }
@@ -198,7 +201,8 @@ impl Frame {
                     address.addr() as u64
                 }
                 Out::Bytes(len, _) => {
-                    let len = usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
+                    let len =
+                        usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
                     let Ok(len) = ffi::Py_ssize_t::try_from(len) else {
                         return Err(errors::no_memory());
                     };
@@ -250,15 +254,12 @@ impl Frame {
                 match *from {
                     Word::Arg(arg) => *vals.add(arg as usize),
                     Word::ArgAddress(arg) => self.address_of(bound, arg),
-                    Word::Result(result) => {
-                        match bound.f.results[result as usize].kind {
-                            Out::Struct(_)
-                            | Out::Bytes(..)
-                            | Out::List(..)
-                            | Out::Attribute(..) => *outs.add(result as usize),
-                            _ => outs.add(result as usize).addr() as u64,
+                    Word::Result(result) => match bound.f.results[result as usize].kind {
+                        Out::Struct(_) | Out::Bytes(..) | Out::List(..) | Out::Attribute(..) => {
+                            *outs.add(result as usize)
                         }
-                    }
+                        _ => outs.add(result as usize).addr() as u64,
+                    },
                     Word::InOut(arg, result) => {
                         if bound.get(arg as usize).is_some_and(Obj::is_none) {
                             0
@@ -286,6 +287,11 @@ impl Frame {
         {
             return address.addr() as u64;
         }
+        if matches!(param.conv, Conv::HandlePtr(..) | Conv::HandleArray(..))
+            && self.vals[arg as usize] == 0
+        {
+            return 0;
+        }
         // SAFETY: the index is within the array.
         unsafe { self.vals.as_mut_ptr().add(arg as usize).addr() as u64 }
     }
@@ -300,9 +306,7 @@ impl Frame {
         let word = self.outs[index];
         match bound.f.results[index].kind {
             Out::Int(kind) => int_from(word, kind),
-            Out::Handle(id, kind) => {
-                Owned::take(types::new_handle(id, low_bytes(word, kind)))
-            }
+            Out::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
             #[allow(clippy::cast_possible_truncation)] // enums are 32 bits in C
             Out::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
             #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
@@ -463,7 +467,11 @@ pub fn answer(
         let tuple = Owned::take(ffi::PyTuple_New((count + 1).cast_signed()))?;
         ffi::PyTuple_SetItem(tuple.ptr(), 0, first.into_ptr());
         for index in 0..count {
-            let item = if status == 0 { value(index)? } else { py::none() };
+            let item = if status == 0 {
+                value(index)?
+            } else {
+                py::none()
+            };
             ffi::PyTuple_SetItem(tuple.ptr(), (index + 1).cast_signed(), item.into_ptr());
         }
         Ok(tuple)
@@ -597,10 +605,7 @@ unsafe fn bind(
                 return Err(errors::raise(Kind::Type, &message));
             }
             None => {
-                let message = format!(
-                    "{}() got an unexpected keyword argument '{name}'",
-                    f.name
-                );
+                let message = format!("{}() got an unexpected keyword argument '{name}'", f.name);
                 return Err(errors::raise(Kind::Type, &message));
             }
         }
@@ -610,10 +615,7 @@ unsafe fn bind(
             if keywords == 0 {
                 return Err(wrong_count(f, nargs));
             }
-            let message = format!(
-                "{}() missing required argument: '{}'",
-                f.name, param.name
-            );
+            let message = format!("{}() missing required argument: '{}'", f.name, param.name);
             return Err(errors::raise(Kind::Type, &message));
         }
     }

@@ -106,7 +106,11 @@ pub fn list_too_small() -> R<*mut ffi::PyObject> {
 /// `TypeError`: something else was wanted.
 #[cold]
 pub fn wrong_type(site: Site, wanted: &str, got: Obj<'_>) -> Raised {
-    let message = format!("{} must be {wanted}, not {}", site.prefix(), got.type_name());
+    let message = format!(
+        "{} must be {wanted}, not {}",
+        site.prefix(),
+        got.type_name()
+    );
     raise(Kind::Type, &message)
 }
 
@@ -142,5 +146,8 @@ pub fn too_few(site: Site, have: usize, want: u64) -> Raised {
 /// `MemoryError`.
 #[cold]
 pub fn no_memory() -> Raised {
-    raise(Kind::Memory, "not enough memory for the arguments of the call")
+    raise(
+        Kind::Memory,
+        "not enough memory for the arguments of the call",
+    )
 }

@@ -167,12 +167,7 @@ unsafe extern "C" fn tp_call(
                 let tuple = Owned::take(ffi::PyTuple_New(ffi::PyDict_Size(kwargs)))?;
                 let (mut position, mut index) = (0, 0);
                 let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
-                while ffi::PyDict_Next(
-                    kwargs,
-                    &raw mut position,
-                    &raw mut key,
-                    &raw mut value,
-                ) != 0
+                while ffi::PyDict_Next(kwargs, &raw mut position, &raw mut key, &raw mut value) != 0
                 {
                     ffi::PyTuple_SetItem(tuple.ptr(), index, Obj::new(key).owned().into_ptr());
                     flat.push(value);

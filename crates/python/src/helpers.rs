@@ -136,7 +136,7 @@ pub fn attribute_in(
         return Err(unsupported(selector, which, site));
     };
     let word = match value {
-        Value::Bool => u64::from(args::int(obj, Int::I64, site)? != 0),
+        Value::Bool => args::truth(obj)?,
         Value::Int(kind) => args::int(obj, kind, site)?,
         Value::Pointer => args::void_ptr(obj, site, keep)?.0,
         Value::Handle(_) => args::handle(obj, Int::U64, site)?,
@@ -186,9 +186,7 @@ pub fn list_from(from: *const u8, len: usize, of: Element) -> R<Owned> {
             Element::F32 => py::from_f64(f32::from_bits(word as u32).into()),
             Element::F64 => py::from_f64(f64::from_bits(word)),
             Element::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
-            Element::Handle(id, kind) => {
-                Owned::take(types::new_handle(id, low_bytes(word, kind)))
-            }
+            Element::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
             Element::Struct(id, size) => copy_struct(id, at, size as usize),
             Element::VoidPtr => py::from_u64(word),
             // SAFETY: C stored null or the address of a string.
@@ -293,14 +291,12 @@ pub fn options(
                 args::list(value, Element::VoidPtr, None, false, site, keep)?
             }
             Opt::Addresses => args::void_ptr(value, site, keep)?.0,
-            Opt::Struct => {
-                args::structure(
-                    value,
-                    class::CUlibraryHostUniversalFunctionAndDataTable,
-                    false,
-                    site,
-                )?
-            }
+            Opt::Struct => args::structure(
+                value,
+                class::CUlibraryHostUniversalFunctionAndDataTable,
+                false,
+                site,
+            )?,
         };
         if selector == enums::CUjit_option && matches!(which, 4 | 6) {
             // The driver reads an unsigned int.

@@ -408,11 +408,18 @@ fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
         );
         return Err(errors::raise(Kind::Overflow, &message));
     }
-    if overflow == 0 {
-        return Ok(number.cast_unsigned());
-    }
-    // SAFETY: the object is an int.
-    Ok(unsafe { ffi::PyLong_AsUnsignedLongLongMask(value.ptr()) })
+    let word = if overflow == 0 {
+        number.cast_unsigned()
+    } else {
+        // SAFETY: the object is an int.
+        unsafe { ffi::PyLong_AsUnsignedLongLongMask(value.ptr()) }
+    };
+    Ok(match pack {
+        Pack::I8 | Pack::U8 => word & 0xFF,
+        Pack::I16 | Pack::U16 => word & 0xFFFF,
+        Pack::I32 | Pack::U32 => word & 0xFFFF_FFFF,
+        _ => word,
+    })
 }
 
 #[inline(never)]

@@ -230,12 +230,7 @@ impl Items {
     pub fn get(&self, index: usize) -> Obj<'_> {
         assert!(index < self.len);
         // SAFETY: the tuple holds its items, and the index is within its length.
-        unsafe {
-            Obj::new(ffi::PyTuple_GetItem(
-                self.tuple.ptr(),
-                index.cast_signed(),
-            ))
-        }
+        unsafe { Obj::new(ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())) }
     }
 
     /// The tuple itself, to keep the items alive.

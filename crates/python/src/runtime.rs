@@ -50,7 +50,7 @@ static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// What happens before the driver is used for the first time.
 #[cold]
-fn prepare() -> R<()> {
+pub fn prepare() -> R<()> {
     loader::set_per_thread_default_stream(per_thread_default_stream()?);
     if let Err(error) = loader::driver_backend() {
         return Err(raise_load_error(&error, "the CUDA driver"));
@@ -127,9 +127,10 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
                 }
             }
         }
-        LoadErrorKind::SymbolNotFound => {
-            errors::raise(Kind::Runtime, &format!("{name}() cannot be called: {message}"))
-        }
+        LoadErrorKind::SymbolNotFound => errors::raise(
+            Kind::Runtime,
+            &format!("{name}() cannot be called: {message}"),
+        ),
         LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
         LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
     }

@@ -170,7 +170,7 @@ fn coredump_set(bound: Bound<'_>) -> R<Owned> {
     let mut number: u64 = 0;
     let (at, mut size) = match setting(bound, which)? {
         Setting::Bool => {
-            number = u64::from(args::int(obj, Int::I64, site)? != 0);
+            number = args::truth(obj)?;
             (0, 1)
         }
         Setting::Flags => {
@@ -226,11 +226,13 @@ fn pointer_get_attributes(bound: Bound<'_>) -> R<Owned> {
     let selector = enums::CUpointer_attribute;
     let (array, at) = storage_for(
         &mut keep,
-        which.iter().map(|&which| match helpers::value_of(selector, which) {
-            Some(helpers::Value::Struct(id)) => Ok(types::class_size(id)),
-            Some(_) => Ok(8),
-            None => Err(helpers::unsupported(selector, which, site)),
-        }),
+        which
+            .iter()
+            .map(|&which| match helpers::value_of(selector, which) {
+                Some(helpers::Value::Struct(id)) => Ok(types::class_size(id)),
+                Some(_) => Ok(8),
+                None => Err(helpers::unsupported(selector, which, site)),
+            }),
     )?;
     let mut words = [0u64; MAX_WORDS];
     words[..4].copy_from_slice(&[count, list, array, pointer]);
@@ -260,7 +262,14 @@ fn selectors(
     let n = items.len();
     // One copy serves both, so that they agree whatever happens to the caller's list.
     let items = items.into_owned();
-    let list = args::list(items.obj(), Element::Enum(selector), Some(count), false, site, keep)?;
+    let list = args::list(
+        items.obj(),
+        Element::Enum(selector),
+        Some(count),
+        false,
+        site,
+        keep,
+    )?;
     let from = std::ptr::with_exposed_provenance::<i32>(address(list));
     let which = (0..n)
         // SAFETY: the array has one value for each item.
@@ -503,7 +512,10 @@ fn remember_cubin(program: u64, buffer: u64, size: usize) -> R<()> {
 fn nvrtc_archs(bound: Bound<'_>) -> R<Owned> {
     let f = bound.f;
     let mut count: i32 = 0;
-    let status = nvrtc_call("nvrtcGetNumSupportedArchs", &[(&raw mut count).addr() as u64])?;
+    let status = nvrtc_call(
+        "nvrtcGetNumSupportedArchs",
+        &[(&raw mut count).addr() as u64],
+    )?;
     // SAFETY: C wrote a number there.
     let count = usize::try_from(unsafe { (&raw const count).read_volatile() }).unwrap_or(0);
     if status != 0 {

@@ -4,7 +4,6 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::loader::Library;
-use cupyrite_sys::nvrtc as c;
 use cupyrite_sys::nvrtc::Symbol;
 
 #[allow(unused_imports)]
