@@ -12,6 +12,7 @@ mod errors;
 mod function;
 mod generated;
 mod helpers;
+mod info;
 mod launch;
 mod py;
 mod runtime;
@@ -26,5 +27,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::install();
     cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
     types::init(module)?;
+    info::init(module)?;
     Ok(())
 }

@@ -1,0 +1,51 @@
+//! What Cupyrite tells about itself: the device and why it was chosen, and where libraries come from.
+
+use std::path::PathBuf;
+
+use cupyrite_sys::loader::{self, Library};
+use pyo3::prelude::*;
+
+use crate::runtime::{self, raise_load_error};
+
+/// Adds the functions below, and hands the places where packages are installed to the search for libraries.
+pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // As they are, without a look at any of them: that happens when a library is needed.
+    let path: Vec<PathBuf> = module
+        .py()
+        .import("sys")?
+        .getattr("path")?
+        .try_iter()?
+        .filter_map(|entry| entry.ok()?.extract::<PathBuf>().ok())
+        .filter(|path| path.is_absolute())
+        .collect();
+    cupyrite_pathfinder::set_site_packages(path);
+    module.add_function(wrap_pyfunction!(device_reason, module)?)?;
+    module.add_function(wrap_pyfunction!(library_path, module)?)
+}
+
+/// device_reason()
+/// --
+///
+/// Why driver calls go where they go: a sentence without its full stop. Chooses the device if need be.
+///
+/// Raises what the first driver call would raise.
+#[pyfunction]
+fn device_reason(py: Python<'_>) -> PyResult<String> {
+    runtime::prepare()
+        .and_then(|()| {
+            loader::backend_reason().map_err(|error| raise_load_error(&error, "the CUDA driver"))
+        })
+        .map_err(|_| PyErr::fetch(py))
+}
+
+/// library_path(name)
+/// --
+///
+/// The file a library ("cuda", "nvrtc") was loaded from; None before its first use and for the CPU device.
+#[pyfunction]
+fn library_path(name: &str) -> Option<PathBuf> {
+    [Library::Driver, Library::Nvrtc]
+        .into_iter()
+        .find(|library| library.name() == name)
+        .and_then(loader::library_path)
+}
