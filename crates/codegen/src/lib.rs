@@ -9,6 +9,7 @@ pub mod classes;
 pub mod facts;
 pub mod fetch;
 pub mod ir;
+pub mod layout;
 pub mod macros;
 pub mod merge;
 pub mod output;
@@ -29,12 +30,20 @@ pub struct Options {
     pub target: Option<PathBuf>,
 }
 
+/// The description, and what checking it against a C compiler needs.
+pub struct Description {
+    /// Headers and overlay joined.
+    pub api: ir::Api,
+    /// The headers as they are, a set for each library and CUDA major.
+    pub headers: Vec<layout::HeaderSet>,
+}
+
 /// Reads the headers and the overlay.
 ///
 /// # Errors
 ///
-/// Packages that cannot be installed, headers that cannot be parsed.
-pub fn read_api(root: &Path, target: &Path) -> Result<ir::Api, String> {
+/// Packages that cannot be installed, headers that cannot be parsed, an overlay that does not fit them.
+pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
     let packages = fetch::packages(&root.join("api/headers.lock"), target)?;
     let clang = clang::Clang::load(&packages.libclang())?;
     let toolkits = [
@@ -47,50 +56,65 @@ pub fn read_api(root: &Path, target: &Path) -> Result<ir::Api, String> {
             dirs: packages.cuda12(),
         },
     ];
-    let mut api = ir::Api::default();
+    let stubs = root.join("api/stubs");
+    let mut out = Description {
+        api: ir::Api::default(),
+        headers: Vec::new(),
+    };
     for source in merge::SOURCES {
-        let mut lib = merge::library(
-            &clang,
-            source,
-            &toolkits,
-            &root.join("api/stubs"),
-            &target.join("scratch"),
-        )?;
+        let read = merge::library(&clang, source, &toolkits, &stubs, &target.join("scratch"))?;
+        let mut lib = read.library;
         let overlay = root.join(format!("api/overlay/{}.toml", source.name));
         let overlay = overlay::Overlay::load(&overlay)?;
         python::functions(&mut lib, &overlay)?;
         classes::module(&mut lib, &overlay)?;
-        api.libraries.push(lib);
+        out.api.libraries.push(lib);
+        for (toolkit, (major, records)) in toolkits.iter().zip(read.records) {
+            let mut dirs = vec![stubs.clone()];
+            dirs.extend(toolkit.dirs.iter().cloned());
+            out.headers.push(layout::HeaderSet {
+                name: format!("{}-{major}", source.name),
+                includes: source.includes,
+                dirs,
+                records,
+            });
+        }
     }
-    Ok(api)
+    Ok(out)
 }
 
-/// Regenerates everything, or with [`Options::check`] compares.
+/// Regenerates everything, or with [`Options::check`] compares with the committed files and the C compiler.
 ///
 /// # Errors
 ///
-/// What [`read_api`] reports, files that cannot be written, and with `check` the list of files that differ.
+/// What [`describe`] reports, files that cannot be written, and with `check` the number of files that differ (they are
+/// listed on standard error) or a layout that the C compiler sees differently.
 pub fn run(options: &Options) -> Result<(), String> {
     let root = options.root.clone().unwrap_or_else(|| PathBuf::from("."));
     let target = options
         .target
         .clone()
         .unwrap_or_else(|| root.join("target/codegen"));
-    let api = read_api(&root, &target)?;
-    let mut files = backend::sys::generate(&api);
-    files.extend(backend::python_functions::generate(&api));
-    files.extend(backend::python_types::generate(&api));
-    files.extend(backend::stubs::generate(&api));
+    let description = describe(&root, &target)?;
+    let api = &description.api;
+    let mut files = backend::sys::generate(api);
+    files.extend(backend::differences::generate(api));
+    files.extend(backend::python_functions::generate(api));
+    files.extend(backend::python_types::generate(api));
+    files.extend(backend::stubs::generate(api));
     let differing = output::emit(&root, files, options.check)?;
     for path in &differing {
         let verb = if options.check { "differs" } else { "wrote" };
         eprintln!("codegen: {verb}: {}", path.display());
     }
-    if options.check && !differing.is_empty() {
-        return Err(format!(
-            "{} generated files are not what the headers and the overlay give; run `cargo xtask codegen`",
-            differing.len()
-        ));
+    if options.check {
+        if !differing.is_empty() {
+            return Err(format!(
+                "{} generated files are not what the headers and the overlay give; run `cargo xtask codegen`",
+                differing.len()
+            ));
+        }
+        layout::check(&description.headers, &target.join("layout"))?;
     }
     Ok(())
 }

@@ -4,20 +4,20 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cupyrite_codegen::{Options, read_api, run};
+use cupyrite_codegen::{Options, describe, facts, run};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let facts = args
+    let recorded = args
         .iter()
         .position(|a| a == "--facts")
         .and_then(|i| args.get(i + 1));
-    let result = if let Some(path) = facts {
+    let result = if let Some(path) = recorded {
         check_facts(Path::new(path))
     } else if args.iter().any(|a| a == "--dump") {
         let root = PathBuf::from(".");
-        read_api(&root, &root.join("target/codegen"))
-            .and_then(|api| serde_json::to_string_pretty(&api).map_err(|e| e.to_string()))
+        describe(&root, &root.join("target/codegen"))
+            .and_then(|d| serde_json::to_string_pretty(&d.api).map_err(|e| e.to_string()))
             .map(|text| println!("{text}"))
     } else {
         run(&Options {
@@ -36,8 +36,8 @@ fn main() -> ExitCode {
 
 fn check_facts(path: &Path) -> Result<(), String> {
     let root = PathBuf::from(".");
-    let api = read_api(&root, &root.join("target/codegen"))?;
-    let differences = cupyrite_codegen::facts::compare(&api, path)?;
+    let description = describe(&root, &root.join("target/codegen"))?;
+    let differences = facts::compare(&description.api, path)?;
     for d in &differences {
         println!("{d}");
     }

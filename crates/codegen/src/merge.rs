@@ -119,6 +119,14 @@ fn parse(
     })
 }
 
+/// A library, and the records of each CUDA major as its own headers have them.
+pub struct Read {
+    /// The joined description.
+    pub library: Library,
+    /// CUDA major and its records.
+    pub records: Vec<(u32, Vec<Record>)>,
+}
+
 /// Reads a library from all toolkits (newest first) and joins what they say.
 ///
 /// # Errors
@@ -130,11 +138,15 @@ pub fn library(
     toolkits: &[Toolkit],
     stubs: &Path,
     scratch: &Path,
-) -> Result<Library, String> {
+) -> Result<Read, String> {
     let mut majors = toolkits
         .iter()
         .map(|t| parse(clang, source, t, stubs, scratch))
         .collect::<Result<Vec<_>, _>>()?;
+    let records = majors
+        .iter()
+        .map(|m| (m.major, m.all.records.clone()))
+        .collect();
     let mut lib = Library {
         name: source.name.to_owned(),
         doc_url: source.doc_url.to_owned(),
@@ -143,9 +155,12 @@ pub fn library(
     merge_types(&mut lib, &mut majors);
     merge_constants(&mut lib, &majors);
     let names = Names::new(&majors, source.prefix);
-    lib.entry_points = entry_points(&majors, &names)?;
+    lib.entry_points = entry_points(&majors, &names, source.versioned)?;
     merge_functions(&mut lib, &majors, &names)?;
-    Ok(lib)
+    Ok(Read {
+        library: lib,
+        records,
+    })
 }
 
 // ------------------------------------------------------------------------------------------------------- types
@@ -376,7 +391,11 @@ fn split_symbol(symbol: &str) -> (&str, u32, StreamMode) {
     }
 }
 
-fn entry_points(majors: &[Major], names: &Names) -> Result<Vec<EntryPoint>, String> {
+fn entry_points(
+    majors: &[Major],
+    names: &Names,
+    versioned: bool,
+) -> Result<Vec<EntryPoint>, String> {
     let mut by_symbol: BTreeMap<&str, (Vec<u32>, &Prototype)> = BTreeMap::new();
     let mut pfns: BTreeMap<(String, StreamMode), BTreeMap<u32, &Pfn>> = BTreeMap::new();
     for m in majors {
@@ -422,6 +441,16 @@ fn entry_points(majors: &[Major], names: &Names) -> Result<Vec<EntryPoint>, Stri
         let matched = match_versions(&prototypes, &known);
         for ((_, symbol), version) in symbols.into_iter().zip(matched) {
             let (majors, proto) = &by_symbol[symbol];
+            if versioned
+                && !known
+                    .iter()
+                    .any(|k| version == Some(k.0) && k.1 == proto.canonical)
+            {
+                return Err(format!(
+                    "{symbol}: no PFN typedef of {} has its signature, {} ({version:?} of {known:?})",
+                    key.0, proto.canonical
+                ));
+            }
             let row = EntryPoint {
                 symbol: symbol.to_owned(),
                 base: key.0.clone(),
