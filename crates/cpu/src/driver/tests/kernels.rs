@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::super::{Code, remember_cubin, set_interrupt_hook};
 use super::{Session, Word, cu, ok};
 
-const PTX: &str = r#"
+pub(super) const PTX: &str = r#"
 .version 8.0
 .target sm_89
 .address_size 64
@@ -81,14 +81,14 @@ LOOP:
 }
 "#;
 
-fn module(ptx: &str) -> u64 {
+pub(super) fn module(ptx: &str) -> u64 {
     let text = CString::new(ptx).unwrap();
     let mut m = 0u64;
     ok!("cuModuleLoadData", &mut m, text.as_c_str());
     m
 }
 
-fn function(module: u64, name: &str) -> u64 {
+pub(super) fn function(module: u64, name: &str) -> u64 {
     let name = CString::new(name).unwrap();
     let mut f = 0u64;
     ok!("cuModuleGetFunction", &mut f, module, name.as_c_str());
@@ -96,7 +96,7 @@ fn function(module: u64, name: &str) -> u64 {
 }
 
 /// Launches with pointers to the arguments.
-fn launch(f: u64, grid: u32, block: u32, stream: u64, args: &[u64]) -> u32 {
+pub(super) fn launch(f: u64, grid: u32, block: u32, stream: u64, args: &[u64]) -> u32 {
     cu!(
         "cuLaunchKernel",
         f,

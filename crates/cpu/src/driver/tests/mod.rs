@@ -1,8 +1,12 @@
 //! Tests through the C entry points, as a program would call them.
 
+// A reference stands for its address here and a number for itself: the borrow is the point.
+#![allow(clippy::needless_borrows_for_generic_args)]
+
 mod copies;
 mod garbage;
 mod kernels;
+mod processes;
 mod streams;
 mod surface;
 
