@@ -398,8 +398,7 @@ pub struct Instr {
     /// Operands in the order written, destination first. A `call` always has three or four, written or not:
     /// [`Operand::Args`] (returns), the target, [`Operand::Args`] (arguments), and for an indirect call the prototype or
     /// target list. `ld d, var[1]` is made `ld d, [var+4]`. Where the operand's type is known, a floating-point literal has
-    /// its width ([`Operand::F32`] or [`Operand::F64`]), an integer literal for a float is made one, and one for a
-    /// predicate is 0 or 1.
+    /// its width ([`Operand::F32`] or [`Operand::F64`]), and an integer literal for a predicate is 0 or 1.
     pub operands: Vec<Operand>,
     /// Where it stands in the PTX text.
     pub pos: Pos,

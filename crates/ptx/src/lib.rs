@@ -22,6 +22,7 @@ mod opcodes;
 mod operands;
 mod parser;
 mod scopes;
+mod shapes;
 mod variables;
 
 pub use error::{Error, ErrorKind};

@@ -152,6 +152,9 @@ impl<'t> Parser<'t> {
             let token = self.tok;
             let part = self.single()?;
             let offset = self.offset()?;
+            if let Operand::Reg(r) = part {
+                self.addressing(r, token)?;
+            }
             parts.push(match part {
                 Operand::Reg(r) => Operand::Addr(Base::Reg(r), offset),
                 Operand::Var(v, at) => Operand::Addr(Base::Var(v), at.wrapping_add(offset)),
@@ -179,6 +182,26 @@ impl<'t> Parser<'t> {
             return Ok(Operand::TexAddr(parts.into_iter().map(plain).collect()));
         }
         Ok(parts.remove(0))
+    }
+
+    /// Registers that hold addresses are integers of 32 or 64 bits.
+    fn addressing(&self, reg: RegId, token: Token<'t>) -> Result<(), Error> {
+        use Type::*;
+        let Some(Register { ty, vector, .. }) =
+            self.function.as_ref().map(|f| &f.body.regs[reg.0 as usize])
+        else {
+            return Ok(());
+        };
+        if matches!(ty, B32 | U32 | S32 | B64 | U64 | S64) && *vector == 1 {
+            return Ok(());
+        }
+        Err(self.error(
+            token,
+            format!(
+                "'{}' cannot stand in an address: it holds no integer of 32 or 64 bits",
+                shown(token.text)
+            ),
+        ))
     }
 
     /// `%v.x` of a vector register, `%r.b0` of a video instruction.

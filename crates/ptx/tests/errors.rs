@@ -351,7 +351,7 @@ fn uncommon_spellings() {
         ".reg .v4 .f32 v; .reg .u32 %r<10>, x, y; .shared .v2 .f32 s2[3];\n\
          mov.f32 f1, v.x; mov.f32 f1, v.a; ld.global.u32 x, g[4]; ld.shared.v2.f32 {f0, f1}, s2[2]; mov.u64 rd1, g[8];\n\
          ld.global.u32 x, [rd1 + 4 * 2 - 1]; mov.u32 %r9, (3 + 4) * 2; @!p1 bra L; mov.pred p1, 1; st.global.u8 [g+0x10], x;\n\
-         # a line of a preprocessor\n@@DWARF .byte 0x01, what?\nL: ; mov.f32 f1, 1; mov.b32 r1, 0.5; call (r1), f, (rd1);\n\
+         # a line of a preprocessor\n@@DWARF .byte 0x01, what?\nL: ; mov.f32 f1, 1.0; mov.b32 r1, 0f3F000000; call (r1), f, (rd1);\n\
          { .reg .pred p1; { .reg .f32 r1; mov.f32 r1, f1; } setp.eq.s32 p1, r1, 0; }",
     ))
     .unwrap_or_else(|e| panic!("{e}"));
