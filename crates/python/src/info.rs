@@ -1,5 +1,6 @@
 //! What Cupyrite tells about itself: the device and why it was chosen, and where libraries come from.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use cupyrite_sys::loader::{self, Library};
@@ -23,9 +24,6 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(library_path, module)?)
 }
 
-/// device_reason()
-/// --
-///
 /// Why driver calls go where they go: a sentence without its full stop. Chooses the device if need be.
 ///
 /// Raises what the first driver call would raise.
@@ -38,14 +36,12 @@ fn device_reason(py: Python<'_>) -> PyResult<String> {
         .map_err(|_| PyErr::fetch(py))
 }
 
-/// library_path(name)
-/// --
-///
 /// The file a library ("cuda", "nvrtc") was loaded from; None before its first use and for the CPU device.
 #[pyfunction]
-fn library_path(name: &str) -> Option<PathBuf> {
+fn library_path(name: &str) -> Option<OsString> {
     [Library::Driver, Library::Nvrtc]
         .into_iter()
         .find(|library| library.name() == name)
         .and_then(loader::library_path)
+        .map(PathBuf::into_os_string)
 }
