@@ -20,7 +20,11 @@ pub fn flush(x: f32) -> f32 {
 #[inline(always)]
 pub fn canonical(x: f32) -> f32 {
     let bits = x.to_bits();
-    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 {
+        0x7fff_ffff
+    } else {
+        bits
+    })
 }
 /// Double precision NaNs: which operand's payload survives is not documented, and compilers swap operands; one
 /// NaN keeps both code versions alike.

@@ -8,7 +8,7 @@ use super::Selected;
 use super::float::{FTZ, canonical64, flush, result, source};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f16};
 use super::lanes::{Code, lane};
-use super::rounding::RN;
+use super::rounding::{RN, narrow_odd};
 use cupyrite_ptx::ir::{Instr, Op, Type};
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
@@ -54,7 +54,7 @@ fn single(i: &Instr) -> Option<Code> {
         Op::Cos => with_ftz!(|a| sine(a, 1)),
         Op::Lg2 => with_ftz!(|a| logarithm(a)),
         Op::Ex2 => with_ftz!(|a| exponential(f64::from(a)) as f32),
-        Op::Tanh => with_ftz!(|a| tangent(a)),
+        Op::Tanh => with_ftz!(|a| tangent(f64::from(a)) as f32),
         _ => return None,
     })
 }
@@ -94,7 +94,7 @@ fn sine(x: f32, quarter: u64) -> f32 {
         let p = p * z - 1.0 / 5_040.0;
         let p = p * z + 1.0 / 120.0;
         let p = p * z - 1.0 / 6.0;
-        r + r * (z * p)
+        r * (1.0 + z * p)
     };
     let cos = {
         let p = z * (1.0 / 479_001_600.0) - 1.0 / 3_628_800.0;
@@ -154,15 +154,13 @@ fn exponential(x: f64) -> f64 {
 }
 
 #[inline(always)]
-fn tangent(x: f32) -> f32 {
-    let w = f64::from(x);
+fn tangent(w: f64) -> f64 {
     let e = exponential(w * (2.0 * LOG2_E));
     let y = (e - 1.0) / (e + 1.0);
     let z = w * w;
-    let small = w - w * (z * (1.0 / 3.0 - z * (2.0 / 15.0)));
+    let small = w * (1.0 - z * (1.0 / 3.0 - z * (2.0 / 15.0)));
     // Where the difference above cancels.
-    let y = if z < 1.0 / 4096.0 { small } else { y };
-    y as f32
+    if z < 1.0 / 4096.0 { small } else { y }
 }
 
 /// The half precision forms of `ex2` and `tanh`.
@@ -195,10 +193,10 @@ fn half(i: &Instr, t: Type) -> Option<Code> {
     }
     Some(match i.op {
         Op::Ex2 if i.mods.ftz && matches!(t, Type::BF16 | Type::BF16x2) => {
-            forms!(|x| flush(exponential(f64::from(flush(x))) as f32))
+            forms!(|x| flush(narrow_odd(exponential(f64::from(flush(x))))))
         }
-        Op::Ex2 => forms!(|x| exponential(f64::from(x)) as f32),
-        Op::Tanh => forms!(|x| tangent(x)),
+        Op::Ex2 => forms!(|x| narrow_odd(exponential(f64::from(x)))),
+        Op::Tanh => forms!(|x| narrow_odd(tangent(f64::from(x)))),
         _ => return None,
     })
 }

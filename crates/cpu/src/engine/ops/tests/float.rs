@@ -6,18 +6,33 @@ use super::reference::hardware;
 use super::{check, d, double, f, single};
 
 fn flush(x: f32) -> f32 {
-    if x.is_subnormal() { 0.0_f32.copysign(x) } else { x }
+    if x.is_subnormal() {
+        0.0_f32.copysign(x)
+    } else {
+        x
+    }
 }
 fn saturate(x: f32) -> f32 {
-    if x.is_nan() || x <= 0.0 { 0.0 } else { x.min(1.0) }
+    if x.is_nan() || x <= 0.0 {
+        0.0
+    } else {
+        x.min(1.0)
+    }
 }
 
 /// The same with `.ftz`, `.sat` and both.
 fn with_modifiers(name: &str, t: &str, operands: &str, rounds: usize, g: &dyn Fn(&[f32]) -> f32) {
     for (ftz, sat) in [(false, false), (true, false), (false, true), (true, true)] {
-        let text = format!("{name}{}{}.{t} {operands};", if ftz { ".ftz" } else { "" }, if sat { ".sat" } else { "" });
+        let text = format!(
+            "{name}{}{}.{t} {operands};",
+            if ftz { ".ftz" } else { "" },
+            if sat { ".sat" } else { "" }
+        );
         check(&text, rounds, |i| {
-            let x: Vec<f32> = i.iter().map(|&v| if ftz { flush(f(v)) } else { f(v) }).collect();
+            let x: Vec<f32> = i
+                .iter()
+                .map(|&v| if ftz { flush(f(v)) } else { f(v) })
+                .collect();
             let r = g(&x);
             let r = if ftz { flush(r) } else { r };
             single(if sat { saturate(r) } else { r })
@@ -29,13 +44,23 @@ fn with_modifiers(name: &str, t: &str, operands: &str, rounds: usize, g: &dyn Fn
 #[test]
 fn single_precision() {
     for (m, mode) in MODES {
-        with_modifiers(&format!("add.{m}"), "f32", "%r0, %r1, %r2", 300, &|x| hardware::add32(x[0], x[1], mode));
-        with_modifiers(&format!("sub.{m}"), "f32", "%r0, %r1, %r2", 300, &|x| hardware::add32(x[0], -x[1], mode));
-        with_modifiers(&format!("mul.{m}"), "f32", "%r0, %r1, %r2", 300, &|x| hardware::mul32(x[0], x[1], mode));
+        with_modifiers(&format!("add.{m}"), "f32", "%r0, %r1, %r2", 300, &|x| {
+            hardware::add32(x[0], x[1], mode)
+        });
+        with_modifiers(&format!("sub.{m}"), "f32", "%r0, %r1, %r2", 300, &|x| {
+            hardware::add32(x[0], -x[1], mode)
+        });
+        with_modifiers(&format!("mul.{m}"), "f32", "%r0, %r1, %r2", 300, &|x| {
+            hardware::mul32(x[0], x[1], mode)
+        });
         if is_x86_feature_detected!("fma") {
-            with_modifiers(&format!("fma.{m}"), "f32", "%r0, %r1, %r2, %r3", 500, &|x| {
-                hardware::fma32(x[0], x[1], x[2], mode)
-            });
+            with_modifiers(
+                &format!("fma.{m}"),
+                "f32",
+                "%r0, %r1, %r2, %r3",
+                500,
+                &|x| hardware::fma32(x[0], x[1], x[2], mode),
+            );
         }
         for ftz in [false, true] {
             let z = if ftz { ".ftz" } else { "" };
@@ -44,7 +69,9 @@ fn single_precision() {
             check(&format!("div.{m}{z}.f32 %r0, %r1, %r2;"), 500, |i| {
                 output(hardware::div32(input(i[0]), input(i[1]), mode))
             });
-            check(&format!("rcp.{m}{z}.f32 %r0, %r1;"), 300, |i| output(hardware::div32(1.0, input(i[0]), mode)));
+            check(&format!("rcp.{m}{z}.f32 %r0, %r1;"), 300, |i| {
+                output(hardware::div32(1.0, input(i[0]), mode))
+            });
             check(&format!("sqrt.{m}{z}.f32 %r0, %r1;"), 300, |i| {
                 output(hardware::sqrt32(0.0, input(i[0]), mode))
             });
@@ -56,12 +83,24 @@ fn single_precision() {
 #[test]
 fn double_precision() {
     for (m, mode) in MODES {
-        check(&format!("add.{m}.f64 %d0, %d1, %d2;"), 500, |i| double(hardware::add64(d(i[0]), d(i[1]), mode)));
-        check(&format!("sub.{m}.f64 %d0, %d1, %d2;"), 500, |i| double(hardware::add64(d(i[0]), -d(i[1]), mode)));
-        check(&format!("mul.{m}.f64 %d0, %d1, %d2;"), 500, |i| double(hardware::mul64(d(i[0]), d(i[1]), mode)));
-        check(&format!("div.{m}.f64 %d0, %d1, %d2;"), 500, |i| double(hardware::div64(d(i[0]), d(i[1]), mode)));
-        check(&format!("rcp.{m}.f64 %d0, %d1;"), 300, |i| double(hardware::div64(1.0, d(i[0]), mode)));
-        check(&format!("sqrt.{m}.f64 %d0, %d1;"), 500, |i| double(hardware::sqrt64(0.0, d(i[0]), mode)));
+        check(&format!("add.{m}.f64 %d0, %d1, %d2;"), 500, |i| {
+            double(hardware::add64(d(i[0]), d(i[1]), mode))
+        });
+        check(&format!("sub.{m}.f64 %d0, %d1, %d2;"), 500, |i| {
+            double(hardware::add64(d(i[0]), -d(i[1]), mode))
+        });
+        check(&format!("mul.{m}.f64 %d0, %d1, %d2;"), 500, |i| {
+            double(hardware::mul64(d(i[0]), d(i[1]), mode))
+        });
+        check(&format!("div.{m}.f64 %d0, %d1, %d2;"), 500, |i| {
+            double(hardware::div64(d(i[0]), d(i[1]), mode))
+        });
+        check(&format!("rcp.{m}.f64 %d0, %d1;"), 300, |i| {
+            double(hardware::div64(1.0, d(i[0]), mode))
+        });
+        check(&format!("sqrt.{m}.f64 %d0, %d1;"), 500, |i| {
+            double(hardware::sqrt64(0.0, d(i[0]), mode))
+        });
         if is_x86_feature_detected!("fma") {
             check(&format!("fma.{m}.f64 %d0, %d1, %d2, %d3;"), 1000, |i| {
                 double(hardware::fma64(d(i[0]), d(i[1]), d(i[2]), mode))
@@ -92,7 +131,12 @@ fn packed_and_mixed() {
         });
         check(&format!("mul.{m}.ftz.f32x2 %d0, %d1, %d2;"), 100, |i| {
             let part = |s: u32| {
-                single(flush(hardware::mul32(flush(f(i[0] >> s)), flush(f(i[1] >> s)), mode)))[0] << s
+                single(flush(hardware::mul32(
+                    flush(f(i[0] >> s)),
+                    flush(f(i[1] >> s)),
+                    mode,
+                )))[0]
+                    << s
             };
             vec![part(0) | part(32)]
         });
@@ -120,18 +164,30 @@ fn extremes() {
         let z = if ftz { ".ftz" } else { "" };
         let input = move |v: u128| if ftz { flush(f(v)) } else { f(v) };
         let greatest = |a: f32, b: f32| -least(-a, -b);
-        check(&format!("min{z}.f32 %r0, %r1, %r2;"), 300, |i| single(least(input(i[0]), input(i[1]))));
-        check(&format!("max{z}.f32 %r0, %r1, %r2;"), 300, |i| single(greatest(input(i[0]), input(i[1]))));
+        check(&format!("min{z}.f32 %r0, %r1, %r2;"), 300, |i| {
+            single(least(input(i[0]), input(i[1])))
+        });
+        check(&format!("max{z}.f32 %r0, %r1, %r2;"), 300, |i| {
+            single(greatest(input(i[0]), input(i[1])))
+        });
         check(&format!("min{z}.NaN.f32 %r0, %r1, %r2;"), 300, |i| {
             let (a, b) = (input(i[0]), input(i[1]));
-            single(if a.is_nan() || b.is_nan() { f32::NAN } else { least(a, b) })
+            single(if a.is_nan() || b.is_nan() {
+                f32::NAN
+            } else {
+                least(a, b)
+            })
         });
-        check(&format!("max{z}.xorsign.abs.f32 %r0, %r1, %r2;"), 300, |i| {
-            let (a, b) = (input(i[0]), input(i[1]));
-            let r = greatest(a.abs(), b.abs());
-            let negative = a.is_sign_negative() != b.is_sign_negative();
-            single(if negative { -r.abs() } else { r.abs() })
-        });
+        check(
+            &format!("max{z}.xorsign.abs.f32 %r0, %r1, %r2;"),
+            300,
+            |i| {
+                let (a, b) = (input(i[0]), input(i[1]));
+                let r = greatest(a.abs(), b.abs());
+                let negative = a.is_sign_negative() != b.is_sign_negative();
+                single(if negative { -r.abs() } else { r.abs() })
+            },
+        );
         check(&format!("max{z}.f32 %r0, %r1, %r2, %r3;"), 100, |i| {
             single(greatest(greatest(input(i[0]), input(i[1])), input(i[2])))
         });
@@ -147,25 +203,38 @@ fn extremes() {
             a.min(b)
         }
     };
-    check("min.f64 %d0, %d1, %d2;", 300, |i| double(least64(d(i[0]), d(i[1]))));
-    check("max.f64 %d0, %d1, %d2;", 300, |i| double(-least64(-d(i[0]), -d(i[1]))));
+    check("min.f64 %d0, %d1, %d2;", 300, |i| {
+        double(least64(d(i[0]), d(i[1])))
+    });
+    check("max.f64 %d0, %d1, %d2;", 300, |i| {
+        double(-least64(-d(i[0]), -d(i[1])))
+    });
 }
 
 #[test]
 fn signs_and_tests() {
     let flip = |v: u128| vec![v ^ 1 << 31];
     check("neg.f32 %r0, %r1;", 50, |i| flip(i[0]));
-    check("neg.ftz.f32 %r0, %r1;", 50, |i| flip(u128::from(flush(f(i[0])).to_bits())));
+    check("neg.ftz.f32 %r0, %r1;", 50, |i| {
+        flip(u128::from(flush(f(i[0])).to_bits()))
+    });
     check("abs.f32 %r0, %r1;", 50, |i| vec![i[0] & 0x7fff_ffff]);
     check("neg.f64 %d0, %d1;", 50, |i| vec![i[0] ^ 1 << 63]);
     check("abs.f64 %d0, %d1;", 50, |i| vec![i[0] & !(1 << 63)]);
-    check("copysign.f32 %r0, %r1, %r2;", 50, |i| vec![i[1] & 0x7fff_ffff | i[0] & 1 << 31]);
-    check("copysign.f64 %d0, %d1, %d2;", 50, |i| vec![i[1] & !(1 << 63) | i[0] & 1 << 63]);
+    check("copysign.f32 %r0, %r1, %r2;", 50, |i| {
+        vec![i[1] & 0x7fff_ffff | i[0] & 1 << 31]
+    });
+    check("copysign.f64 %d0, %d1, %d2;", 50, |i| {
+        vec![i[1] & !(1 << 63) | i[0] & 1 << 63]
+    });
     for (t, r) in [("f32", 'r'), ("f64", 'd')] {
         let test = |name: &str, g: &dyn Fn(f64, bool) -> bool| {
             check(&format!("testp.{name}.{t} %p0, %{r}1;"), 100, |i| {
-                let (x, subnormal) =
-                    if t == "f32" { (f64::from(f(i[0])), f(i[0]).is_subnormal()) } else { (d(i[0]), d(i[0]).is_subnormal()) };
+                let (x, subnormal) = if t == "f32" {
+                    (f64::from(f(i[0])), f(i[0]).is_subnormal())
+                } else {
+                    (d(i[0]), d(i[0]).is_subnormal())
+                };
                 vec![u128::from(g(x, subnormal))]
             });
         };

@@ -14,7 +14,14 @@ pub struct Number {
 impl Number {
     pub fn of(x: f64) -> Number {
         let bits = x.to_bits();
-        let (negative, sig, exp) = decode(Format { fraction: 52, exponent: 11 }, bits & !(1 << 63), bits >> 63 != 0);
+        let (negative, sig, exp) = decode(
+            Format {
+                fraction: 52,
+                exponent: 11,
+            },
+            bits & !(1 << 63),
+            bits >> 63 != 0,
+        );
         Number { negative, sig, exp }
     }
     fn magnitude(self, sig: u128, exp: i32) -> Ordering {
@@ -31,7 +38,11 @@ fn decode(f: Format, magnitude: u64, negative: bool) -> (bool, u128, i32) {
     let field = (magnitude >> f.fraction) as i32;
     let fraction = u128::from(magnitude & ((1 << f.fraction) - 1));
     let bias = (1 << (f.exponent - 1)) - 1;
-    let sig = if field == 0 { fraction } else { fraction | 1 << f.fraction };
+    let sig = if field == 0 {
+        fraction
+    } else {
+        fraction | 1 << f.fraction
+    };
     (negative, sig, field.max(1) - bias - f.fraction as i32)
 }
 
@@ -44,7 +55,11 @@ pub fn round(x: Number, f: Format, mode: u8) -> u64 {
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         let (_, sig, exp) = decode(f, middle, false);
-        if x.magnitude(sig, exp) == Ordering::Less { high = middle } else { low = middle }
+        if x.magnitude(sig, exp) == Ordering::Less {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     let (_, sig, exp) = decode(f, low, false);
     if x.magnitude(sig, exp) == Ordering::Equal {
@@ -62,10 +77,22 @@ pub fn round(x: Number, f: Format, mode: u8) -> u64 {
     sign | (low + u64::from(up))
 }
 
-pub const F16: Format = Format { fraction: 10, exponent: 5 };
-pub const BF16: Format = Format { fraction: 7, exponent: 8 };
-pub const F32: Format = Format { fraction: 23, exponent: 8 };
-pub const F64: Format = Format { fraction: 52, exponent: 11 };
+pub const F16: Format = Format {
+    fraction: 10,
+    exponent: 5,
+};
+pub const BF16: Format = Format {
+    fraction: 7,
+    exponent: 8,
+};
+pub const F32: Format = Format {
+    fraction: 23,
+    exponent: 8,
+};
+pub const F64: Format = Format {
+    fraction: 52,
+    exponent: 11,
+};
 
 /// A finite, infinite or NaN double in another format; `nan` is that format's NaN.
 pub fn from_f64(x: f64, f: Format, mode: u8, nan: u64) -> u64 {

@@ -7,7 +7,9 @@ pub struct Rng(u64);
 
 impl Rng {
     pub fn new(seed: &str) -> Rng {
-        let hash = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        let hash = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        });
         Rng(hash | 1)
     }
     pub fn next(&mut self) -> u64 {
@@ -34,15 +36,35 @@ fn encoding(rng: &mut Rng, fraction: u32, exponent: u32) -> u64 {
     let magnitude = match rng.below(8) {
         0 => {
             let specials = [
-                0, 1, 2, least - 1, least, least + 1, 2 * least, one - 1, one, one + 1, one | least >> 1, one + least,
-                one - least, infinity - 1, infinity - 2, infinity, infinity | 1, infinity | least >> 1,
-                infinity | (least - 1), infinity - least,
+                0,
+                1,
+                2,
+                least - 1,
+                least,
+                least + 1,
+                2 * least,
+                one - 1,
+                one,
+                one + 1,
+                one | least >> 1,
+                one + least,
+                one - least,
+                infinity - 1,
+                infinity - 2,
+                infinity,
+                infinity | 1,
+                infinity | least >> 1,
+                infinity | (least - 1),
+                infinity - least,
             ];
             rng.pick(&specials)
         }
         1 | 2 => rng.next() & ((1 << bits) - 1),
         // A few significant bits: ties, integers, powers of two.
-        3 => (rng.next() & ((1 << bits) - 1)) & !((least - 1) >> rng.below(fraction as usize + 1).min(12)),
+        3 => {
+            (rng.next() & ((1 << bits) - 1))
+                & !((least - 1) >> rng.below(fraction as usize + 1).min(12))
+        }
         // Subnormal.
         4 => rng.next() & (least - 1),
         // Near 1, so that sums and quotients are interesting.
@@ -56,11 +78,36 @@ fn encoding(rng: &mut Rng, fraction: u32, exponent: u32) -> u64 {
 }
 
 fn integer(rng: &mut Rng, bits: u32) -> u64 {
-    let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    let all = if bits == 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    };
     let v = match rng.below(6) {
         0 => {
             let top = 1_u64 << (bits - 1);
-            let specials = [0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, top, top - 1, top + 1, all, all - 1, all / 3, 255, 128, 127];
+            let specials = [
+                0,
+                1,
+                2,
+                3,
+                7,
+                31,
+                32,
+                33,
+                63,
+                64,
+                65,
+                top,
+                top - 1,
+                top + 1,
+                all,
+                all - 1,
+                all / 3,
+                255,
+                128,
+                127,
+            ];
             rng.pick(&specials)
         }
         1 => rng.next() % 67,
