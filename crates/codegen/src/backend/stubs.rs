@@ -56,7 +56,7 @@ fn module(api: &ir::Api, lib: &ir::Library) -> String {
          # Every function returns a tuple that begins with a {}; what follows it is None where the call failed.\n\n",
         lib.python.name, lib.status_enum
     );
-    let typing: Vec<&str> = ["Any", "ClassVar", "Final", "overload"]
+    let typing: Vec<&str> = ["Any", "ClassVar", "Final", "SupportsInt", "overload"]
         .into_iter()
         .filter(|n| mentions(&body, n))
         .collect();
@@ -213,7 +213,7 @@ fn class_stub(lib: &ir::Library, class: &ir::PyClass) -> String {
 /// What reading an attribute gives and what it takes.
 fn attribute(attr: &ir::PyAttr) -> (String, String) {
     match &attr.kind {
-        AttrKind::Int { .. } => ("int".into(), "int".into()),
+        AttrKind::Int { .. } => ("int".into(), "SupportsInt".into()),
         AttrKind::Float { .. } => ("float".into(), "float".into()),
         AttrKind::Enum { name } => (name.clone(), format!("{name} | int")),
         AttrKind::Handle { class, .. } | AttrKind::Callback { class } => {
@@ -254,6 +254,7 @@ fn element_in(of: &Element) -> String {
         Element::Enum { name } => format!("{name} | int"),
         Element::Handle { class, .. } => format!("{class} | int"),
         Element::VoidPtr => "Any".into(),
+        Element::Int { .. } => "SupportsInt".into(),
         other => element(other),
     }
 }
@@ -263,7 +264,8 @@ fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         ArgKind::Float { .. } if special == Some("tex_ref_set_border_color") => {
             "Sequence[float]".into()
         }
-        ArgKind::Int { .. } => "int".into(),
+        // Ints, NumPy's numbers and what else has `__int__`.
+        ArgKind::Int { .. } => "SupportsInt".into(),
         ArgKind::Float { .. } => "float".into(),
         ArgKind::Enum { name } => format!("{name} | int"),
         ArgKind::Handle { class, .. } => format!("{class} | int | None"),
