@@ -538,9 +538,9 @@ pub enum Len {
         /// Elements.
         value: usize,
     },
-    /// Obtained by another call first: the named function returns it (`nvrtcGetNumSupportedArchs`).
+    /// What another function returns, called first (`nvrtcGetNumSupportedArchs` for `nvrtcGetSupportedArchs`).
     Call {
-        /// Index into the overlay's list is not needed: the one case is by convention `Get...` -> `GetNum...`.
+        /// Index of that function in `Library::functions`.
         index: usize,
     },
 }

@@ -440,7 +440,7 @@ fn entry_points(
             .collect();
         let matched = match_versions(&prototypes, &known);
         for ((_, symbol), version) in symbols.into_iter().zip(matched) {
-            let (majors, proto) = &by_symbol[symbol];
+            let (declared_in, proto) = &by_symbol[symbol];
             if versioned
                 && !known
                     .iter()
@@ -456,23 +456,22 @@ fn entry_points(
                 base: key.0.clone(),
                 abi_version: version.unwrap_or(0),
                 stream: key.1,
-                majors: majors.clone(),
+                majors: declared_in.clone(),
                 ret: proto.ret.clone(),
                 params: proto.params.clone(),
             };
             // A public name that is not the stem of its symbol (cuGraphInstantiate -> cuGraphInstantiateWithFlags) can be
-            // asked for as well.
-            let public = names.public.iter().find_map(|m| m.get(symbol));
-            if let Some(public) = public
+            // asked for as well, by callers of the majors whose headers say so.
+            let oldest = (majors.iter().zip(&names.public))
+                .filter(|(_, map)| map.contains_key(symbol))
+                .map(|(m, _)| m.major)
+                .min();
+            if let Some(public) = names.public.iter().find_map(|m| m.get(symbol))
                 && *public != key.0
             {
-                let version = pfns
-                    .get(&(public.clone(), key.1))
-                    .and_then(|v| v.values().rfind(|p| p.canonical == proto.canonical))
-                    .map_or(row.abi_version, |p| p.version);
                 out.push(EntryPoint {
                     base: public.clone(),
-                    abi_version: version,
+                    abi_version: row.abi_version.max(oldest.unwrap_or(0) * 1000),
                     ..row.clone()
                 });
             }
@@ -566,9 +565,9 @@ fn make_function(
 ) -> Result<Function, String> {
     let rows = || lib.entry_points.iter().filter(|e| e.symbol == f.symbol);
     let (stem, _, _) = split_symbol(&f.symbol);
+    // By its stem: under a renamed public name an older request may mean another ABI.
     let row = rows()
-        .find(|e| e.base == name)
-        .or_else(|| rows().find(|e| e.base == stem))
+        .find(|e| e.base == stem)
         .ok_or_else(|| format!("{name}: no entry point {}", f.symbol))?;
     let mode = names.streams.get(&f.symbol).copied();
     let per_thread = mode.and_then(|mode| {

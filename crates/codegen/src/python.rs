@@ -237,9 +237,7 @@ pub fn element(lib: &Library, ty: &Type) -> Result<Element, String> {
         Type::Builtin { builtin } if builtin.is_float() => Ok(Element::Float { builtin: *builtin }),
         Type::Builtin { builtin } => Ok(Element::Int { builtin: *builtin }),
         Type::Named { name } => Ok(match nature(lib, name) {
-            Some(Nature::Enum) => Element::Enum {
-                name: enum_name(lib, name),
-            },
+            Some(Nature::Enum) => Element::Enum { name: name.clone() },
             Some(Nature::Handle | Nature::Callback) => Element::Handle {
                 class: name.clone(),
                 size: 8,
@@ -258,11 +256,6 @@ pub fn element(lib: &Library, ty: &Type) -> Result<Element, String> {
         Type::Pointer { .. } => Ok(Element::VoidPtr),
         other => Err(format!("no list of {other:?}")),
     }
-}
-
-/// The name a prototype uses for an enum: kept where it is a class of its own.
-fn enum_name(_lib: &Library, name: &str) -> String {
-    name.to_owned()
 }
 
 impl Context<'_> {
@@ -303,8 +296,10 @@ impl Context<'_> {
                 Ok(arg) => Ok(Len::Arg { arg }),
                 Err(_) => match self.results.get(s.as_str()) {
                     Some(&result) => Ok(Len::Result { result }),
-                    None if self.lib.function(s).is_some() => Ok(Len::Call { index: 0 }),
-                    None => Err(format!("len = {s:?} names nothing")),
+                    None => (self.lib.functions.iter())
+                        .position(|f| f.name == *s)
+                        .map(|index| Len::Call { index })
+                        .ok_or_else(|| format!("len = {s:?} names nothing")),
                 },
             },
             _ => Err("needs len".to_owned()),
@@ -378,9 +373,7 @@ fn arg_kind(
             }
             Type::Builtin { builtin } => Ok(ArgKind::Int { builtin: *builtin }),
             Type::Named { name } => match nature(lib, name) {
-                Some(Nature::Enum) => Ok(ArgKind::Enum {
-                    name: enum_name(lib, name),
-                }),
+                Some(Nature::Enum) => Ok(ArgKind::Enum { name: name.clone() }),
                 Some(Nature::Handle) => Ok(ArgKind::Handle {
                     class: name.clone(),
                     size: 8,
@@ -441,7 +434,7 @@ fn arg_kind(
                 by_pointer: true,
             }),
             Some(Nature::Enum) if dir == Dir::InOut => Ok(ArgKind::Enum {
-                name: enum_name(lib, class),
+                name: class.clone(),
             }),
             Some(Nature::Callback) if matches!(lib.resolve(to), Type::Function { .. }) => {
                 // `VdpGetProcAddress *`: the class stands for the pointer.
@@ -615,7 +608,7 @@ fn result_kind(
         Type::Pointer { to, .. } if **to == Type::Void => Ok(ResultKind::VoidPtr),
         Type::Named { name: class } => match nature(lib, class) {
             Some(Nature::Enum) => Ok(ResultKind::Enum {
-                name: enum_name(lib, class),
+                name: class.clone(),
             }),
             Some(Nature::Handle) => Ok(ResultKind::Handle {
                 class: class.clone(),
