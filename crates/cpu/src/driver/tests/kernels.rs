@@ -153,12 +153,12 @@ fn saxpy_in_every_form_of_arguments() {
     );
     // A configuration structure, arguments on the heap.
     let boxed = (Box::new(1f32), Box::new(x), Box::new(y), Box::new(count));
-    let args = vec![
+    let args = Box::new([
         Word::word(&*boxed.0),
         Word::word(&*boxed.1),
         Word::word(&*boxed.2),
         Word::word(&*boxed.3),
-    ];
+    ]);
     let config = [
         40u32,
         1,
@@ -368,10 +368,8 @@ fn module_contents() {
     let saxpy = function(m, "saxpy");
     ok!("cuFuncGetName", &mut name, saxpy);
     // SAFETY: the driver keeps names for good.
-    assert_eq!(
-        unsafe { std::ffi::CStr::from_ptr(name as *const _) },
-        c"saxpy"
-    );
+    let name = unsafe { std::ffi::CStr::from_ptr(name as *const _) };
+    assert_eq!(name, c"saxpy");
     ok!("cuFuncGetModule", &mut owner, saxpy);
     assert_eq!(owner, m);
     ok!("cuFuncGetParamCount", saxpy, &mut count);
