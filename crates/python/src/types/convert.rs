@@ -52,8 +52,12 @@ pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> Option<u64
     let class = super::table::class(id).1;
     // SAFETY: as promised by the caller; the sizes are those of the C types.
     unsafe {
-        let mut bytes = [0u8; 8];
         let size = class.size as usize;
+        if size == 8 && (*obj).state & object::FOREIGN == 0 {
+            // Nearly every handle of nearly every call.
+            return Some((*obj).data.cast::<u64>().read_unaligned());
+        }
+        let mut bytes = [0u8; 8];
         if !object::read(obj, 0, &mut bytes[..size.min(8)]) {
             return None;
         }

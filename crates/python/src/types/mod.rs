@@ -263,6 +263,10 @@ unsafe fn kernel_params(
     const NAME: &std::ffi::CStr = c"cupyrite kernel parameters";
     // SAFETY: as promised by the caller.
     unsafe {
+        if ffi::PyFloat_Check(value) != 0 {
+            site.wrong("an address, a buffer or (values, types)", value);
+            return None;
+        }
         let obj = crate::py::Obj::new(value);
         let at = crate::errors::Site {
             func: "CUDA_KERNEL_NODE_PARAMS",
