@@ -78,7 +78,31 @@ impl<'t> Parser<'t> {
             }
             self.fits(&function.body, operand, want, token)?;
         }
-        self.vector_length(&function.body, instr)
+        self.vector_length(&function.body, instr)?;
+        self.narrow_address(&function.body, instr)
+    }
+
+    /// Narrow registers address only the spaces that are windows of the address space.
+    fn narrow_address(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
+        if self.module.address_size != 64
+            || !matches!(instr.op, Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            || !matches!(instr.mods.space, None | Some(Space::Global))
+        {
+            return Ok(());
+        }
+        for (i, operand) in instr.operands.iter().enumerate() {
+            if let Operand::Addr(Base::Reg(r), _) = operand
+                && body.regs[r.0 as usize].ty.bits() < 64
+            {
+                let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
+                let message = format!(
+                    "the register in the address '{}' has fewer than 64 bits",
+                    shown(token.text)
+                );
+                return Err(self.error(token, message));
+            }
+        }
+        Ok(())
     }
 
     /// A load or store of a vector names as many registers as it moves.
