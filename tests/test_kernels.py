@@ -307,7 +307,7 @@ def test_globals():
     module.launch("read_globals", 1, 1, out)
     synchronize()
     np.testing.assert_allclose(y.get(), np.polynomial.Polynomial(coefficients)(x), rtol=1e-4)
-    want = [5, 1.5, -2.25, 0, 255, 6, ord("o"), 77, 3, 11, 3, 0.5, ord("c"), 9, 0.25, ord("t"), 42, 77]
+    want = [5, 1.5, -2.25, 0, 255, 6, ord("o"), 77, 0x40400000, 11, 3, 0.5, ord("c"), 9, 0.25, ord("t"), 42, 77]
     assert out.get().tolist() == want
     module.launch("write_globals", 1, 1, np.int32(9))
     module.launch("count_calls", 4, 32)
