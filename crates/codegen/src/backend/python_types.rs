@@ -198,6 +198,10 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
             }
             "Kind::Record".to_owned()
         }
+        // A few pointer typedefs behave as numbers in Python.
+        ClassKind::Handle | ClassKind::Callback if !has("__index__") => {
+            "Kind::Integer(Prim::U64)".to_owned()
+        }
         ClassKind::Handle => "Kind::Pointer".to_owned(),
         ClassKind::Callback => "Kind::Callback".to_owned(),
         ClassKind::Integer { builtin } => {

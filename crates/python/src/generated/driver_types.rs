@@ -7689,7 +7689,7 @@ static CLASSES: [Class; 355] = [
     Class {
         name: c"VdpGetProcAddress",
         base: None,
-        kind: Kind::Callback,
+        kind: Kind::Integer(Prim::U64),
         size: 8,
         align: 8,
         flags: SIZEOF,
