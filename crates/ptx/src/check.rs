@@ -23,6 +23,14 @@ fn name(ty: Type) -> String {
 impl<'t> Parser<'t> {
     /// Checks an instruction whose operands have been read, and puts its literals and addresses into one form.
     pub fn check(&self, instr: &mut Instr) -> Result<(), Error> {
+        // Triton writes `ld.b32 {%r1}, [...]`.
+        if let Some(data) = data_operand(instr.op)
+            && let Some(Operand::Vector(elements)) = instr.operands.get_mut(data)
+            && elements.len() == 1
+            && let Some(only) = elements.pop()
+        {
+            instr.operands[data] = only;
+        }
         let count = instr.operands.len();
         let Some(shape) = shape(instr.op, &instr.mods, &instr.types, count) else {
             return Ok(());
@@ -107,10 +115,8 @@ impl<'t> Parser<'t> {
 
     /// A load or store of a vector names as many registers as it moves.
     fn vector_length(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
-        let data = match instr.op {
-            Op::Ld | Op::Ldu | Op::Atom => 0,
-            Op::St | Op::Red => 1,
-            _ => return Ok(()),
+        let Some(data) = data_operand(instr.op) else {
+            return Ok(());
         };
         let length = match instr.operands.get(data) {
             Some(Operand::Vector(elements)) => elements.len(),
@@ -118,8 +124,7 @@ impl<'t> Parser<'t> {
             _ => 1,
         };
         let wanted = instr.mods.vector as usize;
-        let braces = matches!(instr.operands.get(data), Some(Operand::Vector(_)));
-        if length == wanted && (wanted > 1 || !braces) {
+        if length == wanted {
             return Ok(());
         }
         let token = self.operand_tokens.get(data).copied().unwrap_or(self.tok);
@@ -259,6 +264,15 @@ impl<'t> Parser<'t> {
             Operand::Sink => refuse("nothing"),
             _ => refuse("none"),
         }
+    }
+}
+
+/// Which operand of a load, store or atomic is what it moves.
+fn data_operand(op: Op) -> Option<usize> {
+    match op {
+        Op::Ld | Op::Ldu | Op::Atom => Some(0),
+        Op::St | Op::Red => Some(1),
+        _ => None,
     }
 }
 

@@ -75,7 +75,6 @@ fn instructions() {
             "moves 2 elements",
         ),
         ("st.global.v4.u32 [rd1], r1;", 25, "r1", "moves 4 elements"),
-        ("ld.global.u32 {r1}, [rd1];", 15, "{", "moves 1 elements"),
         ("ld.global.u32 f1, [rd1];", 15, "f1", "type .u32"),
         ("mov.f32 f1, 1;", 13, "1", "is an integer"),
         ("add.s32 r1, r2, 1.5;", 17, "1.5", "floating-point constant"),
