@@ -179,6 +179,9 @@ pub fn enumerator(obj: Obj<'_>, site: Site) -> R<u64> {
 /// `TypeError` or `OverflowError`.
 #[inline]
 pub fn handle(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
+    if obj.is_exact_int() {
+        return exact(obj, kind, site);
+    }
     if let Some(value) = types::handle_value(obj.ptr()) {
         return Ok(value);
     }
@@ -195,6 +198,12 @@ fn handle_slow(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
     }
     let number = to_int(obj, site, "a handle, an integer or None")?;
     exact(number.obj(), kind, site)
+}
+
+/// Where a handle object keeps its value; `None` for other objects, and where that memory has gone away.
+pub fn handle_storage(obj: Obj<'_>) -> Option<*mut u8> {
+    types::handle_value(obj.ptr())?;
+    types::handle_address(obj.ptr())
 }
 
 /// The address of a struct of class `id`; null for `None` where `nullable`.
@@ -247,6 +256,10 @@ pub fn bytes(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
 pub fn bytes_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, usize)> {
     if obj.is_bytes() {
         let (data, len) = obj.bytes_data();
+        if len <= 1 {
+            // The interpreter shares these: writing into one would change it everywhere.
+            return Ok((keep.array(8)?.addr() as u64, len));
+        }
         return Ok((data.addr() as u64, len));
     }
     if !obj.is_str()

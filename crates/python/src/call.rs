@@ -55,6 +55,8 @@ pub struct Frame {
     pub outs: [u64; MAX_RESULTS + 4],
     /// Results that are objects already (structs, `bytes`), with their index.
     pub objects: Vec<(usize, Owned)>,
+    /// Results of in-out arguments that were `None`, as bits.
+    absent: u16,
     /// What lives until the end.
     pub keep: Keep,
     packer: Packer,
@@ -68,6 +70,7 @@ impl Frame {
             vals: [0; MAX_PARAMS + 2],
             outs: [0; MAX_RESULTS + 4],
             objects: Vec::new(),
+            absent: 0,
             keep: Keep {
                 buffers: Vec::new(),
                 objects: Vec::new(),
@@ -94,13 +97,9 @@ impl Frame {
             self.vals[index] = match param.conv {
                 Conv::Int(kind) => args::int(obj, kind, site)?,
                 Conv::Handle(_, kind) => args::handle(obj, kind, site)?,
-                Conv::HandlePtr(_, kind) | Conv::HandleArray(_, kind, _) => {
-                    args::handle(obj, kind, site)?
-                }
+                Conv::HandlePtr(_, kind) => args::handle(obj, kind, site)?,
                 Conv::Enum(_) => args::enumerator(obj, site)?,
-                Conv::Struct(id) | Conv::StructArray(id, _) => {
-                    args::structure(obj, id, true, site)?
-                }
+                Conv::Struct(id) => args::structure(obj, id, true, site)?,
                 Conv::StructValue(id) => args::structure(obj, id, false, site)?,
                 Conv::KernelParams => self.packer.pack(obj, site, &mut self.keep)?,
                 Conv::Bytes => args::bytes(obj, site, &mut self.keep)?,
@@ -114,6 +113,8 @@ impl Frame {
                 Conv::VoidPtr(Some(_))
                 | Conv::List(..)
                 | Conv::BytesOut(_)
+                | Conv::HandleArray(..)
+                | Conv::StructArray(..)
                 | Conv::Attribute(..)
                 | Conv::Options(..) => {
                     later |= 1 << index;
@@ -139,13 +140,13 @@ impl Frame {
         self.vals[index] = match param.conv {
             Conv::VoidPtr(Some(size)) => {
                 let (address, len) = args::void_ptr(obj, site, &mut self.keep)?;
-                check_room(
-                    len,
-                    self.vals[size as usize],
-                    site,
-                    bound.f.params[size as usize].name,
-                )?;
-                address
+                let name = bound.f.params[size as usize].name;
+                check_room(len, self.vals[size as usize], site, name)?;
+                if param.name == "dstHost" && obj.is_bytes() {
+                    args::bytes_out(obj, site, &mut self.keep)?.0
+                } else {
+                    address
+                }
             }
             Conv::BytesOut(size) => {
                 let (address, len) = args::bytes_out(obj, site, &mut self.keep)?;
@@ -154,6 +155,17 @@ impl Frame {
                     check_room(Some(len), self.vals[size as usize], site, name)?;
                 }
                 address
+            }
+            // C takes an array where Python can give one element: a larger count would read past it.
+            Conv::HandleArray(_, kind, count) => {
+                let value = args::handle(obj, kind, site)?;
+                self.check_single(bound, obj, count, site)?;
+                value
+            }
+            Conv::StructArray(id, count) => {
+                let value = args::structure(obj, id, true, site)?;
+                self.check_single(bound, obj, count, site)?;
+                value
             }
             Conv::List(of, count) => {
                 let least =
@@ -173,6 +185,13 @@ impl Frame {
             _ => 0,
         };
         Ok(())
+    }
+
+    fn check_single(&self, bound: Bound<'_>, obj: Obj<'_>, count: u8, site: Site) -> R<()> {
+        match self.count(bound, count) {
+            want if want > 1 && !obj.is_none() => Err(errors::too_few(site, 1, want)),
+            _ => Ok(()),
+        }
     }
 
     /// The value of a count parameter; negative counts are as good as 0 here (C refuses them).
@@ -262,6 +281,7 @@ impl Frame {
                     },
                     Word::InOut(arg, result) => {
                         if bound.get(arg as usize).is_some_and(Obj::is_none) {
+                            self.absent |= 1 << result;
                             0
                         } else {
                             outs.add(result as usize).write(*vals.add(arg as usize));
@@ -283,7 +303,7 @@ impl Frame {
             return 0;
         }
         if let (Conv::HandlePtr(..) | Conv::HandleArray(..), Some(obj)) = (param.conv, obj)
-            && let Some(address) = types::handle_address(obj.ptr())
+            && let Some(address) = args::handle_storage(obj)
         {
             return address.addr() as u64;
         }
@@ -489,44 +509,14 @@ pub fn general(bound: Bound<'_>) -> R<Owned> {
     let mut frame = Frame::new();
     frame.convert(bound)?;
     frame.provide(bound)?;
-    check_arrays(bound, &frame)?;
     let words = frame.words(bound);
     let status = invoke(f, &words)?;
     answer(f.library, status, f.results.len(), |index| {
-        if let Some(none) = null_in_out(bound, index) {
-            return Ok(none);
+        if frame.absent & 1 << index != 0 {
+            return Ok(py::none());
         }
         frame.result(bound, index)
     })
-}
-
-/// `None` for the result of an in-out argument that was `None`.
-fn null_in_out(bound: Bound<'_>, index: usize) -> Option<Owned> {
-    bound.f.words.iter().find_map(|word| match *word {
-        Word::InOut(arg, result)
-            if result as usize == index && bound.get(arg as usize).is_some_and(Obj::is_none) =>
-        {
-            Some(py::none())
-        }
-        _ => None,
-    })
-}
-
-/// C takes an array where Python can give one element: a larger count would read past it.
-fn check_arrays(bound: Bound<'_>, frame: &Frame) -> R<()> {
-    for (index, param) in bound.f.params.iter().enumerate() {
-        if let Conv::HandleArray(_, _, count) | Conv::StructArray(_, count) = param.conv
-            && frame.vals[count as usize] > 1
-            && !bound.get(index).is_some_and(Obj::is_none)
-        {
-            return Err(errors::too_few(
-                bound.site(index),
-                1,
-                frame.vals[count as usize],
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Calls `f` with arguments as the vectorcall protocol passes them.

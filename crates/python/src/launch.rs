@@ -323,7 +323,7 @@ fn own_address(
     site: Site,
     keep: &mut Keep,
 ) -> R<u64> {
-    if let Some(address) = types::handle_address(value.ptr()) {
+    if let Some(address) = args::handle_storage(value) {
         return Ok(address.addr() as u64);
     }
     if let Some(address) = types::any_struct_ptr(value.ptr()) {
@@ -476,7 +476,7 @@ fn pointer(value: Obj<'_>, known: &Known, index: usize, site: Site) -> R<u64> {
     }
     // Objects that know their pointer pass it: the kernel sees the address of the handle or struct, as in NVIDIA's
     // package. (`int(handle)` passes the handle.)
-    if let Some(address) = types::handle_address(value.ptr()) {
+    if let Some(address) = args::handle_storage(value) {
         return Ok(address.addr() as u64);
     }
     if let Some(address) = types::any_struct_ptr(value.ptr()) {

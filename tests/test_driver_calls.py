@@ -1,0 +1,433 @@
+"""How functions of cuda.bindings are called: binding of arguments, coercions, results, errors. Nothing here launches."""
+
+import copy
+import ctypes
+import inspect
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from cuda.bindings import driver, nvrtc
+from support import check
+
+S = driver.CUresult.CUDA_SUCCESS
+
+
+class WithInt:
+    def __init__(self, value):
+        self.value = value
+
+    def __int__(self):
+        return self.value
+
+
+class WithIndex:
+    def __index__(self):
+        return 0
+
+
+class WithPtr:
+    def __init__(self, size=64):
+        self.memory = ctypes.create_string_buffer(size)
+
+    def getPtr(self):
+        return ctypes.addressof(self.memory)
+
+
+def functions(module):
+    return [
+        f
+        for f in (getattr(module, n) for n in dir(module))
+        if type(f) is type(driver.cuInit) and f.__module__ == module.__name__
+    ]
+
+
+# ---------------------------------------------------------------- function objects
+
+
+@pytest.mark.parametrize("module, least", [(driver, 514), (nvrtc, 30)])
+def test_every_function_is_a_proper_object(module, least):
+    found = functions(module)
+    assert len(found) >= least
+    for f in found:
+        name = f.__name__
+        assert getattr(module, name) is f
+        assert f.__qualname__ == name and f.__module__ == module.__name__
+        assert "Returns" in f.__doc__ and name in repr(f)
+        assert pickle.loads(pickle.dumps(f)) is f
+        assert copy.copy(f) is f and copy.deepcopy(f) is f
+        assert inspect.isroutine(f)
+        for p in inspect.signature(f).parameters.values():
+            assert p.kind is p.POSITIONAL_OR_KEYWORD
+        assert weakref.ref(f)() is f
+
+
+def test_signatures():
+    assert str(inspect.signature(driver.cuMemAlloc)) == "(bytesize)"
+    assert str(inspect.signature(driver.cuCtxCreate)) == "(ctxCreateParams, flags, dev)"
+    assert str(inspect.signature(driver.cuGraphGetEdges)) == "(hGraph, numEdges=0)"
+
+
+def test_functions_cannot_be_made():
+    with pytest.raises(TypeError):
+        type(driver.cuInit)()
+
+
+# ---------------------------------------------------------------- binding
+
+
+def test_keywords():
+    assert driver.cuInit(Flags=0) == (S,)
+    status, device = driver.cuDeviceGet(ordinal=0)
+    assert status == S and int(device) == 0
+    assert driver.cuInit(*(), **{"Flags": 0}) == (S,)
+
+
+@pytest.mark.parametrize(
+    "call, parts",
+    [
+        (lambda: driver.cuMemAlloc(), ["cuMemAlloc()", "bytesize", "0 given"]),
+        (lambda: driver.cuMemAlloc(1, 2), ["cuMemAlloc()", "2 given"]),
+        (lambda: driver.cuMemAlloc(1, bytesize=2), ["cuMemAlloc()", "multiple values", "'bytesize'"]),
+        (lambda: driver.cuMemAlloc(size=2), ["cuMemAlloc()", "unexpected keyword", "'size'"]),
+        (lambda: driver.cuCtxGetCurrent(1), ["cuCtxGetCurrent()", "takes no arguments"]),
+        (lambda: driver.cuMemcpyDtoD(1, ByteCount=2), ["cuMemcpyDtoD()", "'srcDevice'"]),
+        (lambda: driver.cuCtxCreate(0), ["cuCtxCreate()"]),
+        (lambda: driver.cuCtxCreate(0, 0, 0, 0), ["cuCtxCreate()", "4 given"]),
+    ],
+)
+def test_wrong_number_of_arguments(call, parts):
+    with pytest.raises(TypeError) as info:
+        call()
+    for part in parts:
+        assert part in str(info.value)
+
+
+def test_ctx_create_takes_both_forms():
+    check(driver.cuInit(0))
+    device = check(driver.cuDeviceGet(0))
+    for arguments, keywords in [
+        ((0, device), {}),
+        ((None, 0, device), {}),
+        ((0,), {"dev": device}),
+        ((), {"flags": 0, "dev": device}),
+        ((), {"ctxCreateParams": None, "flags": 0, "dev": 0}),
+        ((driver.CUctxCreateParams(), 0, device), {}),
+    ]:
+        context = check(driver.cuCtxCreate(*arguments, **keywords))
+        assert isinstance(context, driver.CUcontext)
+        check(driver.cuCtxDestroy(context))
+    with pytest.raises(TypeError, match="ctxCreateParams"):
+        driver.cuCtxCreate(0, 0, 0)
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_results():
+    first, second = driver.cuInit(0), driver.cuInit(0)
+    assert first == (S,) and first is second, "the tuple of success exists once"
+    status, device = driver.cuDeviceGet(0)
+    assert status is S and type(device) is driver.CUdevice
+    status, nothing = driver.cuDeviceGet(1000)
+    assert status is driver.CUresult.CUDA_ERROR_INVALID_DEVICE and nothing is None
+    assert driver.cuDeviceComputeCapability(1000)[1:] == (None, None)
+    major, minor = check(driver.cuDeviceComputeCapability(0))
+    assert type(major) is int and type(minor) is int
+
+
+@pytest.mark.parametrize("length", [0, 1, 4, 256, 10_000])
+def test_bytes_have_exactly_the_length_asked_for(length):
+    status, name = driver.cuDeviceGetName(length, 0)
+    if status == S:
+        assert type(name) is bytes and len(name) == length
+    else:
+        assert name is None
+
+
+def test_error_names():
+    assert driver.cuGetErrorName(driver.CUresult.CUDA_ERROR_INVALID_VALUE) == (S, b"CUDA_ERROR_INVALID_VALUE")
+    assert driver.cuGetErrorName(1) == (S, b"CUDA_ERROR_INVALID_VALUE")
+    status, name = driver.cuGetErrorName(77777)
+    assert status != S and name is None
+
+
+def test_struct_results(shared_context):
+    uuid = check(driver.cuDeviceGetUuid(0))
+    assert type(uuid) is driver.CUuuid and len(uuid.bytes) == 16
+    assert type(check(driver.cuDeviceGetProperties(0))) is driver.CUdevprop
+
+
+def test_proc_address():
+    status, address, query = driver.cuGetProcAddress(b"cuMemAlloc", 12000, 0)
+    assert status == S and type(address) is int and address > 0
+    assert query == driver.CUdriverProcAddressQueryResult.CU_GET_PROC_ADDRESS_SUCCESS
+    missing = driver.CUdriverProcAddressQueryResult.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+    assert driver.cuGetProcAddress(b"cuNoSuchFunction", 12000, 0)[1:] in [(0, missing), (None, None)]
+
+
+# ---------------------------------------------------------------- coercions
+
+
+ACCEPTED_INTS = [0, False, 0.0, np.int64(0), np.float32(0), np.array(0), WithInt(0), WithIndex(), S]
+
+
+@pytest.mark.parametrize("value", ACCEPTED_INTS, ids=lambda v: type(v).__name__)
+def test_integers_take_what_int_takes(value):
+    assert driver.cuInit(value)[0] == S
+
+
+REFUSED_INTS = ["0", b"0", None, [], (), {}, object(), ctypes.c_int(0), bytearray(8), memoryview(b"0"), 1j, WithPtr()]
+
+
+@pytest.mark.parametrize("value", REFUSED_INTS, ids=lambda v: type(v).__name__)
+def test_integers_refuse_the_rest(value):
+    with pytest.raises(TypeError, match=r"cuInit\(\) argument 'Flags'"):
+        driver.cuInit(value)
+
+
+@pytest.mark.parametrize(
+    "function, arguments, name",
+    [
+        (driver.cuInit, (-1,), "Flags"),
+        (driver.cuInit, (2**32,), "Flags"),
+        (driver.cuMemAlloc, (-1,), "bytesize"),
+        (driver.cuMemAlloc, (2**64,), "bytesize"),
+        (driver.cuMemAlloc, (1e30,), "bytesize"),
+        (driver.cuDeviceGet, (2**31,), "ordinal"),
+        (driver.cuDeviceGet, (-(2**31) - 1,), "ordinal"),
+        (driver.cuMemsetD8, (0, 256, 1), "uc"),
+        (driver.cuMemsetD8, (0, -1, 1), "uc"),
+        (driver.cuMemsetD16, (0, 65536, 1), "us"),
+        (driver.cuMemsetD32, (0, -1, 1), "ui"),
+        (driver.cuStreamSynchronize, (-1,), "hStream"),
+        (driver.cuStreamSynchronize, (2**64,), "hStream"),
+        (driver.cuDeviceTotalMem, (2**32,), "dev"),
+        (driver.cuMemFreeHost, (-1,), "p"),
+        (driver.cuMemFreeHost, (2**64,), "p"),
+        (driver.cuDeviceGetAttribute, (2**32, 0), "attrib"),
+    ],
+)
+def test_ranges(function, arguments, name):
+    with pytest.raises(OverflowError) as info:
+        function(*arguments)
+    assert function.__name__ in str(info.value) and f"'{name}'" in str(info.value)
+
+
+def test_an_exception_from_int_comes_through():
+    class Bad:
+        def __int__(self):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        driver.cuInit(Bad())
+    with pytest.raises(KeyError, match="mine"):
+        driver.cuStreamSynchronize(Bad())
+
+
+@pytest.mark.parametrize("handle", [None, 0, 0.0, np.uint64(0), driver.CUstream(0), driver.CUevent(0), WithInt(0)])
+def test_handles(shared_context, handle):
+    assert driver.cuStreamQuery(handle)[0] == S
+
+
+@pytest.mark.parametrize("value", ["0", b"", [], object(), ctypes.c_void_p(0)], ids=lambda v: type(v).__name__)
+def test_handles_refuse_the_rest(value):
+    with pytest.raises(TypeError, match=r"cuStreamQuery\(\) argument 'hStream'"):
+        driver.cuStreamQuery(value)
+
+
+def test_enums():
+    attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_WARP_SIZE
+    for value in (attribute, int(attribute), float(attribute), str(int(attribute)), np.int32(attribute)):
+        assert driver.cuDeviceGetAttribute(value, 0) == (S, 32)
+    with pytest.raises(TypeError, match="'attrib' must not be None"):
+        driver.cuDeviceGetAttribute(None, 0)
+    with pytest.raises(ValueError):
+        driver.cuDeviceGetAttribute("warp", 0)
+    with pytest.raises(TypeError, match="attrib"):
+        driver.cuDeviceGetAttribute([], 0)
+
+
+def test_structs_by_pointer_and_by_value():
+    with pytest.raises(TypeError, match=r"cuMemcpy2D\(\) argument 'pCopy' must be CUDA_MEMCPY2D or None, not int"):
+        driver.cuMemcpy2D(5)
+    with pytest.raises(TypeError, match="pCopy"):
+        driver.cuMemcpy2D(driver.CUDA_MEMCPY3D())
+    assert driver.cuMemcpy2D(None)[0] != S
+    advice = driver.CUmem_advise.CU_MEM_ADVISE_SET_READ_MOSTLY
+    with pytest.raises(TypeError, match="location"):
+        driver.cuMemAdvise(0, 0, advice, None)
+    assert driver.cuMemAdvise(0, 0, advice, driver.CUmemLocation())[0] != S
+
+
+@pytest.mark.parametrize("value", ["name", None, 5, memoryview(b"x"), np.zeros(3, np.uint8)])
+def test_text_is_bytes(value):
+    with pytest.raises(TypeError, match=r"cuDeviceGetByPCIBusId\(\) argument 'pciBusId' must be bytes"):
+        driver.cuDeviceGetByPCIBusId(value)
+
+
+def test_text_may_be_a_bytearray():
+    assert driver.cuDeviceGetByPCIBusId(bytearray(b"nothing"))[0] != S
+
+
+# ---------------------------------------------------------------- memory given to C
+
+
+def test_void_pointers(shared_context):
+    device = check(driver.cuMemAlloc(8))
+    array = np.arange(1, dtype=np.uint64) + 0x0102030405060708
+    text = array.tobytes()
+    holder = WithPtr()
+    ctypes.memmove(holder.getPtr(), text, 8)
+    sources = [array, array.ctypes.data, np.uint64(array.ctypes.data), text, bytearray(text), memoryview(text)]
+    sources += [ctypes.c_uint64(int(array[0])), ctypes.create_string_buffer(text, 8), holder]
+    for source in sources:
+        check(driver.cuMemsetD8(device, 0, 8))
+        check(driver.cuMemcpyHtoD(device, source, 8))
+        back = np.zeros(1, np.uint64)
+        check(driver.cuMemcpyDtoH(back, device, 8))
+        assert back[0] == array[0], type(source)
+    for back in (bytearray(8), np.zeros(8, np.uint8), memoryview(bytearray(8)), ctypes.create_string_buffer(8)):
+        check(driver.cuMemcpyDtoH(back, device, 8))
+        assert bytes(back) == text
+    check(driver.cuMemFree(device))
+
+
+def test_a_buffer_too_small_is_refused(shared_context):
+    device = check(driver.cuMemAlloc(64))
+    for call in (
+        lambda: driver.cuMemcpyDtoH(bytearray(8), device, 9),
+        lambda: driver.cuMemcpyHtoD(device, np.zeros(1), 9),
+        lambda: driver.cuMemcpyHtoDAsync(device, b"12345678", 9, 0),
+        lambda: driver.cuMemcpyDtoHAsync(bytearray(8), device, 64, 0),
+    ):
+        with pytest.raises(ValueError, match="8 bytes.*ByteCount"):
+            call()
+    check(driver.cuMemFree(device))
+
+
+def test_shared_bytes_are_never_written(shared_context):
+    device = check(driver.cuMemAlloc(8))
+    check(driver.cuMemsetD8(device, 0, 8))
+    target = bytes([65])
+    check(driver.cuMemcpyDtoH(target, device, 1))
+    assert bytes([65]) == b"A" and ord(target) == 65
+    check(driver.cuMemFree(device))
+
+
+@pytest.mark.parametrize("value", ["text", [1], (1,), object(), np.zeros(4)[::2]], ids=["str", "list", "tuple", "object", "strided"])
+def test_void_pointers_refuse_the_rest(value):
+    with pytest.raises((TypeError, ValueError)):
+        driver.cuMemcpyHtoD(0, value, 0)
+
+
+# ---------------------------------------------------------------- lists
+
+
+def test_counts_are_checked():
+    node = driver.CUgraphNode(1)
+    for call, name in (
+        (lambda: driver.cuGraphAddEmptyNode(0, [node], 2), "dependencies"),
+        (lambda: driver.cuGraphAddEmptyNode(0, None, 1), "dependencies"),
+        (lambda: driver.cuMemDiscardBatchAsync([driver.CUdeviceptr(1)], [1], 2, 0, 0), "dptrs"),
+        (lambda: driver.cuMemDiscardBatchAsync([driver.CUdeviceptr(1)] * 2, [1], 2, 0, 0), "sizes"),
+        (lambda: nvrtc.nvrtcCreateProgram(b"", b"a", 1, [b"h"], []), "includeNames"),
+        (lambda: driver.cuGraphicsMapResources(2, driver.CUgraphicsResource(0), 0), "resources"),
+    ):
+        for exception in (ValueError, RuntimeError):
+            with pytest.raises(exception, match=f"'{name}'.*List is too small"):
+                call()
+
+
+@pytest.mark.parametrize("value", ["ab", 5, [1], [None], [driver.CUstream(1)], [driver.CUgraphNode(1), 2], {1: 2}, object()])
+def test_list_elements_are_checked(value):
+    with pytest.raises(TypeError, match=r"cuGraphAddEmptyNode\(\) argument 'dependencies'"):
+        driver.cuGraphAddEmptyNode(0, value, 1)
+
+
+def test_lists_of_text():
+    for value in (["-G"], [5], [None]):
+        with pytest.raises(TypeError, match=r"nvrtcCompileProgram\(\) argument 'options'"):
+            nvrtc.nvrtcCompileProgram(0, 1, value)
+
+
+# ---------------------------------------------------------------- attributes and options
+
+
+def test_pointer_attributes(shared_context):
+    device = check(driver.cuMemAlloc(64))
+    A = driver.CUpointer_attribute
+    kind = check(driver.cuPointerGetAttribute(A.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device))
+    assert kind == driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+    pointer = check(driver.cuPointerGetAttribute(A.CU_POINTER_ATTRIBUTE_DEVICE_POINTER, device))
+    assert type(pointer) is driver.CUdeviceptr and int(pointer) == int(device)
+    assert type(check(driver.cuPointerGetAttribute(A.CU_POINTER_ATTRIBUTE_IS_MANAGED, device))) is bool
+    several = [A.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, A.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL]
+    assert check(driver.cuPointerGetAttributes(2, several, device)) == [2, 0]
+    with pytest.raises(ValueError, match="attributes"):
+        driver.cuPointerGetAttributes(3, several, device)
+    with pytest.raises(TypeError, match="Unsupported attribute"):
+        driver.cuPointerGetAttribute(12345, device)
+    check(driver.cuMemFree(device))
+
+
+def test_jit_options_are_checked():
+    J = driver.CUjit_option
+    log, size = J.CU_JIT_INFO_LOG_BUFFER, J.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
+    with pytest.raises(ValueError, match=r"cuModuleLoadDataEx\(\).*log buffer has 10 bytes.*100"):
+        driver.cuModuleLoadDataEx(b"", 2, [log, size], [bytearray(10), 100])
+    with pytest.raises(TypeError, match="optionValues"):
+        driver.cuModuleLoadDataEx(b"", 1, [log], [5])
+    with pytest.raises(TypeError, match="options"):
+        driver.cuModuleLoadDataEx(b"", 1, [0], [5])
+    with pytest.raises(ValueError, match="optionValues"):
+        driver.cuModuleLoadDataEx(b"", 1, [size], [])
+    with pytest.raises(TypeError, match="Unsupported attribute"):
+        driver.cuModuleLoadDataEx(b"", 1, [J.CU_JIT_NUM_OPTIONS], [5])
+
+
+# ---------------------------------------------------------------- NVRTC
+
+
+def test_nvrtc_writes_into_what_it_is_given():
+    program = check(nvrtc.nvrtcCreateProgram(b'extern "C" __global__ void k() {}', b"k.cu", 0, [], []))
+    check(nvrtc.nvrtcCompileProgram(program, 0, []))
+    size = check(nvrtc.nvrtcGetPTXSize(program))
+    as_bytes, as_array, as_numpy = b" " * size, bytearray(size), np.zeros(size, np.uint8)
+    for buffer in (as_bytes, as_array, as_numpy):
+        check(nvrtc.nvrtcGetPTX(program, buffer))
+    assert b".entry k" in as_bytes and as_bytes == bytes(as_array) == as_numpy.tobytes()
+    for buffer in (b"", b" " * (size - 1), bytearray(3), np.zeros(4)):
+        with pytest.raises(ValueError, match=rf"nvrtcGetPTX\(\) argument 'ptx'.*{size} are needed"):
+            nvrtc.nvrtcGetPTX(program, buffer)
+    for buffer in (None, 5, "x" * size, []):
+        with pytest.raises(TypeError, match=r"nvrtcGetPTX\(\) argument 'ptx'"):
+            nvrtc.nvrtcGetPTX(program, buffer)
+    log = check(nvrtc.nvrtcGetProgramLogSize(program))
+    check(nvrtc.nvrtcGetProgramLog(program, b" " * log))
+    assert b" " == bytes([32]), "a log of one byte must not change the interpreter's b' '"
+    check(nvrtc.nvrtcDestroyProgram(program))
+
+
+def test_nvrtc_errors():
+    assert nvrtc.nvrtcGetErrorString(nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION) == (
+        nvrtc.nvrtcResult.NVRTC_SUCCESS,
+        b"NVRTC_ERROR_COMPILATION",
+    )
+    program = check(nvrtc.nvrtcCreateProgram(b"this is no program", b"k.cu", 0, None, None))
+    (status,) = nvrtc.nvrtcCompileProgram(program, 0, None)
+    assert status is nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION
+    log = b" " * check(nvrtc.nvrtcGetProgramLogSize(program))
+    check(nvrtc.nvrtcGetProgramLog(program, log))
+    assert b"k.cu(1): error" in log
+    check(nvrtc.nvrtcDestroyProgram(program))
+    archs = check(nvrtc.nvrtcGetSupportedArchs())
+    assert archs and len(archs) == check(nvrtc.nvrtcGetNumSupportedArchs()) and all(type(a) is int for a in archs)
+
+
+def test_sizeof():
+    assert driver.sizeof(driver.CUuuid) == 16 and driver.sizeof(objType=driver.CUstream) == 8
+    for value in (5, int, driver.CUuuid(), driver.CUresult):
+        with pytest.raises(TypeError):
+            driver.sizeof(value)
