@@ -99,13 +99,15 @@ fn main() {
         heap_limit: 8 << 20,
         grid_id: 0,
     };
-    for _ in 0..5 {
+    let rounds = if n > 4 << 20 { 5 } else { 300 };
+    let (mut engine, mut plain, mut wrong) = (f64::MAX, f64::MAX, 0);
+    for _ in 0..rounds {
         let t = Instant::now();
         if let Err(f) = launch(&spec) {
             return eprint!("{f}");
         }
-        let engine = t.elapsed();
-        let wrong = (0..n)
+        engine = engine.min(t.elapsed().as_secs_f64());
+        wrong += (0..n)
             .filter(|&i| os[i] != 2.0f32.mul_add(i as f32, 1.0))
             .count();
         let t = Instant::now();
@@ -113,13 +115,13 @@ fn main() {
             *o = 2.0 * x + y;
         }
         std::hint::black_box(&mut *os);
-        let plain = t.elapsed();
-        println!(
-            "engine {:.3} ms ({:.3} ns a thread), plain {:.3} ms, ratio {:.2}, wrong {wrong}",
-            engine.as_secs_f64() * 1e3,
-            engine.as_secs_f64() * 1e9 / n as f64,
-            plain.as_secs_f64() * 1e3,
-            engine.as_secs_f64() / plain.as_secs_f64()
-        );
+        plain = plain.min(t.elapsed().as_secs_f64());
     }
+    println!(
+        "best of {rounds}: engine {:.3} ms ({:.3} ns a thread), plain {:.3} ms, ratio {:.2}, wrong {wrong}",
+        engine * 1e3,
+        engine * 1e9 / n as f64,
+        plain * 1e3,
+        engine / plain
+    );
 }

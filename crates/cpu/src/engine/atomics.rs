@@ -219,7 +219,13 @@ pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, 
     };
     // SAFETY: places lie in the register file; `resolve` checks each access.
     unsafe {
-        let a = addresses(regs, inst.args.src[0], op.addr32, inst.imm);
+        let a = addresses(
+            regs,
+            inst.args.src[0],
+            op.addr32,
+            inst.imm,
+            inst.args.src[2],
+        );
         let mut left = m;
         while left != 0 {
             let l = left.trailing_zeros();

@@ -28,9 +28,8 @@ impl BlockCore {
         self.memory.as_ptr().cast::<u8>().cast_mut()
     }
 
-    /// `n` threads have exited; whoever waited only for them goes on.
-    pub fn threads_exited(&mut self, n: u32) {
-        self.live_threads = self.live_threads.saturating_sub(n);
+    /// Threads have exited; whoever waited only for them goes on.
+    pub fn threads_exited(&mut self) {
         for b in &mut self.barriers {
             if b.arrived > 0 && b.settle(self.live_threads) {
                 self.released = true;
@@ -98,7 +97,9 @@ impl Block {
         let [gx, gy, _] = run.grid.map(u64::from);
         let index = [linear % gx, linear / gx % gy, linear / gx / gy].map(|n| n as u32);
         self.core.index = index;
-        self.core.barriers = [Barrier::default(); 16];
+        if !run.program.bars.is_empty() {
+            self.core.barriers = [Barrier::default(); 16];
+        }
         self.core.live_threads = run.threads;
         self.core.released = false;
         let mut left = run.threads;

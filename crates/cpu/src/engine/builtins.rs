@@ -164,9 +164,10 @@ fn peek(
             };
             Ok(u64::from_le_bytes(buffer))
         }
-        // SAFETY: `resolve` has checked the range.
         Place::Local(o) => {
-            Ok(unsafe { read_bytes(local_base(cx, w), o, lane as usize, bytes) } as u64)
+            let base = local_base(cx, w);
+            // SAFETY: `resolve` has checked the range.
+            Ok(unsafe { read_bytes(base, o, lane as usize, bytes) } as u64)
         }
     }
 }

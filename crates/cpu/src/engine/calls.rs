@@ -242,7 +242,9 @@ unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, m: u
 pub unsafe fn after_call(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) {
     let program = cx.program;
     let op = &program.calls[inst.target as usize];
-    if let (Some(set), Some(mut calls)) = (&op.save, w.calls.take()) {
+    if let Some(set) = &op.save
+        && let Some(mut calls) = w.calls.take()
+    {
         let mut left = m;
         while left != 0 {
             let depth = calls.depth[left.trailing_zeros() as usize];

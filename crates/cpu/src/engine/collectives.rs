@@ -253,9 +253,9 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
                     splat32(regs, inst.args.dst[0], if all { g } else { 0 }, m);
                     set_pred(inst.args.dst[1], if all { ALL } else { 0 });
                 } else {
-                    for l in 0..LANES {
+                    for (l, &v) in values.iter().enumerate() {
                         if m >> l & 1 != 0 {
-                            *slot(inst.args.dst[0]).add(l) = equal(values[l]);
+                            *slot(inst.args.dst[0]).add(l) = equal(v);
                         }
                     }
                 }

@@ -5,14 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cupyrite_ptx::ir::{
-    Base, Body, FuncId, Function, InitElem, Instr, Module, Op, Operand, Space, VarId, Variable,
+    Base, Body, FuncId, Function, InitElem, Instr, Module, Op, Operand, RegId, Space, VarId,
+    Variable,
 };
 
 use super::lower::lower_function;
 use super::lower_alu::normalise;
 use super::ops::{self, Selected, Slot};
 use super::program::{BuiltinKind, Program, SaveSet, SpecialSlot, Target, fixed};
-use super::uniform::{Class, Classes, classify, read, writes};
+use super::uniform::{Class, Classes, classify, fuse_addresses, read, writes};
 use super::window::function_address;
 use cupyrite_ptx::ir::Special;
 
@@ -77,6 +78,8 @@ pub struct Unit<'m> {
     pub unsupported: Vec<Option<String>>,
     /// Register classes.
     pub classes: Classes,
+    /// Addresses taken apart into a varying and a uniform register.
+    pub fused: Vec<Option<(RegId, RegId)>>,
     /// Register places.
     pub regs: Vec<Option<Loc>>,
     /// Frame layout.
@@ -451,17 +454,19 @@ fn prepare<'m>(linked: &Linked<'m>, id: FuncId, layout: &Layout) -> Result<Unit<
         selected.push(s);
         unsupported.push(u);
     }
-    let classes = classify(
+    let mut classes = classify(
         body,
         &instrs,
         &selected,
         function.is_entry,
         register_parameters(function).len(),
     );
+    let fused = fuse_addresses(body, &instrs, &mut classes);
     Ok(Unit {
         id,
         function,
         body,
+        fused,
         regs: vec![None; body.regs.len()],
         instrs,
         selected,
@@ -699,7 +704,7 @@ fn finish(
         }
     }
     b.program.file_bytes = b.at.next_multiple_of(64);
-    if b.program.file_bytes > 64 << 20 {
+    if b.program.file_bytes > 16 << 20 {
         return Err(DecodeError {
             line: 0,
             message: "more registers than the CPU device has room for".into(),

@@ -4,12 +4,12 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::block::BlockCore;
 use super::launch::{Run, WorkerState};
-use super::memory_access as memory;
+use super::memory_access::{splat32, splat64};
 use super::ops::OpArgs;
 use super::program::{BACKWARD, GUARD_NOT, GUARDED, Inst, Kind, Program, SPIN, fixed};
 use super::report::{FaultKind, LaneFault, What};
 use super::warp::{ALL, FUEL, LANES, SPIN_COST, State, Warp};
-use super::{atomics, builtins, calls, collectives, window};
+use super::{atomics, builtins, calls, collectives, memory_fast, memory_general, window};
 
 /// Everything an instruction can reach besides its warp.
 pub struct Cx<'a> {
@@ -60,14 +60,14 @@ pub unsafe fn run_warp(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
         return unsafe { run_v3(cx, w) };
     }
     // SAFETY: the caller's promise.
-    unsafe { run_body(cx, w) }
+    unsafe { run_body::<false>(cx, w) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn run_v3(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
     // SAFETY: the caller's promise.
-    unsafe { run_body(cx, w) }
+    unsafe { run_body::<true>(cx, w) }
 }
 
 /// Raises a fault at `pc`.
@@ -79,7 +79,7 @@ fn raise(cx: &mut Cx<'_>, w: &Warp, pc: u32, f: &LaneFault) -> Stop {
 }
 
 #[inline(always)]
-unsafe fn run_body(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
+unsafe fn run_body<const V3: bool>(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
     let code = cx.program.code.as_ptr();
     let regs = w.regs();
     let mut pc = w.pc;
@@ -154,6 +154,16 @@ unsafe fn run_body(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
         // SAFETY: every function ends in `Kind::End`, which never falls through, and branch targets lie in the code.
         let inst: &Inst = unsafe { &*code.add(pc as usize) };
         let mut m = mask;
+        if inst.kind == Kind::Alu && inst.flags & GUARDED == 0 {
+            // SAFETY: all places of a decoded instruction lie in the register file.
+            unsafe { (inst.run)(regs, &inst.args, m) };
+            pc += 1;
+            if pc >= w.stop {
+                w.settle(pc, mask);
+                reload!();
+            }
+            continue;
+        }
         if inst.flags & GUARDED != 0 {
             // SAFETY: the guard is a place of the register file.
             let p = unsafe { *regs.add(inst.guard as usize).cast::<u32>() };
@@ -188,16 +198,16 @@ unsafe fn run_body(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
                     reload!();
                     continue;
                 }
-                Kind::LdGlobal4 => check!(memory::ld_simple::<4>(cx, w, regs, inst, m)),
-                Kind::LdGlobal8 => check!(memory::ld_simple::<8>(cx, w, regs, inst, m)),
-                Kind::StGlobal4 => check!(memory::st_simple::<4>(cx, w, regs, inst, m)),
-                Kind::StGlobal8 => check!(memory::st_simple::<8>(cx, w, regs, inst, m)),
-                Kind::LdShared4 => check!(memory::ld_shared4(cx, regs, inst, m)),
-                Kind::StShared4 => check!(memory::st_shared4(cx, regs, inst, m)),
-                Kind::Ld => check!(memory::load(cx, w, regs, inst, m)),
-                Kind::St => check!(memory::store(cx, w, regs, inst, m)),
+                Kind::LdGlobal4 => check!(memory_fast::ld_simple::<4, 4, V3>(cx, w, regs, inst, m)),
+                Kind::LdGlobal8 => check!(memory_fast::ld_simple::<8, 8, V3>(cx, w, regs, inst, m)),
+                Kind::StGlobal4 => check!(memory_fast::st_simple::<4, 4, V3>(cx, w, regs, inst, m)),
+                Kind::StGlobal8 => check!(memory_fast::st_simple::<8, 8, V3>(cx, w, regs, inst, m)),
+                Kind::LdShared4 => check!(memory_fast::ld_shared4(cx, regs, inst, m)),
+                Kind::StShared4 => check!(memory_fast::st_shared4(cx, regs, inst, m)),
+                Kind::Ld => check!(memory_general::load(cx, w, regs, inst, m)),
+                Kind::St => check!(memory_general::store(cx, w, regs, inst, m)),
                 Kind::Atom => check!(atomics::atomic(cx, w, regs, inst, m)),
-                Kind::CpAsync => check!(memory::cp_async(cx, w, regs, inst, m)),
+                Kind::CpAsync => check!(memory_general::cp_async(cx, w, regs, inst, m)),
                 Kind::BrxIdx => {
                     let table = &cx.program.tables[inst.target as usize];
                     let index = regs.add(inst.args.src[0] as usize).cast::<u32>();
@@ -254,6 +264,10 @@ unsafe fn run_body(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
                 Kind::AfterCall => calls::after_call(cx, w, regs, inst, m),
                 Kind::Builtin => check!(builtins::builtin(cx, w, regs, inst, pc, m)),
                 Kind::Ret | Kind::End => {
+                    if m == w.live && w.calls.is_none() {
+                        exit(cx, w, m);
+                        return Stop::Exited;
+                    }
                     let rest = mask & !m;
                     if rest != 0 {
                         w.park(pc + 1, rest, State::Ready);
@@ -309,7 +323,7 @@ unsafe fn run_body(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
                     w.force = false;
                     collectives::run(cx, regs, inst, m);
                 }
-                Kind::ActiveMask => memory::splat32(regs, inst.args.dst[0], m, m),
+                Kind::ActiveMask => splat32(regs, inst.args.dst[0], m, m),
                 Kind::Fence => fence(Ordering::SeqCst),
                 Kind::Special => special(cx, regs, inst, m),
                 Kind::FrameAddr => {
@@ -374,7 +388,10 @@ fn look_around(cx: &mut Cx<'_>, w: &mut Warp, spin: bool) -> Option<Stop> {
 fn exit(cx: &mut Cx<'_>, w: &mut Warp, gone: u32) {
     if gone != 0 {
         w.live &= !gone;
-        cx.core.threads_exited(gone.count_ones());
+        cx.core.live_threads -= gone.count_ones().min(cx.core.live_threads);
+        if !cx.program.bars.is_empty() {
+            cx.core.threads_exited();
+        }
     }
 }
 
@@ -389,12 +406,12 @@ unsafe fn special(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
     // SAFETY: the destination has the width of the special register.
     unsafe {
         match inst.aux {
-            0 => memory::splat32(regs, at, clock as u32, m),
-            1 => memory::splat32(regs, at, (clock >> 32) as u32, m),
-            2 => memory::splat64(regs, at, clock, m),
-            3 => memory::splat64(regs, at, now(), m),
-            4 => memory::splat32(regs, at, now() as u32, m),
-            _ => memory::splat32(regs, at, (now() >> 32) as u32, m),
+            0 => splat32(regs, at, clock as u32, m),
+            1 => splat32(regs, at, (clock >> 32) as u32, m),
+            2 => splat64(regs, at, clock, m),
+            3 => splat64(regs, at, now(), m),
+            4 => splat32(regs, at, now() as u32, m),
+            _ => splat32(regs, at, (now() >> 32) as u32, m),
         }
     }
 }

@@ -16,6 +16,9 @@ use crate::memory::{AddressSpace, Kind, MemoryError};
 /// The newest PTX version that is understood, as `10 * major + minor`.
 const NEWEST_PTX: u32 = 99;
 
+/// Most bytes of parameters a kernel may have (PTX ISA, "Kernel Function Parameters").
+const MAX_PARAMS: u32 = 32764;
+
 /// Why a module was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadErrorKind {
@@ -157,6 +160,37 @@ impl fmt::Debug for Image {
     }
 }
 
+/// Replaces every mention of an alias by the function it stands for.
+fn resolve_aliases(m: &mut Module) {
+    fn replace(o: &mut Operand, aliases: &[(FuncId, FuncId)]) {
+        match o {
+            Operand::Func(f) => {
+                if let Some((_, to)) = aliases.iter().find(|(a, _)| a == f) {
+                    *f = *to;
+                }
+            }
+            Operand::Vector(v) | Operand::Args(v) => v.iter_mut().for_each(|o| replace(o, aliases)),
+            _ => {}
+        }
+    }
+    if m.aliases.is_empty() {
+        return;
+    }
+    let aliases = std::mem::take(&mut m.aliases);
+    for body in m.functions.iter_mut().filter_map(|f| f.body.as_mut()) {
+        for o in body.instrs.iter_mut().flat_map(|i| &mut i.operands) {
+            replace(o, &aliases);
+        }
+    }
+    for e in m.globals.iter_mut().flat_map(|g| &mut g.init) {
+        if let InitElem::Func { func, .. } = e
+            && let Some((_, to)) = aliases.iter().find(|(a, _)| a == func)
+        {
+            *func = *to;
+        }
+    }
+}
+
 fn unresolved(name: &str, line: u32) -> LoadError {
     LoadError {
         kind: LoadErrorKind::UnresolvedSymbol,
@@ -222,8 +256,11 @@ impl Placer<'_> {
         if kind == Kind::Const {
             self.const_ranges.push((base, size));
         }
-        // SAFETY: the allocation has this size and nobody else knows it yet.
-        unsafe { std::ptr::write_bytes(base as *mut u8, 0, size as usize) };
+        // Large allocations are fresh pages, which are zero; touching them all would only cost memory.
+        if size <= 1 << 20 {
+            // SAFETY: the allocation has this size and nobody else knows it yet.
+            unsafe { std::ptr::write_bytes(base as *mut u8, 0, size as usize) };
+        }
         Ok(base)
     }
 
@@ -357,7 +394,7 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`].
     pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        let module = cupyrite_ptx::parse(ptx).map_err(|e| LoadError {
+        let mut module = cupyrite_ptx::parse(ptx).map_err(|e| LoadError {
             kind: match e.kind {
                 cupyrite_ptx::ErrorKind::UnsupportedVersion => LoadErrorKind::UnsupportedPtxVersion,
                 _ => LoadErrorKind::InvalidPtx,
@@ -366,14 +403,11 @@ impl Image {
             column: e.pos.column,
             message: e.to_string(),
         })?;
+        resolve_aliases(&mut module);
         Self::link(&module, space)
     }
 
-    /// Loads a parsed module.
-    ///
-    /// # Errors
-    /// As [`Self::load`].
-    pub fn link(module: &Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+    fn link(module: &Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
         let version = module
             .version
             .0
@@ -484,6 +518,18 @@ impl Image {
         for (n, f) in module.functions.iter().enumerate() {
             if !f.is_entry || f.body.is_none() {
                 continue;
+            }
+            let bytes = kernel_params(f).1;
+            if bytes > MAX_PARAMS {
+                return Err(LoadError {
+                    kind: LoadErrorKind::InvalidPtx,
+                    line: f.pos.line,
+                    column: f.pos.column,
+                    message: format!(
+                        "ptx line {}: `{}` has {bytes} bytes of parameters; the limit is {MAX_PARAMS}",
+                        f.pos.line, f.name
+                    ),
+                });
             }
             by_name.insert(f.name.clone(), kernels.len());
             kernels.push(Arc::new(kernel(

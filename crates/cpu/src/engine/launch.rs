@@ -126,8 +126,8 @@ pub struct Run<'a> {
     total: u64,
     chunk: u64,
     next: AtomicU64,
-    done: AtomicU64,
-    resident: AtomicU64,
+    /// Length of `parked`, roughly.
+    waiting: AtomicU64,
     parked: Mutex<VecDeque<Box<Block>>>,
 }
 
@@ -157,6 +157,20 @@ impl Run<'_> {
                 kind: fault.kind,
                 report: report(self.program, self.space, pc, at, fault),
             });
+        }
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// A worker has panicked, which is a bug: the launch fails instead of the process.
+    #[cold]
+    fn panicked(&self) {
+        let mut slot = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            let text = format!(
+                "cupyrite: internal error in the CPU device while running kernel `{}`; please report it\n",
+                self.program.name
+            );
+            *slot = Some(Fault::plain(FaultKind::Trap, text));
         }
         self.over.store(true, Ordering::Relaxed);
     }
@@ -213,9 +227,8 @@ impl Run<'_> {
             if self.is_over() {
                 return;
             }
-            let resident = self.resident.load(Ordering::Relaxed);
             let mut block = None;
-            if from == to && resident < MAX_RESIDENT {
+            if from == to && self.waiting.load(Ordering::Relaxed) < MAX_RESIDENT {
                 from = self
                     .next
                     .fetch_add(self.chunk, Ordering::Relaxed)
@@ -226,15 +239,14 @@ impl Run<'_> {
                 let mut b = spare.take().unwrap_or_else(|| Box::new(Block::new(self)));
                 b.reset(self, from, number);
                 from += 1;
-                self.resident.fetch_add(1, Ordering::Relaxed);
                 block = Some(b);
             }
             let fresh = block.is_some();
             let next = block.or_else(|| {
-                self.parked
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .pop_front()
+                let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+                let b = parked.pop_front();
+                self.waiting.store(parked.len() as u64, Ordering::Relaxed);
+                b
             });
             let Some(mut block) = next else {
                 return;
@@ -242,11 +254,7 @@ impl Run<'_> {
             worker.cache.refresh(self.space);
             loop {
                 match block.run(self, &mut worker) {
-                    BlockStop::Done => {
-                        self.resident.fetch_sub(1, Ordering::Relaxed);
-                        self.done.fetch_add(1, Ordering::Release);
-                        spare = Some(block);
-                    }
+                    BlockStop::Done => spare = Some(block),
                     BlockStop::Fault => return,
                     BlockStop::Yield => {
                         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -264,6 +272,7 @@ impl Run<'_> {
                             continue;
                         }
                         parked.push_back(block);
+                        self.waiting.store(parked.len() as u64, Ordering::Relaxed);
                         drop(parked);
                         if !fresh {
                             std::thread::yield_now();
@@ -469,8 +478,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         total,
         chunk: if spec.cooperative { 1 } else { chunk },
         next: AtomicU64::new(0),
-        done: AtomicU64::new(0),
-        resident: AtomicU64::new(0),
+        waiting: AtomicU64::new(0),
         parked: Mutex::new(VecDeque::new()),
     };
     let helpers = if total == 1 {
@@ -484,7 +492,11 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     } else {
         helpers
     };
-    pool::run(helpers, &|n| run.work(n));
+    pool::run(helpers, &|n| {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.work(n))).is_err() {
+            run.panicked();
+        }
+    });
     let fault = run
         .fault
         .into_inner()

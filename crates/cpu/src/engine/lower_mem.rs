@@ -1,6 +1,8 @@
 //! Lowering of loads, stores, atomics, asynchronous copies and calls.
 
-use cupyrite_ptx::ir::{Base, FuncId, Instr, Op, Operand, Semantics, Space, Type, VarId};
+use cupyrite_ptx::ir::{
+    Base, FuncId, InitElem, Instr, Op, Operand, Semantics, Space, Type, VarId, Variable,
+};
 
 use super::decode::{DecodeError, builtin};
 use super::lower::Lower;
@@ -16,9 +18,11 @@ struct Address {
     addr32: bool,
     space: MemSpace,
     imm: i64,
+    /// A 64-bit slot whose first lane is added to every address.
+    plus: u32,
 }
 
-impl Lower<'_, '_> {
+impl<'m> Lower<'_, 'm> {
     fn address(
         &mut self,
         i: &Instr,
@@ -50,9 +54,22 @@ impl Lower<'_, '_> {
                     addr32: false,
                     space,
                     imm: 0,
+                    plus: fixed::ZERO,
                 })
             }
             Base::Reg(r) => {
+                if let Some((varying, uniform)) = self.unit().fused.get(self.at).copied().flatten()
+                {
+                    let (slot, plus) = (self.reg(varying)?.0, self.reg(uniform)?.0);
+                    let space = space_of(space);
+                    return Ok(Address {
+                        slot,
+                        addr32: false,
+                        space,
+                        imm,
+                        plus,
+                    });
+                }
                 let (at, have) = self.reg(r)?;
                 let space = space_of(space);
                 match (have, space) {
@@ -61,12 +78,14 @@ impl Lower<'_, '_> {
                         addr32: false,
                         space,
                         imm,
+                        plus: fixed::ZERO,
                     }),
                     (Slot::R32, MemSpace::Shared | MemSpace::Local) => Ok(Address {
                         slot: at,
                         addr32: true,
                         space,
                         imm,
+                        plus: fixed::ZERO,
                     }),
                     (Slot::R32, _) => {
                         let slot = self.source(&Operand::Reg(r), Slot::R64, Type::U64, list)?;
@@ -75,6 +94,7 @@ impl Lower<'_, '_> {
                             addr32: false,
                             space,
                             imm,
+                            plus: fixed::ZERO,
                         })
                     }
                     _ => Err(self.error("an address in a register of the wrong width")),
@@ -94,6 +114,7 @@ impl Lower<'_, '_> {
                             addr32: false,
                             space: MemSpace::Global,
                             imm,
+                            plus: fixed::ZERO,
                         })
                     }
                     Some(Space::Param | Space::Local | Space::Reg) => {
@@ -104,6 +125,7 @@ impl Lower<'_, '_> {
                             addr32: true,
                             space: MemSpace::Local,
                             imm,
+                            plus: fixed::ZERO,
                         })
                     }
                     Some(Space::Shared | Space::SharedCluster) => {
@@ -121,6 +143,7 @@ impl Lower<'_, '_> {
                             addr32: true,
                             space: MemSpace::Shared,
                             imm,
+                            plus: fixed::ZERO,
                         })
                     }
                     _ => {
@@ -144,6 +167,7 @@ impl Lower<'_, '_> {
                             addr32: false,
                             space: MemSpace::Global,
                             imm,
+                            plus: fixed::ZERO,
                         })
                     }
                 }
@@ -241,6 +265,7 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(kind);
         inst.imm = a.imm;
         inst.args.src[0] = a.slot;
+        inst.args.src[2] = a.plus;
         inst.args.dst[0] = regs.first().map_or(fixed::SINK, |r| r.0);
         inst.aux = self.cache_entry();
         inst.target = self.b.program.mem.len() as u32;
@@ -273,6 +298,7 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(if store { Kind::St } else { Kind::Ld });
         inst.imm = i64::from(at);
         inst.args.src[0] = fixed::FRAME;
+        inst.args.src[2] = fixed::ZERO;
         inst.target = self.b.program.mem.len() as u32;
         self.b.program.mem.push(MemOp {
             space: MemSpace::Local,
@@ -347,6 +373,7 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(kind);
         inst.imm = a.imm;
         inst.args.src[0] = a.slot;
+        inst.args.src[2] = a.plus;
         inst.args.src[1] = regs.first().map_or(fixed::SINK, |r| r.0);
         inst.aux = self.cache_entry();
         inst.target = self.b.program.mem.len() as u32;
@@ -394,6 +421,7 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(Kind::Atom);
         inst.imm = a.imm;
         inst.args.src[0] = a.slot;
+        inst.args.src[2] = a.plus;
         inst.aux = self.cache_entry();
         inst.target = self.b.program.atomics.len() as u32;
         self.b.program.atomics.push(AtomicOp {
@@ -487,8 +515,11 @@ impl Lower<'_, '_> {
     ) -> Result<BuiltinArg, DecodeError> {
         match o {
             Operand::Var(v, n) => {
-                let at = i64::from(self.frame_offset(*v)?) + n;
-                Ok(BuiltinArg::Memory(at as u32, size))
+                if *n != 0 {
+                    return Err(self.error("an argument that is not a whole variable"));
+                }
+                let at = self.frame_offset(*v)?;
+                Ok(BuiltinArg::Memory(at, size))
             }
             Operand::Reg(r) => {
                 let (at, slot) = self.reg(*r)?;
@@ -550,7 +581,10 @@ impl Lower<'_, '_> {
             out.push(match o {
                 Operand::Var(v, n) => {
                     let have = self.variable_size(*v);
-                    let caller = (i64::from(self.frame_offset(*v)?) + n) as u32;
+                    if *n != 0 {
+                        return Err(self.error("an argument that is not a whole variable"));
+                    }
+                    let caller = self.frame_offset(*v)?;
                     ArgCopy::Memory {
                         caller,
                         callee: at,
@@ -596,6 +630,32 @@ impl Lower<'_, '_> {
         found.map_or(0, |v| u32::try_from(v.size()).unwrap_or(u32::MAX))
     }
 
+    /// Results and parameters of an indirect call's callees: of its prototype, or of the first function of its list.
+    fn signature(&self, i: &Instr) -> Option<(&'m [Variable], &'m [Variable])> {
+        let module = self.linked.module;
+        let of = |f: FuncId| {
+            let f = module.functions.get(f.0 as usize)?;
+            Some((f.returns.as_slice(), f.params.as_slice()))
+        };
+        i.operands.iter().find_map(|o| match o {
+            Operand::Proto(p) => {
+                let p = module.prototypes.get(p.0 as usize)?;
+                Some((p.returns.as_slice(), p.params.as_slice()))
+            }
+            Operand::Targets(n) => {
+                of(*self.unit().body.call_targets.get(*n as usize)?.1.first()?)
+            }
+            Operand::Var(VarId::Module(n), _) => {
+                let table = module.globals.get(*n as usize)?;
+                table.init.iter().find_map(|e| match e {
+                    InitElem::Func { func, .. } => of(*func),
+                    _ => None,
+                })
+            }
+            _ => None,
+        })
+    }
+
     /// `call`.
     pub fn call(&mut self, i: &Instr) -> Result<(), DecodeError> {
         let (returns, callee, args) = self.call_parts(i)?;
@@ -622,7 +682,7 @@ impl Lower<'_, '_> {
                 }
                 op.entry = n as u32;
                 let frame = &self.units[n].frame;
-                let pairs = |at: &[u32], v: &[cupyrite_ptx::ir::Variable]| -> Vec<(u32, u32)> {
+                let pairs = |at: &[u32], v: &[Variable]| -> Vec<(u32, u32)> {
                     at.iter()
                         .zip(v)
                         .map(|(a, v)| (*a, v.size() as u32))
@@ -636,28 +696,20 @@ impl Lower<'_, '_> {
             }
             Operand::Reg(r) => {
                 op.entry = u32::MAX;
-                let proto = i.operands.iter().find_map(|o| {
-                    if let Operand::Proto(p) = o {
-                        Some(p.0)
-                    } else {
-                        None
-                    }
-                });
-                let Some(proto) = proto.and_then(|p| self.linked.module.prototypes.get(p as usize))
-                else {
+                let Some((proto_returns, proto_params)) = self.signature(i) else {
                     return Err(self.error("an indirect call without prototype"));
                 };
                 let slot = self.source(&Operand::Reg(*r), Slot::R64, Type::U64, &mut list)?;
                 // The same rule as for a function's own frame: results first, then parameters.
                 let mut at = 0u64;
-                let mut place = |v: &cupyrite_ptx::ir::Variable| {
+                let mut place = |v: &Variable| {
                     at = at.next_multiple_of(u64::from(v.align.max(1)));
                     let here = at;
                     at += v.size();
                     (here as u32, v.size() as u32)
                 };
-                let rets: Vec<_> = proto.returns.iter().map(&mut place).collect();
-                let args: Vec<_> = proto.params.iter().map(&mut place).collect();
+                let rets: Vec<_> = proto_returns.iter().map(&mut place).collect();
+                let args: Vec<_> = proto_params.iter().map(&mut place).collect();
                 op.callee_frame = at as u32;
                 let mut inst = Inst::new(Kind::CallIndirect);
                 inst.args.src[0] = slot;

@@ -18,6 +18,8 @@ mod lower;
 mod lower_alu;
 mod lower_mem;
 mod memory_access;
+mod memory_fast;
+mod memory_general;
 pub mod ops;
 mod pool;
 mod program;

@@ -27,8 +27,10 @@ pub mod fixed {
     pub const TID: [u32; 3] = [832, 960, 1088];
     /// `%warpid`.
     pub const WARP_ID: u32 = 1216;
+    /// 64-bit zeros.
+    pub const ZERO: u32 = 1344;
     /// The first free byte.
-    pub const END: u32 = 1344;
+    pub const END: u32 = 1600;
 }
 
 /// What the interpreter does with an instruction.

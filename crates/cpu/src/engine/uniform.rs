@@ -276,3 +276,94 @@ fn operand_class(o: &Operand, regs: &[Class], is_entry: bool) -> Option<Class> {
         _ => None,
     }
 }
+
+/// For each load, store or atomic whose address is the sum of a register and of one that stays the same for the block:
+/// the two, so that the sum need not be computed lane by lane. Sums that nobody else needs are dropped.
+pub fn fuse_addresses(
+    body: &Body,
+    instrs: &[Instr],
+    classes: &mut Classes,
+) -> Vec<Option<(RegId, RegId)>> {
+    let mut fused = vec![None; instrs.len()];
+    let mut definitions = vec![0u32; body.regs.len()];
+    let mut uses = vec![0u32; body.regs.len()];
+    let mut list = Vec::new();
+    for i in instrs {
+        list.clear();
+        writes(i, &mut list);
+        list.iter().for_each(|r| definitions[r.0 as usize] += 1);
+        list.clear();
+        let skip = usize::from(has_destination(i));
+        for (n, o) in i.operands.iter().enumerate() {
+            // A destination is no use, an address always is.
+            if n >= skip || i.op == Op::Call {
+                read(o, &mut list);
+            }
+        }
+        list.extend(i.guard.map(|g| g.0));
+        list.iter().for_each(|r| uses[r.0 as usize] += 1);
+    }
+    let mut labelled = vec![false; instrs.len() + 1];
+    for l in &body.labels {
+        if let Some(at) = labelled.get_mut(l.at as usize) {
+            *at = true;
+        }
+    }
+    // Sums that can be taken apart, since the last label: result, varying part, uniform part.
+    let mut sums: Vec<(RegId, RegId, RegId)> = Vec::new();
+    let mut saved = vec![0u32; body.regs.len()];
+    for (n, i) in instrs.iter().enumerate() {
+        if labelled[n] {
+            sums.clear();
+        }
+        if matches!(i.op, Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            && matches!(i.mods.space, None | Some(Space::Global))
+        {
+            let address = i.operands.iter().find_map(|o| {
+                if let Operand::Addr(Base::Reg(r), _) = o {
+                    Some(*r)
+                } else {
+                    None
+                }
+            });
+            if let Some(s) = address.and_then(|r| sums.iter().find(|s| s.0 == r)) {
+                fused[n] = Some((s.1, s.2));
+                saved[s.0.0 as usize] += 1;
+            }
+        }
+        list.clear();
+        writes(i, &mut list);
+        sums.retain(|s| !list.contains(&s.1) && !list.contains(&s.0));
+        if i.op == Op::Add
+            && i.guard.is_none()
+            && !i.mods.cc
+            && i.types
+                .first()
+                .is_some_and(|t| t.bits() == 64 && !t.is_float())
+            && let [Operand::Reg(r), Operand::Reg(a), Operand::Reg(b)] = i.operands.as_slice()
+            && definitions[r.0 as usize] == 1
+            && !classes.gone[n]
+            && r != a
+            && r != b
+        {
+            let class = |r: &RegId| classes.regs[r.0 as usize];
+            let same = |r: &RegId| matches!(class(r), Class::Launch | Class::Block);
+            let wide = |r: &RegId| body.regs[r.0 as usize].ty.bits() == 64;
+            if wide(a) && wide(b) && same(a) && class(b) == Class::Varying {
+                sums.push((*r, *b, *a));
+            } else if wide(a) && wide(b) && same(b) && class(a) == Class::Varying {
+                sums.push((*r, *a, *b));
+            }
+        }
+    }
+    for (n, i) in instrs.iter().enumerate() {
+        if i.op == Op::Add
+            && let Some(Operand::Reg(r)) = i.operands.first()
+            && saved[r.0 as usize] > 0
+            && saved[r.0 as usize] == uses[r.0 as usize]
+        {
+            classes.gone[n] = true;
+        }
+    }
+    fused
+}

@@ -186,7 +186,12 @@ impl Warp {
                     *lane(fixed::WARP_ID).add(l) = self.index;
                 }
             }
-            if block[1] == 1 && block[2] == 1 {
+            if program.uses_tid == [true, false, false] && block[0].is_multiple_of(32) {
+                let x = first % block[0];
+                for l in 0..LANES {
+                    *lane(fixed::TID[0]).add(l) = x + l as u32;
+                }
+            } else if block[1] == 1 && block[2] == 1 {
                 for l in 0..LANES {
                     *lane(fixed::TID[0]).add(l) = first + l as u32;
                 }

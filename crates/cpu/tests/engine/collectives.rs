@@ -1,0 +1,232 @@
+//! Shuffles, votes, barriers, grids that wait for each other.
+
+use crate::harness::{Buffer, Launch, module};
+
+const INDEX: &str = "
+    .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mul.wide.u32 %rd2, %r4, 4;
+    add.s64 %rd3, %rd1, %rd2;
+";
+
+#[test]
+fn shuffles_in_all_modes() {
+    let body = format!(
+        "{INDEX}
+    shfl.sync.down.b32 %r5|%p1, %r4, 3, 31, -1;
+    shfl.sync.up.b32 %r6, %r4, 1, 0, -1;
+    shfl.sync.bfly.b32 %r7, %r4, 5, 31, -1;
+    shfl.sync.idx.b32 %r8, %r4, 2, 6175, -1;
+    selp.u32 %r9, 1, 0, %p1;
+    mul.wide.u32 %rd4, %r4, 20;
+    add.s64 %rd5, %rd1, %rd4;
+    st.global.u32 [%rd5], %r5;
+    st.global.u32 [%rd5+4], %r6;
+    st.global.u32 [%rd5+8], %r7;
+    st.global.u32 [%rd5+12], %r8;
+    st.global.u32 [%rd5+16], %r9;
+    ret;"
+    );
+    let out = Buffer::zeros(160);
+    Launch::new(1, 32)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    for (n, got) in out.get().chunks(5).enumerate() {
+        let n = n as u32;
+        let down = if n + 3 > 31 { n } else { n + 3 };
+        // 6175 = 0x181f: segments of eight lanes.
+        let want = [
+            down,
+            n.saturating_sub(1),
+            n ^ 5,
+            (n & 24) + 2,
+            u32::from(n < 29),
+        ];
+        assert_eq!(got, want, "lane {n}");
+    }
+}
+
+#[test]
+fn votes_matches_and_reductions_of_part_of_a_warp() {
+    let body = format!(
+        "{INDEX}
+    mov.u32 %r20, 0;
+    setp.ge.u32 %p1, %r3, 20;
+    @%p1 bra D;
+    and.b32 %r5, %r3, 1;
+    setp.eq.u32 %p2, %r5, 1;
+    vote.sync.ballot.b32 %r6, %p2, 0xfffff;
+    and.b32 %r7, %r3, 3;
+    match.any.sync.b32 %r8, %r7, 0xfffff;
+    redux.sync.add.u32 %r9, %r3, 0xfffff;
+    redux.sync.max.s32 %r10, %r3, 0xfffff;
+    activemask.b32 %r11;
+    vote.sync.any.pred %p3, %p2, 0xfffff;
+    selp.u32 %r12, 1, 0, %p3;
+    add.u32 %r20, %r6, %r8;
+    add.u32 %r20, %r20, %r9;
+    add.u32 %r20, %r20, %r10;
+    add.u32 %r20, %r20, %r11;
+    add.u32 %r20, %r20, %r12;
+D:  st.global.u32 [%rd3], %r20;
+    ret;"
+    );
+    let out = Buffer::zeros(32);
+    Launch::new(1, 32)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    for (n, got) in out.get().into_iter().enumerate() {
+        let want = if n < 20 {
+            0xaaaaa + (0x11111 << (n % 4) & 0xfffff) + 190 + 19 + 0xfffff + 1
+        } else {
+            0
+        };
+        assert_eq!(got, want, "lane {n}");
+    }
+}
+
+#[test]
+fn diverged_lanes_meet_at_a_collective() {
+    // Odd lanes take a detour first; the shuffle names all of them.
+    let body = format!(
+        "{INDEX}
+    and.b32 %r5, %r3, 1;
+    setp.eq.u32 %p1, %r5, 0;
+    mov.u32 %r6, %r3;
+    @%p1 bra J;
+    mov.u32 %r7, 0;
+L:  add.u32 %r7, %r7, 1;
+    setp.lt.u32 %p2, %r7, %r3;
+    @%p2 bra L;
+    add.u32 %r6, %r7, 100;
+J:  bar.warp.sync -1;
+    shfl.sync.bfly.b32 %r8, %r6, 1, 31, -1;
+    st.global.u32 [%rd3], %r8;
+    ret;"
+    );
+    let out = Buffer::zeros(32);
+    Launch::new(1, 32)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    let want: Vec<u32> = (0..32)
+        .map(|n| if n % 2 == 0 { n + 101 } else { n - 1 })
+        .collect();
+    assert_eq!(out.get(), want);
+}
+
+#[test]
+fn barriers_count_threads_that_have_exited() {
+    let body = format!(
+        "{INDEX}
+    .shared .u32 sum;
+    setp.ge.u32 %p1, %r3, 40;
+    @%p1 exit;
+    mov.u32 %r9, 0;
+    setp.ne.u32 %p2, %r3, 0;
+    @%p2 bra B;
+    st.shared.u32 [sum], %r9;
+B:  bar.sync 0;
+    red.shared.add.u32 [sum], %r3;
+    bar.sync 0;
+    ld.shared.u32 %r6, [sum];
+    st.global.u32 [%rd3], %r6;
+    ret;"
+    );
+    let out = Buffer::zeros(128);
+    Launch::new(1, 128)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    let got = out.get();
+    assert!(got[..40].iter().all(|&v| v == 780));
+    assert!(got[40..].iter().all(|&v| v == 0));
+}
+
+#[test]
+fn barrier_reductions() {
+    let body = format!(
+        "{INDEX}
+    setp.lt.u32 %p1, %r3, 50;
+    bar.red.popc.u32 %r5, 0, %p1;
+    bar.red.and.pred %p2, 0, %p1;
+    bar.red.or.pred %p3, 0, !%p1;
+    selp.u32 %r6, 100, 0, %p2;
+    selp.u32 %r7, 1000, 0, %p3;
+    add.u32 %r5, %r5, %r6;
+    add.u32 %r5, %r5, %r7;
+    st.global.u32 [%rd3], %r5;
+    ret;"
+    );
+    let out = Buffer::zeros(192);
+    Launch::new(2, 96)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    assert!(out.get().iter().all(|&v| v == 1050));
+}
+
+#[test]
+fn named_barriers_between_producers_and_consumers() {
+    let body = format!(
+        "{INDEX}
+    .shared .u32 box[32];
+    mov.u32 %r5, box;
+    and.b32 %r6, %r3, 31;
+    shl.b32 %r7, %r6, 2;
+    add.u32 %r8, %r5, %r7;
+    mov.u32 %r9, 0;
+    setp.ge.u32 %p1, %r3, 32;
+    @%p1 bra C;
+P:  st.shared.u32 [%r8], %r9;
+    bar.arrive 1, 64;
+    bar.sync 2, 64;
+    add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p2, %r9, 10;
+    @%p2 bra P;
+    ret;
+C:  mov.u32 %r10, 0;
+L:  bar.sync 1, 64;
+    ld.shared.u32 %r11, [%r8];
+    add.u32 %r10, %r10, %r11;
+    bar.arrive 2, 64;
+    add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p2, %r9, 10;
+    @%p2 bra L;
+    st.global.u32 [%rd3], %r10;
+    ret;"
+    );
+    let out = Buffer::zeros(64);
+    Launch::new(1, 64)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    assert!(out.get()[32..].iter().all(|&v| v == 45));
+}
+
+#[test]
+fn blocks_of_a_cooperative_grid_wait_for_each_other() {
+    // More blocks than workers, each waiting until all have arrived, three times over.
+    let body = format!(
+        "{INDEX}
+    mov.u32 %r10, %nctaid.x;
+    mov.u32 %r11, %r10;
+    mov.u32 %r12, 0;
+R:  bar.sync 0;
+    setp.ne.u32 %p1, %r3, 0;
+    @%p1 bra B;
+    red.release.gpu.global.add.u32 [%rd1], 1;
+S:  ld.acquire.gpu.global.u32 %r5, [%rd1];
+    setp.lt.u32 %p2, %r5, %r11;
+    @%p2 bra S;
+B:  bar.sync 0;
+    add.u32 %r11, %r11, %r10;
+    add.u32 %r12, %r12, 1;
+    setp.lt.u32 %p3, %r12, 3;
+    @%p3 bra R;
+    ret;"
+    );
+    let out = Buffer::zeros(1);
+    let mut l = Launch::new(40, 96);
+    l.cooperative = true;
+    l.run(&module("", 1, &body), &[out.addr]).unwrap();
+    assert_eq!(out.get(), [120]);
+}

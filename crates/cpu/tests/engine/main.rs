@@ -1,0 +1,7 @@
+//! Small kernels through the engine: control flow, memory, collectives, calls, faults.
+
+mod collectives;
+mod control;
+mod faults;
+mod harness;
+mod memory;
