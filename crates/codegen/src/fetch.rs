@@ -45,10 +45,8 @@ pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
     if fs::read_to_string(&stamp).is_ok_and(|s| s == text) {
         return Ok(packages);
     }
-    if packages.root.exists() {
-        fs::remove_dir_all(&packages.root)
-            .map_err(|e| format!("{}: {e}", packages.root.display()))?;
-    }
+    // Installed under a name of its own and renamed when complete: two runs at once cannot see each other's half.
+    let fresh = target.join(format!("packages-{}", std::process::id()));
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
     eprintln!(
         "codegen: installing the packages of {} with {python} -m pip (once)",
@@ -69,7 +67,7 @@ pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
             "--no-compile",
         ])
         .arg("--target")
-        .arg(&packages.root)
+        .arg(&fresh)
         .arg("-r")
         .arg(lock)
         .status()
@@ -82,18 +80,30 @@ pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
             lock.display()
         ));
     }
-    let profiler = packages.root.join("profiler");
+    let profiler = fresh.join("profiler");
     fs::create_dir_all(&profiler)
         .and_then(|()| {
             fs::copy(
-                packages.root.join("nvidia/cu13/include/cudaProfiler.h"),
+                fresh.join("nvidia/cu13/include/cudaProfiler.h"),
                 profiler.join("cudaProfiler.h"),
             )
         })
         .map_err(|e| format!("cudaProfiler.h: {e}"))?;
-    drop_libraries(&packages.root.join("nvidia"));
-    fs::write(&stamp, text).map_err(|e| format!("{}: {e}", stamp.display()))?;
-    Ok(packages)
+    drop_libraries(&fresh.join("nvidia"));
+    let io = |e: std::io::Error| format!("{}: {e}", packages.root.display());
+    fs::write(fresh.join("headers.lock"), &text).map_err(io)?;
+    if packages.root.exists() {
+        fs::remove_dir_all(&packages.root).map_err(io)?;
+    }
+    match fs::rename(&fresh, &packages.root) {
+        Ok(()) => Ok(packages),
+        // Another run was faster with the same packages.
+        Err(_) if fs::read_to_string(&stamp).is_ok_and(|s| s == text) => {
+            fs::remove_dir_all(&fresh).map_err(io)?;
+            Ok(packages)
+        }
+        Err(e) => Err(io(e)),
+    }
 }
 
 /// NVIDIA's wheels carry hundreds of megabytes of libraries that reading headers does not need.

@@ -78,8 +78,8 @@ fn members(out: &mut String, set: &HeaderSet, c: &str, r: &Record, path: &str, b
 pub fn check(sets: &[HeaderSet], scratch: &Path) -> Result<(), String> {
     let cc = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-    for set in sets {
-        let file = scratch.join(format!("{}.c", set.name));
+    for set in sets.iter().filter(|s| !s.records.is_empty()) {
+        let file = scratch.join(format!("{}-{}.c", set.name, std::process::id()));
         let text = source(set);
         std::fs::write(&file, &text).map_err(|e| format!("{}: {e}", file.display()))?;
         let mut command = Command::new(&cc);
@@ -96,6 +96,7 @@ pub fn check(sets: &[HeaderSet], scratch: &Path) -> Result<(), String> {
             .arg(&file)
             .output()
             .map_err(|e| format!("cannot run the C compiler {cc} ({e}); install one or set CC"))?;
+        let _ = std::fs::remove_file(&file);
         if !output.status.success() {
             return Err(format!(
                 "{cc} sees a layout of {} differently:\n{}",

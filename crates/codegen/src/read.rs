@@ -93,7 +93,10 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
         .map(|i| format!("#include <{i}>\n"))
         .collect();
     std::fs::create_dir_all(request.scratch).map_err(|e| e.to_string())?;
-    let main = request.scratch.join("unit.h");
+    // A name of its own, so that two runs at once do not read each other's.
+    let main = request
+        .scratch
+        .join(format!("unit-{}.h", std::process::id()));
     std::fs::write(&main, text).map_err(|e| format!("{}: {e}", main.display()))?;
     let mut args = vec![
         "-xc".to_owned(),
@@ -108,7 +111,10 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
             .map(|d| format!("-isystem{}", d.display())),
     );
     args.extend(request.defines.iter().map(|d| format!("-D{d}")));
-    let unit = clang.parse(&main, &args)?;
+    let unit = clang.parse(&main, &args);
+    // Parsed or not, it has served; what cannot be removed does no harm.
+    let _ = std::fs::remove_file(&main);
+    let unit = unit?;
     let cursors = unit.children();
     let mut reader = Reader {
         major: request.major,
