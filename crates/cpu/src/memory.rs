@@ -155,6 +155,8 @@ pub struct AddressSpace {
     used: AtomicU64,
     pins: AtomicU64,
     capacity: u64,
+    /// What may be allocated in all: less than the capacity if the machine had not that much to give.
+    budget: u64,
 }
 
 impl fmt::Debug for AddressSpace {
@@ -173,6 +175,10 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 impl AddressSpace {
     /// An empty space that may hold `capacity` bytes.
     pub fn new(capacity: u64) -> Self {
+        Self::with_budget(capacity, capacity)
+    }
+
+    fn with_budget(capacity: u64, budget: u64) -> Self {
         Self {
             regions: RwLock::new(BTreeMap::new()),
             heap: Mutex::new(Heap::default()),
@@ -181,13 +187,20 @@ impl AddressSpace {
             used: AtomicU64::new(0),
             pins: AtomicU64::new(0),
             capacity,
+            budget,
         }
     }
 
-    /// The space of the process; its capacity is [`pages::physical_memory`].
+    /// The space of the process. Its capacity is the machine's memory; what was in use when it was made, and a margin,
+    /// cannot be allocated, so that the system never has to kill a process for what a program puts on the device.
     pub fn global() -> &'static Arc<AddressSpace> {
         static SPACE: OnceLock<Arc<AddressSpace>> = OnceLock::new();
-        SPACE.get_or_init(|| Arc::new(AddressSpace::new(pages::physical_memory())))
+        SPACE.get_or_init(|| {
+            let capacity = pages::physical_memory();
+            let free = pages::available_memory();
+            let budget = capacity.min(free - free / 16);
+            Arc::new(AddressSpace::with_budget(capacity, budget))
+        })
     }
 
     /// Bytes this space may hold in all.
@@ -202,7 +215,7 @@ impl AddressSpace {
 
     /// Bytes that can still be allocated: what the capacity leaves, or less if the machine itself is short.
     pub fn available(&self) -> u64 {
-        (self.capacity.saturating_sub(self.used())).min(pages::available_memory())
+        (self.budget.saturating_sub(self.used())).min(pages::available_memory())
     }
 
     /// Changes whenever a region appears or disappears; a cached [`Region`] is good as long as it stays the same.
@@ -234,16 +247,16 @@ impl AddressSpace {
             return Err(MemoryError::InvalidRequest);
         }
         let align = align.max(MIN_ALIGN);
-        if size > self.capacity {
+        if size > self.budget {
             return Err(MemoryError::OutOfMemory);
         }
         let cost = Self::cost(size);
-        if self.used().saturating_add(cost) > self.capacity {
+        if self.used().saturating_add(cost) > self.budget {
             self.reclaim();
         }
         self.used
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
-                used.checked_add(cost).filter(|&n| n <= self.capacity)
+                used.checked_add(cost).filter(|&n| n <= self.budget)
             })
             .map_err(|_| MemoryError::OutOfMemory)?;
         let made = self.back(size, align);

@@ -86,11 +86,12 @@ impl Context {
         }
     }
 
-    /// Bytes of local memory a thread may use beyond what its kernel declares.
+    /// Bytes of stack a thread may use beyond what its kernel declares. The interpreter's frames are several times those
+    /// of machine code, which keeps most of a function in registers; recursion that fits a GPU's stack must fit here.
     pub(super) fn stack_limit(&self) -> u32 {
-        self.limits[STACK_SIZE]
-            .load(Ordering::Relaxed)
-            .min(u64::from(u32::MAX)) as u32
+        const FRAME_RATIO: u64 = 8;
+        const MOST: u64 = 512 << 10;
+        (self.limits[STACK_SIZE].load(Ordering::Relaxed) * FRAME_RATIO).min(MOST) as u32
     }
 
     /// Bytes that `malloc` in kernels may give out.
@@ -509,6 +510,10 @@ fn release_primary(ordinal: i32) -> Res {
         let context = primary.context.clone();
         drop(primary);
         context.tear_down();
+        // Somebody may have retained it meanwhile.
+        if lock(&device.primary).retained > 0 {
+            context.revive();
+        }
     }
     Ok(())
 }

@@ -73,8 +73,9 @@ fn get_proc_address(symbol: u64, out: u64, version: i32, flags: u64, status: u64
         .map(|p| get_proc(p.symbol))
         .unwrap_or(std::ptr::null());
     put(out, address as u64)?;
-    // As documented, not finding it is a success with a null pointer.
-    put_optional(status, found.err().unwrap_or(FOUND))
+    put_optional(status, found.err().unwrap_or(FOUND))?;
+    // The manual promises success with a null pointer here; the driver answers like this, and programs rely on it.
+    found.map(|_| ()).map_err(|_| Code::NOT_FOUND)
 }
 
 entries! { bare;

@@ -4,6 +4,7 @@
 //! one before it; events and the default stream's rules are further dependencies. Threads are started as needed and
 //! never joined: a process may exit while kernels run.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -182,7 +183,13 @@ fn hand_over(op: Arc<Op>) {
     }
 }
 
+thread_local! {
+    /// Whether this is one of the threads that run streams.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
 fn worker() {
+    IS_WORKER.set(true);
     let mut workers = lock(&WORKERS);
     loop {
         if let Some(op) = workers.queue.pop_front() {
@@ -221,10 +228,14 @@ const SPIN: Duration = Duration::from_micros(15);
 /// Waits until `op` is done.
 ///
 /// # Errors
-/// `LAUNCH_TIMEOUT` if the interrupt hook asked for it; `op` may then still be running.
+/// `LAUNCH_TIMEOUT` if the interrupt hook asked for it; `op` may then still be running. `NOT_PERMITTED` to a callback.
 pub(super) fn wait(op: &Op, context: &Context) -> Res {
     if op.is_done() {
         return Ok(());
+    }
+    // A stream's callback that waits for a stream would wait for itself.
+    if IS_WORKER.get() {
+        return Err(Code::NOT_PERMITTED);
     }
     let start = Instant::now();
     while start.elapsed() < SPIN {

@@ -302,3 +302,27 @@ fn a_backlog_makes_the_caller_wait_and_loses_nothing() {
     ok!("cuStreamSynchronize", stream);
     assert_eq!(last, 9999);
 }
+
+#[test]
+fn a_callback_may_not_wait() {
+    static ANSWER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    unsafe extern "C" fn waits(stream: *mut c_void) {
+        ANSWER.store(
+            cu!("cuStreamSynchronize", stream as u64),
+            std::sync::atomic::Ordering::SeqCst,
+        );
+    }
+    let s = Session::new();
+    let stream = s.stream(1);
+    ok!(
+        "cuLaunchHostFunc",
+        stream,
+        waits as *const () as u64,
+        stream
+    );
+    ok!("cuStreamSynchronize", stream);
+    assert_eq!(
+        ANSWER.load(std::sync::atomic::Ordering::SeqCst),
+        Code::NOT_PERMITTED.0
+    );
+}

@@ -154,7 +154,7 @@ fn proc_addresses() {
         0u64
     );
     assert_eq!(p, super::address("cuMemAlloc_v2") as u64);
-    ok!(
+    let missing = cu!(
         "cuGetProcAddress_v2",
         c"cuNothing",
         &mut p,
@@ -162,8 +162,9 @@ fn proc_addresses() {
         0u64,
         &mut status
     );
+    assert_eq!(missing, Code::NOT_FOUND.0);
     assert_eq!((p, status), (0, 1));
-    ok!(
+    let newer = cu!(
         "cuGetProcAddress_v2",
         c"cuLibraryLoadData",
         &mut p,
@@ -171,6 +172,7 @@ fn proc_addresses() {
         0u64,
         &mut status
     );
+    assert_eq!(newer, Code::NOT_FOUND.0);
     assert_eq!((p, status), (0, 2));
     ok!(
         "cuGetProcAddress_v2",
