@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use crate::environment::override_variable;
 use crate::table::{Library, Origin};
 
+/// The step of the search that takes `CUPYRITE_LIB_<NAME>`.
+pub(crate) const OVERRIDE: &str = "override";
+
 /// Why a library is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadErrorKind {
@@ -35,9 +38,11 @@ pub enum Outcome {
     NotSet,
     /// There is no such folder or file.
     Absent,
+    /// The system's loader knows no library of this name.
+    NoSuchName,
     /// The folder is there, the library is not. Files with a similar name are listed.
     Other(Vec<String>),
-    /// The system's loader does not know the name, or could not load the file: its message.
+    /// The system's loader could not load the file: its message.
     Refused(String),
 }
 
@@ -46,6 +51,7 @@ impl fmt::Display for Outcome {
         match self {
             Outcome::NotSet => f.write_str("not set"),
             Outcome::Absent => f.write_str("does not exist"),
+            Outcome::NoSuchName => f.write_str("not known to it"),
             Outcome::Other(files) if files.is_empty() => {
                 f.write_str("exists, without this library")
             }
@@ -91,7 +97,14 @@ impl LoadError {
             override_variable(row.name),
             row.sonames[0]
         );
-        match row.origin {
+        let mut advice = Vec::new();
+        if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
+            advice.push(format!(
+                "correct {}, or unset it",
+                override_variable(row.name)
+            ));
+        }
+        advice.extend(match row.origin {
             Origin::Toolkit => vec![
                 format!("pip install {}", row.packages.pip),
                 format!("conda install -c conda-forge {}", row.packages.conda),
@@ -103,7 +116,8 @@ impl LoadError {
                 format!("or point to an installed one: {set}"),
                 "or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned(),
             ],
-        }
+        });
+        advice
     }
 }
 

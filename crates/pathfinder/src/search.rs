@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dl::{Handle, Loader};
 use crate::environment::{Environment, override_variable};
-use crate::error::{LoadError, LoadErrorKind, Looked, Outcome};
+use crate::error::{LoadError, LoadErrorKind, Looked, OVERRIDE, Outcome};
 use crate::table::{CONDA_DIRS, Library, Origin, TOOLKIT_DIRS};
 
 /// The step of the search that found a library. `Display` gives the words `cuda.pathfinder` uses.
@@ -175,7 +175,7 @@ impl Search<'_> {
 
     /// A file, or a folder that holds the library, named by the user: nothing else is tried after it.
     fn override_path(&mut self, path: &Path) -> Step {
-        let step = "override";
+        let step = OVERRIDE;
         if path.is_dir() {
             return self.folder(step, path, FoundVia::Override);
         }
@@ -264,7 +264,7 @@ impl Search<'_> {
                     let unknown = message.starts_with(&format!("{soname}: cannot open"));
                     let place = (*soname).to_owned();
                     if unknown {
-                        self.note("system loader", place, Outcome::Absent);
+                        self.note("system loader", place, Outcome::NoSuchName);
                     } else {
                         self.note("system loader", place, Outcome::Refused(message));
                         return Err(soname.into());

@@ -234,7 +234,12 @@ fn the_override_is_a_file_or_a_folder_and_final() {
 
     let gone = search(nvrtc(), &with("gone.so"), &Fake::default()).unwrap_err();
     assert_eq!((gone.kind, gone.looked.len()), (LoadErrorKind::NotFound, 1));
-    assert!(gone.to_string().contains("CUPYRITE_LIB_NVRTC="), "{gone}");
+    let text = gone.to_string();
+    assert!(text.contains("CUPYRITE_LIB_NVRTC="), "{text}");
+    assert!(
+        text.contains("correct CUPYRITE_LIB_NVRTC, or unset it"),
+        "{text}"
+    );
 
     let broken = search(nvrtc(), &with("broken.so"), &Fake::default()).unwrap_err();
     assert_eq!(broken.kind, LoadErrorKind::Failed);
