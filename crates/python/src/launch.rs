@@ -175,7 +175,7 @@ impl Packer {
             keep.buffers.push(view);
             return Ok(address);
         }
-        if number {
+        if obj.has_slot(ffi::Py_nb_index) {
             return args::int(obj, Int::U64, site);
         }
         if let Some(address) = args::get_ptr(obj, site)? {
@@ -468,8 +468,7 @@ fn wrong_value(value: Obj<'_>, index: usize, pack: Pack, site: Site) -> Raised {
 
 fn pointer(value: Obj<'_>, known: &Known, index: usize, site: Site) -> R<u64> {
     if value.is_int() {
-        // SAFETY: the object is an int.
-        return Ok(unsafe { ffi::PyLong_AsUnsignedLongLongMask(value.ptr()) });
+        return args::int(value, Int::U64, site);
     }
     if value.is_none() {
         return Ok(0);
