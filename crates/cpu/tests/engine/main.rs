@@ -5,3 +5,4 @@ mod control;
 mod faults;
 mod harness;
 mod memory;
+mod mutations;
