@@ -10,7 +10,7 @@ use super::handles::{HandleKind, Table, fresh_id};
 use super::printf::Printf;
 use super::queue::{self, lock};
 use super::stream::Stream;
-use super::{Res, copy, device, entries, event, init, library, module, pool, stream};
+use super::{Res, copy, device, entries, event, init, library, module, pointer, pool, stream};
 use crate::memory::AddressSpace;
 
 pub(super) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
@@ -180,9 +180,12 @@ impl Context {
         module::forget_context(self.id);
         library::forget_context(self.id);
         let streams = std::mem::take(&mut *lock(&self.streams));
+        // Threads still hold their default streams of this context; they must not use them again.
+        streams.iter().for_each(|s| s.abandon());
         *lock(&self.legacy) = None;
         drop(streams);
         for region in AddressSpace::global().free_owned(self.id) {
+            pointer::forget(&region);
             pool::leave(&region);
         }
     }

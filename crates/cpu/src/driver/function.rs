@@ -102,12 +102,20 @@ pub(super) fn forget_module(module: u64) {
 
 /// The function a handle names. A library's kernel stands for its function in the current context, as CUDA allows.
 pub(super) fn find(handle: u64) -> Res<Arc<Function>> {
+    find_for(handle, context::current)
+}
+
+/// [`find`] with the context in which a library's kernel is meant.
+pub(super) fn find_for(
+    handle: u64,
+    context: impl FnOnce() -> Res<Arc<Context>>,
+) -> Res<Arc<Function>> {
     if let Some(function) = FUNCTIONS.find(handle) {
         function.context.check()?;
         return Ok(function);
     }
     let kernel = KERNELS.get(handle)?;
-    library::function_in(&kernel, &context::current()?)
+    library::function_in(&kernel, &context()?)
 }
 
 /// A name as C wants it, kept for good: a caller may hold on to it after the function is gone.

@@ -141,8 +141,8 @@ fn launch(
     pointers: u64,
     extra: u64,
 ) -> Res<Arc<stream::Stream>> {
-    let f = function::find(handle)?;
     let stream = stream::resolve(stream, per_thread)?;
+    let f = function::find_for(handle, || Ok(stream.context.clone()))?;
     if stream.context.id != f.context.id {
         return Err(Code::INVALID_HANDLE);
     }

@@ -52,7 +52,9 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     context.synchronize()?;
-    pool::leave(&space().free_if(address, accept)?);
+    let region = space().free_if(address, accept)?;
+    pool::leave(&region);
+    super::pointer::forget(&region);
     Ok(())
 }
 
@@ -205,7 +207,8 @@ entries! {
             return Err(Code::HOST_MEMORY_NOT_REGISTERED);
         }
         context.synchronize()?;
-        space().free_if(address, ours).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)?;
+        let region = space().free_if(address, ours).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)?;
+        super::pointer::forget(&region);
         Ok(())
     }
     fn mem_host_get_device_pointer "cuMemHostGetDevicePointer_v2" (out: u64, address: u64, flags: u32) {

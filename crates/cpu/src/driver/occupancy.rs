@@ -25,7 +25,8 @@ pub(super) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32
     let by_threads = sm.threads / WARP / warps;
     let registers = f.kernel.num_regs.clamp(1, MAX_REGISTERS_PER_THREAD);
     let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
-    let by_registers = REGISTERS_PER_SM / per_warp / warps;
+    // The number of registers is an estimate: it may say how many blocks share a multiprocessor, not that none fits.
+    let by_registers = (REGISTERS_PER_SM / per_warp / warps).max(1);
     let shared = u64::from(f.kernel.static_shared).saturating_add(dynamic);
     if shared > u64::from(sm.shared_optin) {
         return Ok(0);

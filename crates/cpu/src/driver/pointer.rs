@@ -19,6 +19,11 @@ pub(super) fn remember_host_flags(id: u64, flags: u32) {
     lock(&HOST_FLAGS).get_or_insert_default().insert(id, flags);
 }
 
+/// Drops what is remembered of a freed region.
+pub(super) fn forget(region: &Region) {
+    lock(&HOST_FLAGS).get_or_insert_default().remove(&region.id);
+}
+
 /// What `cuMemHostGetFlags` says. Under unified addressing host memory is always mapped for the device.
 pub(super) fn host_flags(region: &Region) -> u32 {
     const MAPPED: u32 = 2;

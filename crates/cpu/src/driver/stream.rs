@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -148,9 +149,12 @@ impl Stream {
             also,
             place,
             Some(Box::new(move || {
-                if !context.has_failed()
-                    && let Err(code) = work(&context)
-                {
+                if context.has_failed() {
+                    return;
+                }
+                // A panic is a bug of ours; the program learns that its work was not done.
+                let outcome = catch_unwind(AssertUnwindSafe(|| work(&context)));
+                if let Err(code) = outcome.unwrap_or(Err(Code::UNKNOWN)) {
                     context.fail(code);
                 }
             })),
@@ -208,7 +212,7 @@ impl Stream {
             && op.is_unblocked()
             && let Some(work) = op.take_work()
         {
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            let _ = catch_unwind(AssertUnwindSafe(work));
         }
         op.clone().release();
         op
@@ -238,7 +242,8 @@ impl Stream {
                 .any(|s| matches!(s.sort, Sort::Blocking | Sort::PerThread) && s.tail().is_some())
     }
 
-    fn abandon(&self) {
+    /// Marks the stream as gone once its work is done.
+    pub(super) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
     }
 }
@@ -269,7 +274,9 @@ fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
     PER_THREAD
         .try_with(|streams| {
             let mut streams = streams.borrow_mut();
-            streams.0.retain(|s| s.context.is_active());
+            streams
+                .0
+                .retain(|s| s.context.is_active() && !s.is_abandoned());
             if let Some(s) = streams.0.iter().find(|s| s.context.id == context.id) {
                 return s.clone();
             }

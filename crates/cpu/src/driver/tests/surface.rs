@@ -456,6 +456,13 @@ fn the_primary_context() {
     ok!("cuDevicePrimaryCtxRetain", &mut b, 0);
     assert_eq!(a, b);
     ok!("cuMemAlloc_v2", &mut p, 64u64);
+    // A thread's default stream survives a reset of its context as a new stream.
+    super::busy(2, 1);
+    ok!("cuDevicePrimaryCtxReset_v2", 0);
+    super::busy(2, 40);
+    assert_eq!(cu!("cuStreamQuery", 0u64), super::NOT_READY);
+    ok!("cuCtxSynchronize");
+    ok!("cuStreamQuery", 2u64);
     ok!("cuDevicePrimaryCtxRelease_v2", 0);
     ok!("cuCtxPopCurrent_v2", 0u64);
 }
