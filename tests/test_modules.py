@@ -54,7 +54,8 @@ def test_names(module):
     assert set(module.__all__) <= set(names)
     for name in names:
         assert getattr(module, name) is getattr(module, name)
-    assert set(names) <= set(vars(module)) | {"__all__"}
+    assert set(names) - {"__getattr__"} <= set(vars(module))
+    assert type(module) is type(sys) and "__getattr__" not in vars(module)  # complete: an ordinary module
     members = dict(inspect.getmembers(module))
     assert set(module.__all__) <= set(members)
     with pytest.raises(AttributeError, match="no_such_name"):

@@ -140,6 +140,22 @@ pub unsafe fn make(id: EnumId) -> Option<Made> {
     }
 }
 
+/// An interned name that is looked up again and again; null with an exception.
+unsafe fn interned(place: &AtomicPtr<ffi::PyObject>, text: &CStr) -> *mut ffi::PyObject {
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the GIL is held; the name lives for ever.
+    match unsafe { owned(ffi::PyUnicode_InternFromString(text.as_ptr())) } {
+        Some(made) => settle(place, made),
+        None => null_mut(),
+    }
+}
+
+static SINGLETONS: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+static NAME: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+
 unsafe fn set_text(dict: &Owned, key: &CStr, text: &str) -> Option<()> {
     // SAFETY: live references; the GIL is held.
     unsafe {
@@ -366,10 +382,11 @@ unsafe fn type_setattr(
 unsafe fn singletons(class: *mut ffi::PyObject) -> Option<Owned> {
     // SAFETY: live reference; the GIL is held.
     unsafe {
-        let dict = owned(ffi::PyObject_GetAttrString(
-            class,
-            c"__singletons__".as_ptr(),
-        ))?;
+        let key = interned(&SINGLETONS, c"__singletons__");
+        if key.is_null() {
+            return None;
+        }
+        let dict = owned(ffi::PyObject_GetAttr(class, key))?;
         if ffi::PyDict_Check(dict.0) == 0 {
             raise(Exc::Type, "__singletons__ must be a dict");
             return None;
@@ -683,10 +700,11 @@ unsafe extern "C" fn enum_new(
 unsafe extern "C" fn enum_name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: called with an instance.
     unsafe {
-        let Some(key) = owned(ffi::PyUnicode_InternFromString(c"_name".as_ptr())) else {
-            return null_mut();
-        };
-        ffi::PyObject_GenericGetAttr(obj, key.0)
+        let key = interned(&NAME, c"_name");
+        if key.is_null() {
+            return key;
+        }
+        ffi::PyObject_GenericGetAttr(obj, key)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The modules of the bindings: names become objects when they are first looked up.
 //!
 //! A Python module calls `lazy_module(__name__)` while it is being imported. It gets `__getattr__` (PEP 562) in its
-//! dictionary and a class that completes the dictionary for those who ask for it (`vars(module)`), and lists every name
-//! in `dir(module)`.
+//! dictionary and a class that completes the dictionary for those who ask for it (`vars(module)`, after which it is an
+//! ordinary module), and lists every name in `dir(module)`.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -375,7 +375,7 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
             let Some(lib) = library_of(module) else {
                 return null_mut();
             };
-            for name in names(lib) {
+            for name in names(lib).chain(["__all__"]) {
                 let key =
                     ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
                 if key.is_null() {
@@ -399,7 +399,15 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
                     return null_mut();
                 }
             }
+            // Complete: an ordinary module from now on, whose attributes the interpreter finds faster.
             ffi::Py_INCREF(dict);
+            let plain = (&raw mut ffi::PyModule_Type).cast::<ffi::PyObject>();
+            if ffi::PyObject_SetAttrString(module, c"__class__".as_ptr(), plain) != 0
+                || ffi::PyDict_DelItemString(dict, c"__getattr__".as_ptr()) != 0
+            {
+                // Somebody has changed the module; it still works as it is.
+                ffi::PyErr_Clear();
+            }
             dict
         }
     })

@@ -136,13 +136,15 @@ pub unsafe fn view(
         if remember {
             let _lock = locked(root);
             let links = *links(root);
-            if !links.is_null()
-                && let Some(known) = (&(*links).views)
+            if !links.is_null() {
+                let views = &(*links).views;
+                if let Some(known) = views
                     .iter()
                     .find(|v| (***v).data == data && (***v).id == id.0)
-            {
-                ffi::Py_INCREF((*known).cast());
-                return (*known).cast();
+                {
+                    ffi::Py_INCREF((*known).cast());
+                    return (*known).cast();
+                }
             }
         }
         let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();

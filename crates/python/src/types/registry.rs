@@ -138,8 +138,9 @@ pub unsafe fn enum_of(id: EnumId) -> Option<&'static enums::Made> {
         Ordering::AcqRel,
         Ordering::Acquire,
     ) {
-        // SAFETY: made enums are leaked. One that lost a race is leaked too: it may have been seen through its members.
+        // SAFETY: made enums are leaked.
         Ok(_) => Some(unsafe { &*made }),
+        // SAFETY: likewise. The one that lost the race is leaked too: it may have been seen through its members.
         Err(winner) => Some(unsafe { &*winner }),
     }
 }
