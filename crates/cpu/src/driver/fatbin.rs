@@ -64,7 +64,7 @@ fn word<const N: usize>(read: ReadAt<'_>, at: u64) -> Option<u64> {
 }
 
 /// Largest image looked at.
-const LARGEST: u64 = 1 << 30;
+pub(super) const LARGEST: u64 = 1 << 30;
 
 /// Bytes of a 64-bit little-endian ELF file: up to the end of its last table or section.
 fn elf_size(read: ReadAt<'_>) -> Option<u64> {

@@ -232,6 +232,10 @@ pub(super) fn read_file(path: u64) -> Res<Vec<u8>> {
     let path = std::path::PathBuf::from(
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
     );
+    // Ordinary files only: a device or a pipe may never end.
+    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= fatbin::LARGEST) {
+        return Err(Code::FILE_NOT_FOUND);
+    }
     let mut bytes = std::fs::read(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
         _ => Code::FILE_NOT_FOUND,

@@ -1,6 +1,7 @@
 //! Arguments that are nothing: no call may crash, whatever it is given.
 
 use super::super::implemented;
+use super::kernels::{PTX, function, module};
 use super::{Session, call, ok};
 
 /// A small generator of numbers (xorshift64*).
@@ -45,6 +46,27 @@ fn things(s: &Session) -> Vec<u64> {
     ok!("cuMemFree_v2", gone_memory);
     let mut pool = 0u64;
     ok!("cuDeviceGetDefaultMemPool", &mut pool, 0);
+    let text = std::ffi::CString::new(PTX).unwrap();
+    let (module, gone_module) = (module(PTX), module(PTX));
+    let (store, count, gone_function) = (
+        function(module, "store"),
+        function(module, "count"),
+        function(gone_module, "count"),
+    );
+    ok!("cuModuleUnload", gone_module);
+    let (mut library, mut kernel) = (0u64, 0u64);
+    ok!(
+        "cuLibraryLoadData",
+        &mut library,
+        text.as_c_str(),
+        0u64,
+        0u64,
+        0,
+        0u64,
+        0u64,
+        0
+    );
+    ok!("cuLibraryGetKernel", &mut kernel, library, c"saxpy");
     vec![
         s.0,
         stream,
@@ -56,8 +78,19 @@ fn things(s: &Session) -> Vec<u64> {
         gone_event,
         gone_memory,
         pool,
+        module,
+        store,
+        count,
+        gone_module,
+        gone_function,
+        library,
+        kernel,
+        NAME.as_ptr() as u64,
     ]
 }
+
+/// Text that a name may be.
+static NAME: &std::ffi::CStr = c"count";
 
 #[test]
 fn nothing_crashes() {

@@ -463,10 +463,15 @@ fn bad_images_and_their_logs() {
         assert_eq!(cu!("cuModuleLoadData", &mut m, bad), Code::INVALID_VALUE.0);
         assert_eq!(cu!("cuModuleLoad", &mut m, bad), Code::INVALID_VALUE.0);
     }
-    assert_eq!(
-        cu!("cuModuleLoad", &mut m, c"/no/such/file"),
-        Code::FILE_NOT_FOUND.0
-    );
+    for path in [c"/no/such/file", c"/dev/zero", c"/", c""] {
+        assert_eq!(cu!("cuModuleLoad", &mut m, path), Code::FILE_NOT_FOUND.0);
+    }
+    let path = std::env::temp_dir().join(format!("cupyrite-{}.ptx", std::process::id()));
+    std::fs::write(&path, PTX).unwrap();
+    let name = CString::new(path.to_str().unwrap()).unwrap();
+    ok!("cuModuleLoad", &mut m, name.as_c_str());
+    std::fs::remove_file(path).unwrap();
+    function(m, "saxpy");
     let text = c".version 8.0\n.target sm_89\n.address_size 64\n.visible .entry f()\n{\n  frobnicate.u32 %r1;\n}\n";
     let (mut info, mut error) = ([1u8; 64], [1u8; 256]);
     let ids = [3u32, 4, 5, 6, 2];
