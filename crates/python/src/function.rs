@@ -278,8 +278,8 @@ unsafe extern "C" fn reduce(
 }
 
 unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
     guard(|| {
+        // SAFETY: called with an instance.
         let f = unsafe { function_of(object) };
         py::from_str(&format!("<built-in function {}>", f.name))
     })

@@ -178,18 +178,19 @@ impl Signature {
             .map(|(index, abi)| abi.load(index))
             .collect();
         let ret = if self.ret == 64 { "i64" } else { "i32" };
-        let cast = if self.ret == 64 {
-            "status"
+        // A status is widened to the thunk's result.
+        let (open, close) = if self.ret == 64 {
+            ("", "")
         } else {
-            "i64::from(status)"
+            ("i64::from(", ")")
         };
         let w = if self.params.is_empty() { "_w" } else { "w" };
         format!(
             "unsafe fn {name}(f: *const c_void, {w}: *const u64) -> i64 {{\n\
              // SAFETY: the caller gives a function of this C signature and a word for each parameter.\n\
-             let status = unsafe {{\n\
+             unsafe {{\n\
              let f = std::mem::transmute::<*const c_void, unsafe extern \"C\" fn({types}) -> {ret}>(f);\n\
-             f({loads})\n}};\n{cast}\n}}\n\n",
+             {open}f({loads}){close}\n}}\n}}\n\n",
             name = self.name(),
             types = types.join(", "),
             loads = loads.join(", "),

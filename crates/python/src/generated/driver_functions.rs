@@ -14,389 +14,364 @@ use crate::generated::ids::{class, enums};
 
 unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1)))
+    }
 }
 
 unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64) -> i32>(f);
-        f(*w.add(0))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0)))
+    }
 }
 
 unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32) -> i32>(f);
-        f(*w.add(0), *w.add(1), *w.add(2) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2) as u32))
+    }
 }
 
 unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64) -> i32>(f);
-        f(*w.add(0) as u32, *w.add(1))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1)))
+    }
 }
 
 unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u64) -> i32>(f);
-        f(*w.add(0) as u32, *w.add(1), *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1), *w.add(2)))
+    }
 }
 
 unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1), *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2)))
+    }
 }
 
 unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32))
+    }
 }
 
 unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32, u32) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1), *w.add(2) as u32, *w.add(3) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2) as u32, *w.add(3) as u32))
+    }
 }
 
 unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn() -> i32>(f);
-        f()
-    };
-    i64::from(status)
+        i64::from(f())
+    }
 }
 
 unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i32>(f);
-        f(*w.add(0) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32))
+    }
 }
 
 unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u64, u64, u32, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2),
             *w.add(3),
             *w.add(4) as u32,
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u32, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
             *w.add(3),
             *w.add(4) as u32,
             *w.add(5) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u32, *w.add(2) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32, *w.add(2) as u32))
+    }
 }
 
 unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u32) -> i32>(f);
-        f(*w.add(0) as u32, *w.add(1), *w.add(2) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1), *w.add(2) as u32))
+    }
 }
 
 unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64) -> i32>(f);
-        f(*w.add(0) as u32, *w.add(1) as u32, *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1) as u32, *w.add(2)))
+    }
 }
 
 unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u32, u32, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2) as u32,
             *w.add(3) as u32,
             *w.add(4) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32, u32) -> i32>(
             f,
         );
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
             *w.add(3) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32) -> i32>(f);
-        f(*w.add(0) as u32, *w.add(1) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1) as u32))
+    }
 }
 
 unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u64, u64) -> i32>(
             f,
         );
-        f(*w.add(0) as u32, *w.add(1), *w.add(2), *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1), *w.add(2), *w.add(3)))
+    }
 }
 
 unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64, u32) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1), *w.add(2), *w.add(3) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2), *w.add(3) as u32))
+    }
 }
 
 unsafe fn call_q_cueglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, c::CUeglFrame_st, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             std::ptr::with_exposed_provenance::<c::CUeglFrame_st>(*w.add(1) as usize).read(),
             *w.add(2),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64, u64) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1), *w.add(2), *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2), *w.add(3)))
+    }
 }
 
 unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u32, *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32, *w.add(2)))
+    }
 }
 
 unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u32, u64, u64) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1), *w.add(2) as u32, *w.add(3), *w.add(4))
-    };
-    i64::from(status)
+        i64::from(f(
+            *w.add(0),
+            *w.add(1),
+            *w.add(2) as u32,
+            *w.add(3),
+            *w.add(4),
+        ))
+    }
 }
 
 unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u64) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1), *w.add(2), *w.add(3), *w.add(4))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2), *w.add(3), *w.add(4)))
+    }
 }
 
 unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
             *w.add(3),
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u32, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
             *w.add(3) as u32,
             *w.add(4) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_q_cuipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, c::CUipcEventHandle_st) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             std::ptr::with_exposed_provenance::<c::CUipcEventHandle_st>(*w.add(1) as usize).read(),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_q_cuipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, c::CUipcMemHandle_st, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             std::ptr::with_exposed_provenance::<c::CUipcMemHandle_st>(*w.add(1) as usize).read(),
             *w.add(2) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64, u32) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1) as u32, *w.add(2), *w.add(3) as u32)
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32, *w.add(2), *w.add(3) as u32))
+    }
 }
 
 unsafe fn call_wwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64, u32) -> i32>(
             f,
         );
-        f(
+        i64::from(f(
             *w.add(0) as u32,
             *w.add(1) as u32,
             *w.add(2),
             *w.add(3) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwwwwwwwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u32, u32, u32, u32, u32, u32, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
@@ -407,30 +382,28 @@ unsafe fn call_qwwwwwwwqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(7) as u32,
             *w.add(8),
             *w.add(9),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32, u64) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1) as u32, *w.add(2) as u32, *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32, *w.add(2) as u32, *w.add(3)))
+    }
 }
 
 unsafe fn call_qwwwwwwwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u32, u32, u32, u32, u32, u32, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
@@ -442,19 +415,18 @@ unsafe fn call_qwwwwwwwqqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(8),
             *w.add(9),
             *w.add(10),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u32, u64, u64, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
@@ -463,19 +435,18 @@ unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(5),
             *w.add(6),
             *w.add(7) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwqqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u64, u64, u64, u32, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2),
@@ -484,57 +455,54 @@ unsafe fn call_qwqqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(5) as u32,
             *w.add(6),
             *w.add(7),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u64, u32, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2),
             *w.add(3) as u32,
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_wwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u32, u32, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0) as u32,
             *w.add(1) as u32,
             *w.add(2),
             *w.add(3),
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_wwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u32, u32, u64, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0) as u32,
             *w.add(1) as u32,
             *w.add(2),
@@ -542,59 +510,61 @@ unsafe fn call_wwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(4),
             *w.add(5),
             *w.add(6),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_wwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64, u64) -> i32>(
             f,
         );
-        f(*w.add(0) as u32, *w.add(1) as u32, *w.add(2), *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0) as u32, *w.add(1) as u32, *w.add(2), *w.add(3)))
+    }
 }
 
 unsafe fn call_qqw_cumemlocation_st_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u32, c::CUmemLocation_st) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2) as u32,
             std::ptr::with_exposed_provenance::<c::CUmemLocation_st>(*w.add(3) as usize).read(),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u32) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1), *w.add(2), *w.add(3), *w.add(4) as u32)
-    };
-    i64::from(status)
+        i64::from(f(
+            *w.add(0),
+            *w.add(1),
+            *w.add(2),
+            *w.add(3),
+            *w.add(4) as u32,
+        ))
+    }
 }
 
 unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
@@ -603,210 +573,213 @@ unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(5),
             *w.add(6),
             *w.add(7),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32, u64) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1), *w.add(2) as u32, *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2) as u32, *w.add(3)))
+    }
 }
 
 unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u32, u64) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1), *w.add(2), *w.add(3) as u32, *w.add(4))
-    };
-    i64::from(status)
+        i64::from(f(
+            *w.add(0),
+            *w.add(1),
+            *w.add(2),
+            *w.add(3) as u32,
+            *w.add(4),
+        ))
+    }
 }
 
 unsafe fn call_qq_cumemlocation_st_wq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, c::CUmemLocation_st, u32, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             std::ptr::with_exposed_provenance::<c::CUmemLocation_st>(*w.add(2) as usize).read(),
             *w.add(3) as u32,
             *w.add(4),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qhq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u16, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u16, *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u16, *w.add(2)))
+    }
 }
 
 unsafe fn call_qhqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u16, u64, u64) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1) as u16, *w.add(2), *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u16, *w.add(2), *w.add(3)))
+    }
 }
 
 unsafe fn call_qqhqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u16, u64, u64) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1), *w.add(2) as u16, *w.add(3), *w.add(4))
-    };
-    i64::from(status)
+        i64::from(f(
+            *w.add(0),
+            *w.add(1),
+            *w.add(2) as u16,
+            *w.add(3),
+            *w.add(4),
+        ))
+    }
 }
 
 unsafe fn call_qqhqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u16, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2) as u16,
             *w.add(3),
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u32, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2) as u32,
             *w.add(3),
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqbqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u8, u64, u64) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1), *w.add(2) as u8, *w.add(3), *w.add(4))
-    };
-    i64::from(status)
+        i64::from(f(
+            *w.add(0),
+            *w.add(1),
+            *w.add(2) as u8,
+            *w.add(3),
+            *w.add(4),
+        ))
+    }
 }
 
 unsafe fn call_qqbqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u8, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2) as u8,
             *w.add(3),
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64, u64) -> i32>(
             f,
         );
-        f(*w.add(0), *w.add(1) as u32, *w.add(2), *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32, *w.add(2), *w.add(3)))
+    }
 }
 
 unsafe fn call_qbq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u8, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u8, *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u8, *w.add(2)))
+    }
 }
 
 unsafe fn call_qbqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f =
             std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u8, u64, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u8, *w.add(2), *w.add(3))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u8, *w.add(2), *w.add(3)))
+    }
 }
 
 unsafe fn call_qwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2),
             *w.add(3),
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u64, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2),
@@ -814,56 +787,53 @@ unsafe fn call_qwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(4),
             *w.add(5),
             *w.add(6),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u32, u64, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2) as u32,
             *w.add(3),
             *w.add(4) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u64, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
             *w.add(3),
             *w.add(4),
             *w.add(5) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qqqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u64, u32, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
@@ -871,44 +841,47 @@ unsafe fn call_qqqqqww_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(4),
             *w.add(5) as u32,
             *w.add(6) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwf_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, f32) -> i32>(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             f32::from_bits(*w.add(2) as u32),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u64, u64, u64) -> i32,
         >(f);
-        f(*w.add(0), *w.add(1) as u32, *w.add(2), *w.add(3), *w.add(4))
-    };
-    i64::from(status)
+        i64::from(f(
+            *w.add(0),
+            *w.add(1) as u32,
+            *w.add(2),
+            *w.add(3),
+            *w.add(4),
+        ))
+    }
 }
 
 unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
@@ -916,14 +889,13 @@ unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(4),
             *w.add(5),
             *w.add(6),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwwqqqqqwwqwwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(
@@ -944,7 +916,7 @@ unsafe fn call_qwwqqqqqwwqwwww_w(f: *const c_void, w: *const u64) -> i64 {
                 u32,
             ) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
@@ -960,14 +932,13 @@ unsafe fn call_qwwqqqqqwwqwwww_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(12) as u32,
             *w.add(13) as u32,
             *w.add(14) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwwqqqwwwwqwwwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(
@@ -989,7 +960,7 @@ unsafe fn call_qwwqqqwwwwqwwwww_w(f: *const c_void, w: *const u64) -> i64 {
                 u32,
             ) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
@@ -1006,19 +977,18 @@ unsafe fn call_qwwqqqwwwwqwwwww_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(13) as u32,
             *w.add(14) as u32,
             *w.add(15) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwwqqqqqwwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u32, u64, u64, u64, u64, u64, u32, u32, u32, u32) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
@@ -1031,49 +1001,45 @@ unsafe fn call_qwwqqqqqwwww_w(f: *const c_void, w: *const u64) -> i64 {
             *w.add(9) as u32,
             *w.add(10) as u32,
             *w.add(11) as u32,
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qf_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, f32) -> i32>(f);
-        f(*w.add(0), f32::from_bits(*w.add(1) as u32))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), f32::from_bits(*w.add(1) as u32)))
+    }
 }
 
 unsafe fn call_qff_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, f32, f32) -> i32>(f);
-        f(
+        i64::from(f(
             *w.add(0),
             f32::from_bits(*w.add(1) as u32),
             f32::from_bits(*w.add(2) as u32),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_qwwwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u32, u32, u32, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1) as u32,
             *w.add(2) as u32,
             *w.add(3) as u32,
             *w.add(4),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {

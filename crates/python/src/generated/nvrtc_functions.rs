@@ -13,66 +13,60 @@ use crate::generated::ids::{class, enums};
 
 unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1)))
+    }
 }
 
 unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1) as u32, *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1) as u32, *w.add(2)))
+    }
 }
 
 unsafe fn call_qqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<
             *const c_void,
             unsafe extern "C" fn(u64, u64, u64, u32, u64, u64) -> i32,
         >(f);
-        f(
+        i64::from(f(
             *w.add(0),
             *w.add(1),
             *w.add(2),
             *w.add(3) as u32,
             *w.add(4),
             *w.add(5),
-        )
-    };
-    i64::from(status)
+        ))
+    }
 }
 
 unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64) -> i32>(f);
-        f(*w.add(0))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0)))
+    }
 }
 
 unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i64>(f);
         f(*w.add(0) as u32)
-    };
-    status
+    }
 }
 
 unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
-    let status = unsafe {
+    unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64) -> i32>(f);
-        f(*w.add(0), *w.add(1), *w.add(2))
-    };
-    i64::from(status)
+        i64::from(f(*w.add(0), *w.add(1), *w.add(2)))
+    }
 }
 
 unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
