@@ -25,7 +25,6 @@ ALL = list(classes())
 POINTERS = [c for c in ALL if c.__eq__ is not object.__eq__]
 CALLBACKS = [c for c in ALL if hasattr(c, "__index__") and c not in POINTERS]
 INTEGERS = [c for c in ALL if not hasattr(c, "__index__")]
-SIGNED = [c for c in ALL if c.__name__ in ("CUdevice", "CUdevice_v1", "EGLint", "CUcheckpointOperationHandle_int")]
 
 
 def name(cls):

@@ -5,6 +5,8 @@ import ctypes
 import gc
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -468,6 +470,35 @@ def test_long_chains_are_freed():
         last = r
     del r, last
     gc.collect()
+
+
+def test_objects_alive_at_exit():
+    """Structs, views, lists and cycles that outlive the interpreter's modules are no trouble."""
+    code = """
+import sys, threading
+from cuda.bindings import driver as d
+everything = [getattr(d, n) for n in dir(d)]
+def use():
+    last = d.CUdevResource()
+    for _ in range(200):
+        r = d.CUdevResource(); r.nextResource = [last]; last = r
+    c = d.CUlaunchConfig(); c.attrs = [d.CUlaunchAttribute()]
+    class B(bytearray): pass
+    b = B(4); m = d.CUDA_MEMCPY2D(); m.srcHost = b; b.m = m; b.s = c.hStream
+    return [last, c, c.hStream, c.attrs, m, b, d.CUresult(0), d.CUgraphNodeParams().kernel]
+sys.kept = use()
+local = threading.local()
+def work():
+    local.x = use()
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+class AtExit:
+    def __del__(self, use=use, d=d):
+        d.CUstream(5), d.CUresult(0), use()
+sys.last = AtExit()
+"""
+    for _ in range(3):
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def rss():

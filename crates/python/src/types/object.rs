@@ -8,6 +8,7 @@
 //! struct copies the pairs, so that the copy stays valid when the original changes.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use pyo3::ffi;
@@ -534,7 +535,9 @@ pub fn slot(slot: i32, pfunc: *mut std::ffi::c_void) -> ffi::PyType_Slot {
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static LATER: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    // Never destroyed (it is empty between uses), so that objects may die however late in a thread's life.
+    static LATER: ManuallyDrop<RefCell<Vec<usize>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// Drops references; chains of structs that keep structs are taken apart level by level rather than by recursion, which
