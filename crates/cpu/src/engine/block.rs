@@ -59,14 +59,21 @@ pub enum BlockStop {
     Fault,
 }
 
+// SAFETY: the warps' pointers lead into the block's own register files; a block is run by one thread at a time.
+unsafe impl Send for Block {}
+
 /// A block.
 pub struct Block {
     core: BlockCore,
     warps: Vec<Warp>,
-    /// Register files not in use; the last one is the warmest.
-    files: Vec<Vec<Line>>,
+    /// Register files, with the serial number of the block whose constants they hold.
+    files: Vec<(Vec<Line>, u64)>,
+    /// Those not in use; the last one is the warmest.
+    free: Vec<u32>,
     /// The block-wide part of a register file, as the prologue computed it.
     constants: Vec<Line>,
+    /// Number of this block among those that this object has been.
+    serial: u64,
     runnable: u32,
     turn: u32,
 }
@@ -86,7 +93,9 @@ impl Block {
             },
             warps: (0..run.warps).map(|_| Warp::empty()).collect(),
             files: Vec::new(),
+            free: Vec::new(),
             constants: Vec::new(),
+            serial: 0,
             runnable: 0,
             turn: 0,
         }
@@ -94,8 +103,13 @@ impl Block {
 
     /// Makes it the block with this linear index, run by this worker.
     pub fn reset(&mut self, run: &Run<'_>, linear: u64, worker: u32) {
-        let [gx, gy, _] = run.grid.map(u64::from);
-        let index = [linear % gx, linear / gx % gy, linear / gx / gy].map(|n| n as u32);
+        let (gx, gy) = (u64::from(run.grid[0]), u64::from(run.grid[1]));
+        let index = if linear < gx {
+            [linear as u32, 0, 0]
+        } else {
+            let rest = linear / gx;
+            [(linear % gx) as u32, (rest % gy) as u32, (rest / gy) as u32]
+        };
         self.core.index = index;
         if !run.program.bars.is_empty() {
             self.core.barriers = [Barrier::default(); 16];
@@ -111,10 +125,10 @@ impl Block {
             };
             left = left.saturating_sub(32);
             w.reset(n as u32, lanes);
-            if !w.file.is_empty() {
-                self.files.push(std::mem::take(&mut w.file));
-            }
         }
+        self.free.clear();
+        self.free.extend(0..self.files.len() as u32);
+        self.serial += 1;
         self.runnable = if run.warps >= 32 {
             u32::MAX
         } else {
@@ -123,8 +137,8 @@ impl Block {
         self.turn = 0;
         let program = run.program;
         if program.block_to > program.block_from {
-            let mut file = self.files.pop().unwrap_or_else(|| run.fresh_file());
-            let regs: *mut u8 = file.as_mut_ptr().cast();
+            let file = self.take_file(run);
+            let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
             run.fill_block_specials(regs, index, worker);
             // SAFETY: the file has the program's size.
             unsafe { run_prologue(&program.block_prologue, regs) };
@@ -137,27 +151,39 @@ impl Block {
                 let from = regs.add(program.block_from as usize);
                 std::ptr::copy_nonoverlapping(from, self.constants.as_mut_ptr().cast(), bytes);
             }
-            self.files.push(file);
+            self.files[file].1 = self.serial;
+            self.free.push(file as u32);
         }
     }
 
-    fn begin(&mut self, run: &Run<'_>, n: usize) {
+    /// A register file that is not in use.
+    fn take_file(&mut self, run: &Run<'_>) -> usize {
+        match self.free.pop() {
+            Some(n) => n as usize,
+            None => {
+                self.files.push((run.fresh_file(), 0));
+                self.files.len() - 1
+            }
+        }
+    }
+
+    /// Gives warp `n` a register file.
+    fn equip(&mut self, run: &Run<'_>, n: usize) {
         let program = run.program;
-        let mut file = self.files.pop().unwrap_or_else(|| run.fresh_file());
-        if program.block_to > program.block_from {
+        let number = self.take_file(run);
+        let (file, stamp) = &mut self.files[number];
+        let regs: *mut u8 = file.as_mut_ptr().cast();
+        if *stamp != self.serial && program.block_to > program.block_from {
+            *stamp = self.serial;
             let bytes = (program.block_to - program.block_from) as usize;
             // SAFETY: the range lies in the file, and `constants` has its size.
             unsafe {
-                let to = file
-                    .as_mut_ptr()
-                    .cast::<u8>()
-                    .add(program.block_from as usize);
+                let to = regs.add(program.block_from as usize);
                 std::ptr::copy_nonoverlapping(self.constants.as_ptr().cast(), to, bytes);
             }
         }
-        let w = &mut self.warps[n];
-        w.file = file;
-        w.begin(program, run.block);
+        self.warps[n].file = number as u32;
+        self.warps[n].regs = regs;
     }
 
     /// Runs until all threads have exited, or there is a reason to stop.
@@ -179,7 +205,7 @@ impl Block {
             let ahead = self.runnable & (u32::MAX << (self.turn & 31));
             let n = if ahead != 0 { ahead } else { self.runnable }.trailing_zeros() as usize;
             if !self.warps[n].started {
-                self.begin(run, n);
+                self.equip(run, n);
             }
             let mut cx = Cx {
                 run,
@@ -192,7 +218,7 @@ impl Block {
             match stop {
                 Stop::Exited => {
                     self.runnable &= !(1 << n);
-                    self.files.push(std::mem::take(&mut self.warps[n].file));
+                    self.free.push(self.warps[n].file);
                     spins = 0;
                 }
                 Stop::Waiting => {

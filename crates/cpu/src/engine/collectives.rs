@@ -127,7 +127,7 @@ pub unsafe fn release(
     w: &mut Warp,
 ) -> bool {
     let mut any = false;
-    let regs = w.regs();
+    let regs = w.regs;
     for n in 0..w.frags.len() {
         let f = w.frags[n];
         let State::Bar(id, phase) = f.state else {

@@ -81,7 +81,10 @@ fn raise(cx: &mut Cx<'_>, w: &Warp, pc: u32, f: &LaneFault) -> Stop {
 #[inline(always)]
 unsafe fn run_body<const V3: bool>(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
     let code = cx.program.code.as_ptr();
-    let regs = w.regs();
+    if !w.started {
+        w.begin(cx.program, cx.run.block);
+    }
+    let regs = w.regs;
     let mut pc = w.pc;
     let mut mask = w.mask;
 

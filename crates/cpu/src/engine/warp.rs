@@ -112,8 +112,10 @@ pub struct Warp {
     pub fuel: i32,
     /// Slow paths taken since the last yield.
     pub slow: u32,
-    /// Register file; empty while the warp has none.
-    pub file: Vec<Line>,
+    /// Base of the register file, which the block owns; null while the warp has none.
+    pub regs: *mut u8,
+    /// The block's number for it.
+    pub file: u32,
     /// Local memory, word-interleaved; allocated when first touched.
     pub local: Vec<Line>,
     /// Calls in progress.
@@ -137,7 +139,8 @@ impl Warp {
             time: 0,
             fuel: FUEL,
             slow: 0,
-            file: Vec::new(),
+            regs: std::ptr::null_mut(),
+            file: 0,
             local: Vec::new(),
             calls: None,
             started: false,
@@ -163,15 +166,13 @@ impl Warp {
         }
     }
 
-    /// Base of the register file.
-    pub fn regs(&mut self) -> *mut u8 {
-        self.file.as_mut_ptr().cast()
-    }
-
     /// Fills the places that depend on the thread's index.
+    ///
+    /// Inlined into the interpreter's loop, so that it stores in vectors as wide as those that will be loaded.
+    #[inline(always)]
     pub fn begin(&mut self, program: &Program, block: [u32; 3]) {
         self.started = true;
-        let regs = self.regs();
+        let regs = self.regs;
         let lane = |at: u32| regs.wrapping_add(at as usize).cast::<u32>();
         let first = self.index * 32;
         // SAFETY: the fixed places lie inside every register file, aligned.
@@ -187,7 +188,11 @@ impl Warp {
                 }
             }
             if program.uses_tid == [true, false, false] && block[0].is_multiple_of(32) {
-                let x = first % block[0];
+                let x = if first < block[0] {
+                    first
+                } else {
+                    first % block[0]
+                };
                 for l in 0..LANES {
                     *lane(fixed::TID[0]).add(l) = x + l as u32;
                 }
