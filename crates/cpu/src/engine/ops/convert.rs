@@ -1,7 +1,7 @@
 //! `cvt` between integers and floating-point numbers (PTX ISA, "Data Movement and Conversion Instructions: cvt").
 //! The packed and the eight-bit formats are in [`super::formats`].
 
-use super::float::{by_mode, canonical, canonical64, flush, mode, saturate};
+use super::float::{by_mode, canonical, flush, mode, saturate};
 use super::half::{NAN16, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::lanes::{Code, lane};
 use super::rounding::{Exact, F64, RM, RN, RP, RZ, narrow, narrow_odd, odd_u64};
@@ -211,9 +211,14 @@ fn clamp(d: Type, s: Type) -> Option<Code> {
     }
 }
 
-/// A floating-point number on its way to an integer.
+/// A floating-point number on its way to an integer. The clamping conversions of the language do not vectorise;
+/// these do.
 trait Round: Copy {
     fn integral<const M: u8>(self) -> Self;
+    /// An integral value, clamped; NaN gives 0.
+    fn to_i32(self) -> i32;
+    /// The same without sign.
+    fn to_u32(self) -> u32;
 }
 macro_rules! round {
     ($($t:ty)*) => { $(
@@ -226,6 +231,29 @@ macro_rules! round {
                     RM => self.floor(),
                     _ => self.ceil(),
                 }
+            }
+            // Both comparisons are made, so that no lane branches.
+            #[allow(clippy::manual_range_contains)]
+            #[inline(always)]
+            fn to_i32(self) -> i32 {
+                const END: $t = 2_147_483_648.0;
+                let inside = if (self >= -END) & (self < END) { self } else { 0.0 };
+                // SAFETY: between -2^31 and 2^31.
+                let i: i32 = unsafe { inside.to_int_unchecked() };
+                let i = if self >= END { i32::MAX } else { i };
+                if self < -END { i32::MIN } else { i }
+            }
+            #[allow(clippy::manual_range_contains)]
+            #[inline(always)]
+            fn to_u32(self) -> u32 {
+                const HALF: $t = 2_147_483_648.0;
+                let inside = if (self >= 0.0) & (self < 2.0 * HALF) { self } else { 0.0 };
+                let upper = inside >= HALF;
+                let low = if upper { inside - HALF } else { inside };
+                // SAFETY: between 0 and 2^31.
+                let i: i32 = unsafe { low.to_int_unchecked() };
+                let i = if upper { i as u32 | 1 << 31 } else { i as u32 };
+                if self >= 2.0 * HALF { u32::MAX } else { i }
             }
         }
     )* };
@@ -251,11 +279,11 @@ fn to_int(d: Type, s: Type, r: Rounding) -> Option<Code> {
             by_mode!(m, M => match d {
                 Type::S32 => lane!(imm $n; |$x: $raw| -> i32 {
                     let v = ($e).integral::<M>();
-                    if $top && v.is_nan() { i32::MIN } else { v as i32 }
+                    if $top && v.is_nan() { i32::MIN } else { v.to_i32() }
                 }),
                 Type::U32 => lane!(imm $n; |$x: $raw| -> u32 {
                     let v = ($e).integral::<M>();
-                    if $top && v.is_nan() { 1 << 31 } else { v as u32 }
+                    if $top && v.is_nan() { 1 << 31 } else { v.to_u32() }
                 }),
                 Type::S64 => lane!(imm $n; |$x: $raw| -> i64 {
                     let v = ($e).integral::<M>();
@@ -268,7 +296,7 @@ fn to_int(d: Type, s: Type, r: Rounding) -> Option<Code> {
                 Type::U8 | Type::S8 | Type::U16 | Type::S16 => lane!(imm $n; |$x: $raw| -> u32 {
                     let v = ($e).integral::<M>();
                     let (low, high) = bounds($n);
-                    let i = (v as i32).clamp(low as i32, high as i32) as u32;
+                    let i = v.to_i32().clamp(low as i32, high as i32) as u32;
                     let top = 1 << (31 - ($n & 31));
                     extend(if $top && v.is_nan() { top } else { i }, $n)
                 }),
@@ -288,7 +316,11 @@ fn to_int(d: Type, s: Type, r: Rounding) -> Option<Code> {
 /// What `imm` asks of a single-precision result.
 #[inline(always)]
 fn finish(x: f32, imm: u32) -> f32 {
-    let x = canonical(x);
+    finish_wide(canonical(x), imm)
+}
+/// The same from double precision, where NaNs keep what fits of their payload.
+#[inline(always)]
+fn finish_wide(x: f32, imm: u32) -> f32 {
     let x = if imm & FTZ != 0 { flush(x) } else { x };
     let x = if (imm & RELU != 0) & (x < 0.0) {
         0.0
@@ -301,11 +333,7 @@ fn finish(x: f32, imm: u32) -> f32 {
 fn finish64(x: f64, imm: u32) -> f64 {
     let low = if x > 0.0 { x } else { 0.0 };
     let saturated = if low < 1.0 { low } else { 1.0 };
-    if imm & SAT != 0 {
-        saturated
-    } else {
-        canonical64(x)
-    }
+    if imm & SAT != 0 { saturated } else { x }
 }
 /// The same for a half precision result; `infinity` tells which format.
 #[inline(always)]
@@ -415,9 +443,11 @@ fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<Code> {
     }
     let m = mode(r)?;
     Some(match (d, s) {
-        (F64, F32) if plain => lane!(|a: f32| -> f64 { canonical64(f64::from(a)) }),
-        (F32, F64) if plain && m == RN => lane!(|a: f64| -> f32 { canonical(a as f32) }),
-        (F32, F64) => by_mode!(m, M => lane!(imm n; |a: f64| -> f32 { finish(narrow::<M>(a), n) })),
+        (F64, F32) if plain => lane!(|a: f32| -> f64 { f64::from(a) }),
+        (F32, F64) if plain && m == RN => lane!(|a: f64| -> f32 { a as f32 }),
+        (F32, F64) => {
+            by_mode!(m, M => lane!(imm n; |a: f64| -> f32 { finish_wide(narrow::<M>(a), n) }))
+        }
         (F32, F16) if plain => lane!(|h: u16| -> f32 { canonical(f16_to_f32(h)) }),
         (F32, BF16) if plain => lane!(|h: u16| -> f32 { canonical(bf16_to_f32(h)) }),
         (F32, _) => widened!(|x, n| -> f32 { finish(x, n) }),

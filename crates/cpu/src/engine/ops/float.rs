@@ -26,13 +26,18 @@ pub fn canonical(x: f32) -> f32 {
         bits
     })
 }
-/// Double precision NaNs: which operand's payload survives is not documented, and compilers swap operands; one
-/// NaN keeps both code versions alike.
+/// The NaN of an invalid operation in double precision.
+pub const NAN64: u64 = 0xfff8_0000_0000_0000;
+/// Double precision keeps payloads: the result is the first operand that is a NaN, made quiet. An invalid operation
+/// gives [`NAN64`]. (Observed on an H200; the manual leaves it open. Processors do the same, so that only what is
+/// computed in integers needs this.)
 #[inline(always)]
-pub fn canonical64(x: f64) -> f64 {
-    let bits = x.to_bits();
-    let nan = bits & 0x7fff_ffff_ffff_ffff > 0x7ff0_0000_0000_0000;
-    f64::from_bits(if nan { 0xfff8_0000_0000_0000 } else { bits })
+pub fn payload64<const N: usize>(x: f64, sources: [f64; N]) -> f64 {
+    if !x.is_nan() {
+        return x;
+    }
+    let first = sources.iter().find(|s| s.is_nan());
+    f64::from_bits(first.map_or(NAN64, |s| s.to_bits() | 1 << 51))
 }
 /// To 0 ..= 1; a NaN gives +0.
 #[inline(always)]
@@ -206,9 +211,9 @@ fn double(i: &Instr, sources: usize) -> Option<Code> {
     macro_rules! modes64 {
         (|$($a:ident),*| $plain:expr, $m:ident => $any:expr) => {
             if mode == RN {
-                lane!(|$($a: f64),*| -> f64 { canonical64($plain) })
+                lane!(|$($a: f64),*| -> f64 { $plain })
             } else {
-                by_mode!(mode, $m => lane!(|$($a: f64),*| -> f64 { canonical64($any) }))
+                by_mode!(mode, $m => lane!(|$($a: f64),*| -> f64 { payload64($any, [$($a),*]) }))
             }
         };
     }
@@ -243,10 +248,12 @@ fn extreme64(a: f64, b: f64, greater: bool) -> f64 {
     let r = if first { a } else { f64::from_bits(tie) };
     let r = if second { b } else { r };
     let r = if a.is_nan() { b } else { r };
-    canonical64(if b.is_nan() { a } else { r })
+    if b.is_nan() { a } else { r }
 }
 
 /// Both halves of packed single precision values.
+// Closures are compiled with the features of the version they are in; functions passed by name are not.
+#[allow(clippy::redundant_closure)]
 fn pair(i: &Instr) -> Option<Code> {
     #[inline(always)]
     fn both(a: u64, b: u64, c: u64, n: u32, f: impl Fn(f32, f32, f32) -> f32) -> u64 {
@@ -268,7 +275,7 @@ fn pair(i: &Instr) -> Option<Code> {
             both(a, b, 0, n, |a, b, _| rounding::mul::<M>(a, b))
         })),
         Op::Fma => by_mode!(mode, M => lane!(imm n; |a: u64, b: u64, c: u64| -> u64 {
-            both(a, b, c, n, rounding::fma::<M>)
+            both(a, b, c, n, |a, b, c| rounding::fma::<M>(a, b, c))
         })),
         _ => return None,
     })

@@ -5,7 +5,7 @@
 //! operations that every processor computes alike (no fused ones), and stay well within the bounds.
 
 use super::Selected;
-use super::float::{FTZ, canonical64, flush, result, source};
+use super::float::{FTZ, flush, result, source};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f16};
 use super::lanes::{Code, lane};
 use super::rounding::{RN, narrow_odd};
@@ -215,7 +215,7 @@ fn double(i: &Instr) -> Option<Code> {
     /// The upper 32 bits of a number: sign, exponent and 20 bits, rounded to nearest.
     #[inline(always)]
     fn upper(x: f64) -> f64 {
-        let bits = canonical64(flush64(x)).to_bits();
+        let bits = flush64(x).to_bits();
         let finite = bits & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000;
         let rounded = if finite {
             bits.wrapping_add(1 << 31)
@@ -232,7 +232,7 @@ fn double(i: &Instr) -> Option<Code> {
     Some(match (i.op, i.mods.ftz) {
         (Op::Rcp, true) => lane!(|a: f64| -> f64 { upper(1.0 / keep_nan(a, head(a))) }),
         (Op::Rsqrt, true) => lane!(|a: f64| -> f64 { upper(1.0 / keep_nan(a, head(a)).sqrt()) }),
-        (Op::Rsqrt, false) => lane!(|a: f64| -> f64 { canonical64(1.0 / a.sqrt()) }),
+        (Op::Rsqrt, false) => lane!(|a: f64| -> f64 { 1.0 / a.sqrt() }),
         _ => return None,
     })
 }

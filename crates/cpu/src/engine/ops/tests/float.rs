@@ -143,6 +143,67 @@ fn packed_and_mixed() {
     }
 }
 
+/// One NaN among the operands comes out, made quiet; invalid operations have one of their own.
+#[test]
+fn payloads_of_double_precision() {
+    let test = |text: &str, inputs: &[u64], want: u64| {
+        let t = super::Test::new(text);
+        let lane: Vec<u128> = inputs.iter().map(|&v| u128::from(v)).collect();
+        let mut file = super::File::new();
+        for (n, &v) in lane.iter().enumerate() {
+            for k in 0..32 {
+                file.set(t.args.src[n], super::Slot::R64, k, v);
+            }
+        }
+        for s in &t.versions {
+            // SAFETY: every offset is that of a slot of the aligned file.
+            unsafe { (s.run)(file.0.as_mut_ptr(), &t.args, u32::MAX) };
+            let got = file.lane(t.args.dst[0], t.destinations[0].slot, 31) as u64;
+            assert_eq!(got, want, "{text}: {got:#x}");
+        }
+    };
+    let (nan, quiet) = (0xfff0_0000_0000_1234, 0xfff8_0000_0000_1234);
+    let (one, inf, minus_inf) = (
+        1.0_f64.to_bits(),
+        f64::INFINITY.to_bits(),
+        f64::NEG_INFINITY.to_bits(),
+    );
+    let invalid = 0xfff8_0000_0000_0000;
+    for m in ["rn", "rz", "rm", "rp"] {
+        test(&format!("add.{m}.f64 %d0, %d1, %d2;"), &[nan, one], quiet);
+        test(&format!("add.{m}.f64 %d0, %d1, %d2;"), &[one, nan], quiet);
+        test(
+            &format!("add.{m}.f64 %d0, %d1, %d2;"),
+            &[inf, minus_inf],
+            invalid,
+        );
+        test(&format!("sub.{m}.f64 %d0, %d1, %d2;"), &[one, nan], quiet);
+        test(&format!("mul.{m}.f64 %d0, %d1, %d2;"), &[0, inf], invalid);
+        test(
+            &format!("fma.{m}.f64 %d0, %d1, %d2, %d3;"),
+            &[one, one, nan],
+            quiet,
+        );
+        test(
+            &format!("fma.{m}.f64 %d0, %d1, %d2, %d3;"),
+            &[0, inf, one],
+            invalid,
+        );
+        test(&format!("div.{m}.f64 %d0, %d1, %d2;"), &[nan, one], quiet);
+        test(&format!("div.{m}.f64 %d0, %d1, %d2;"), &[0, 0], invalid);
+        test(
+            &format!("sqrt.{m}.f64 %d0, %d1;"),
+            &[(-1.0_f64).to_bits()],
+            invalid,
+        );
+        test(
+            &format!("cvt.{m}.f32.f64 %r0, %d1;"),
+            &[0x7ff8_0000_0000_0000],
+            0x7fc0_0000,
+        );
+    }
+}
+
 /// IEEE minimum with +0 greater than -0.
 fn least(a: f32, b: f32) -> f32 {
     if a.is_nan() {
