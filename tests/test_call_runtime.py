@@ -171,6 +171,12 @@ def test_calls_leave_no_references():
     launch = (0, 1, 1, 1, 1, 1, 1, 0, 0)
     values = ((1, 2.0, 3) * 20, (ctypes.c_int, ctypes.c_double, ctypes.c_void_p) * 20)
     knows = ctypes.c_int(3)
+
+    def make_and_destroy_a_linker():
+        status, linker = driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5])
+        if linker is not None:
+            check(driver.cuLinkDestroy(linker))
+
     calls = [
         lambda: driver.cuInit(0),
         lambda: driver.cuInit(Number()),
@@ -194,7 +200,7 @@ def test_calls_leave_no_references():
         lambda: driver.cuModuleLoadDataEx(
             b"", 2, [J.CU_JIT_ERROR_LOG_BUFFER, J.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES], [bytearray(64), 64]
         ),
-        lambda: driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5]) and None,
+        make_and_destroy_a_linker,
         lambda: driver.cuLaunchKernel(*launch, values, 0),
         lambda: driver.cuLaunchKernel(*launch, [list(values[0]), list(values[1])], 0),
         lambda: driver.cuLaunchKernel(*launch, ((knows,), (None,)), 0),

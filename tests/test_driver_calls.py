@@ -137,13 +137,14 @@ def test_results():
     assert type(major) is int and type(minor) is int
 
 
-@pytest.mark.parametrize("length", [0, 1, 4, 256, 10_000])
+@pytest.mark.parametrize("length", [-1, 0, 1, 4, 256, 10_000])
 def test_bytes_have_exactly_the_length_asked_for(length):
-    status, name = driver.cuDeviceGetName(length, 0)
-    if status == S:
-        assert type(name) is bytes and len(name) == length
-    else:
-        assert name is None
+    for get in (driver.cuDeviceGetName, driver.cuDeviceGetPCIBusId):
+        status, name = get(length, 0)
+        if status == S:
+            assert type(name) is bytes and len(name) == max(length, 0)
+        else:
+            assert name is None
 
 
 def test_error_names():
@@ -157,6 +158,14 @@ def test_struct_results(shared_context):
     uuid = check(driver.cuDeviceGetUuid(0))
     assert type(uuid) is driver.CUuuid and len(uuid.bytes) == 16
     assert type(check(driver.cuDeviceGetProperties(0))) is driver.CUdevprop
+
+
+def test_a_border_color_has_four_components(shared_context):
+    """C reads and writes four floats where Python has one."""
+    created, texture = driver.cuTexRefCreate()
+    assert driver.cuTexRefSetBorderColor(texture, 0.5)[0] in (created, S)
+    status, color = driver.cuTexRefGetBorderColor(texture)
+    assert (color is None) == (status != S)
 
 
 def test_proc_address():

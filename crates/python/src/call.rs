@@ -5,12 +5,15 @@
 //! back into objects.
 
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 
 use cupyrite_sys::loader::Library;
 use pyo3::ffi;
 
 use crate::args::{self, Keep};
-use crate::desc::{Conv, Function, Int, Len, MAX_PARAMS, MAX_RESULTS, MAX_WORDS, Out, Word};
+use crate::desc::{
+    Conv, Function, Int, Len, MAX_PARAMS, MAX_RESULTS, MAX_WORDS, Out, PLAIN_RESULTS, Word,
+};
 use crate::errors::{self, Kind, Site};
 use crate::launch::Packer;
 use crate::py::{self, Obj, Owned, R, Raised};
@@ -225,6 +228,15 @@ impl Frame {
                     let Ok(len) = ffi::Py_ssize_t::try_from(len) else {
                         return Err(errors::no_memory());
                     };
+                    if len == 0 {
+                        // The driver ends what it writes with a nul at `length - 1`, whatever the length: it gets
+                        // room on both sides, and the answer is empty.
+                        self.objects.push((index, py::from_bytes(b"")?));
+                        // SAFETY: the array is larger than that.
+                        let room = unsafe { self.keep.array(8192)?.add(64) };
+                        self.outs[index] = room.addr() as u64;
+                        continue;
+                    }
                     // SAFETY: a fresh bytes object of this length; it is zeroed before anybody sees it.
                     unsafe {
                         let object =
@@ -268,7 +280,7 @@ impl Frame {
         let vals = self.vals.as_mut_ptr();
         let outs = self.outs.as_mut_ptr();
         for (word, from) in words.iter_mut().zip(bound.f.words) {
-            // SAFETY: the generator keeps all indices within the tables (and a test checks it).
+            // SAFETY: all indices lead into their tables (`desc::verify`, when this is compiled).
             *word = unsafe {
                 match *from {
                     Word::Arg(arg) => *vals.add(arg as usize),
@@ -325,18 +337,6 @@ impl Frame {
     pub fn result(&mut self, bound: Bound<'_>, index: usize) -> R<Owned> {
         let word = self.outs[index];
         match bound.f.results[index].kind {
-            Out::Int(kind) => int_from(word, kind),
-            Out::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
-            #[allow(clippy::cast_possible_truncation)] // enums are 32 bits in C
-            Out::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
-            #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
-            Out::F32 => py::from_f64(f32::from_bits(word as u32).into()),
-            Out::F64 => py::from_f64(f64::from_bits(word)),
-            Out::VoidPtr => py::from_u64(word),
-            // SAFETY: C stored null or the address of a string.
-            Out::CString => unsafe {
-                args::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))
-            },
             Out::Struct(_) => {
                 let object = self.object(index)?;
                 types::sync_out(object.ptr());
@@ -362,6 +362,7 @@ impl Frame {
                 let by = self.vals[by as usize];
                 helpers::attribute_out(selector, by, word, result_site(bound, index))
             }
+            kind => word_result(kind, word),
         }
     }
 
@@ -444,22 +445,21 @@ fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<()> 
 #[inline]
 pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
     let symbol = runtime::symbol(f)?;
-    Ok(invoke_at(f, symbol, words)).and_then(|status| {
-        runtime::check_interrupt()?;
-        Ok(status)
-    })
+    let status = invoke_at(f, symbol, words.as_ptr());
+    runtime::check_interrupt()?;
+    Ok(status)
 }
 
 #[inline(always)]
-fn invoke_at(f: &'static Function, symbol: *const c_void, words: &[u64; MAX_WORDS]) -> i64 {
+fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64) -> i64 {
     // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
     // the words point at is kept by the caller's frame. The thread state is restored before Python is touched.
     unsafe {
         if f.keep_gil {
-            (f.thunk)(symbol, words.as_ptr())
+            (f.thunk)(symbol, words)
         } else {
             let thread = ffi::PyEval_SaveThread();
-            let status = (f.thunk)(symbol, words.as_ptr());
+            let status = (f.thunk)(symbol, words);
             ffi::PyEval_RestoreThread(thread);
             status
         }
@@ -495,6 +495,71 @@ pub fn answer(
             ffi::PyTuple_SetItem(tuple.ptr(), (index + 1).cast_signed(), item.into_ptr());
         }
         Ok(tuple)
+    }
+}
+
+/// A whole call of a function whose arguments and results are one word each: nothing outlives the conversion, so no
+/// frame is needed.
+///
+/// # Errors
+///
+/// Anything the steps raise.
+#[inline]
+pub fn plain(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut outs = [0u64; PLAIN_RESULTS];
+    let out = outs.as_mut_ptr();
+    let mut words = [const { MaybeUninit::<u64>::uninit() }; MAX_WORDS];
+    for (word, from) in words.iter_mut().zip(f.words) {
+        word.write(match *from {
+            Word::Arg(arg) => plain_word(bound, arg as usize)?,
+            // SAFETY: a plain function has at most `PLAIN_RESULTS` results.
+            Word::Result(result) => unsafe { out.add(result as usize).addr() as u64 },
+            _ => 0,
+        });
+    }
+    let symbol = runtime::symbol(f)?;
+    let status = invoke_at(f, symbol, words.as_ptr().cast());
+    runtime::check_interrupt()?;
+    answer(f.library, status, f.results.len(), |index| {
+        // SAFETY: as above; C wrote through the same pointer.
+        word_result(f.results[index].kind, unsafe { out.add(index).read() })
+    })
+}
+
+/// The word for an argument of a plain function.
+#[inline]
+fn plain_word(bound: Bound<'_>, index: usize) -> R<u64> {
+    let param = &bound.f.params[index];
+    let Some(obj) = bound.get(index) else {
+        return Ok(param.default.unwrap_or(0).cast_unsigned());
+    };
+    let site = bound.site(index);
+    match param.conv {
+        Conv::Handle(_, kind) => args::handle(obj, kind, site),
+        Conv::Enum(_) => args::enumerator(obj, site),
+        Conv::Int(kind) => args::int(obj, kind, site),
+        Conv::IntOrNone(kind) if !obj.is_none() => args::int(obj, kind, site),
+        _ => Ok(0),
+    }
+}
+
+/// The object for a result that is one word.
+#[inline]
+fn word_result(kind: Out, word: u64) -> R<Owned> {
+    match kind {
+        Out::Int(kind) => int_from(word, kind),
+        Out::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
+        #[allow(clippy::cast_possible_truncation)] // enums are 32 bits in C
+        Out::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
+        #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
+        Out::F32 => py::from_f64(f32::from_bits(word as u32).into()),
+        Out::F64 => py::from_f64(f64::from_bits(word)),
+        // SAFETY: C stored null or the address of a string.
+        Out::CString => unsafe {
+            args::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))
+        },
+        _ => py::from_u64(word),
     }
 }
 

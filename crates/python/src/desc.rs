@@ -21,6 +21,8 @@ pub const MAX_PARAMS: usize = 16;
 pub const MAX_WORDS: usize = 20;
 /// The most results a function has, besides its status.
 pub const MAX_RESULTS: usize = 8;
+/// The most results a plain function has.
+pub const PLAIN_RESULTS: usize = 4;
 
 /// A function of `cuda.bindings`.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub struct Function {
     pub results: &'static [Output],
     /// Set where the general engine does not do.
     pub special: Special,
+    /// Whether every argument and result is one word, so that the short way through the engine does.
+    pub plain: bool,
 }
 
 /// A Python parameter.
@@ -291,4 +295,87 @@ pub enum Special {
     NvrtcErrorString,
     /// `sizeof`
     Sizeof,
+}
+
+/// Checks a table while it is compiled: the engine reads it without checking again.
+///
+/// # Panics
+///
+/// An index leads out of its table, a table is too long for a call's frame, or the names are not sorted.
+pub const fn verify(functions: &[Function]) {
+    let mut at = 0;
+    while at < functions.len() {
+        let f = &functions[at];
+        assert!(f.params.len() <= MAX_PARAMS, "too many parameters");
+        assert!(f.words.len() <= MAX_WORDS, "too many C parameters");
+        assert!(f.results.len() <= MAX_RESULTS, "too many results");
+        assert!(
+            !f.plain || f.results.len() <= PLAIN_RESULTS,
+            "too many results"
+        );
+        let mut word = 0;
+        while word < f.words.len() {
+            match f.words[word] {
+                Word::Arg(arg) | Word::ArgAddress(arg) => {
+                    assert!((arg as usize) < f.params.len(), "no such parameter");
+                }
+                Word::Result(result) => {
+                    assert!((result as usize) < f.results.len(), "no such result");
+                }
+                Word::InOut(arg, result) => {
+                    assert!((arg as usize) < f.params.len(), "no such parameter");
+                    assert!((result as usize) < f.results.len(), "no such result");
+                }
+                Word::Null => {}
+            }
+            word += 1;
+        }
+        let mut param = 0;
+        while param < f.params.len() {
+            let other = match f.params[param].conv {
+                Conv::HandleArray(_, _, other) | Conv::StructArray(_, other) => other,
+                Conv::BytesOut(Some(other)) | Conv::VoidPtr(Some(other)) => other,
+                Conv::List(_, Some(count)) => count.param,
+                Conv::Attribute(_, other) => other,
+                Conv::Options(_, options, count) => {
+                    assert!((options as usize) < f.params.len(), "no such parameter");
+                    count
+                }
+                _ => 0,
+            };
+            assert!((other as usize) < f.params.len(), "no such parameter");
+            param += 1;
+        }
+        let mut result = 0;
+        while result < f.results.len() {
+            let other = match f.results[result].kind {
+                Out::Bytes(Len::Arg(other), _) | Out::List(_, Len::Arg(other)) => other,
+                Out::Attribute(_, other) => other,
+                _ => 0,
+            };
+            let known = (other as usize) < f.params.len();
+            assert!(other == 0 || known, "no such parameter");
+            result += 1;
+        }
+        if at > 0 {
+            assert!(
+                before(functions[at - 1].name, f.name),
+                "names are not sorted"
+            );
+        }
+        at += 1;
+    }
+}
+
+/// Whether `a` sorts before `b`, for constants.
+const fn before(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
+        }
+        at += 1;
+    }
+    a.len() < b.len()
 }

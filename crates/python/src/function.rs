@@ -34,6 +34,9 @@ struct FunctionObject {
     function: &'static Function,
 }
 
+const _: () = crate::desc::verify(driver_functions::FUNCTIONS);
+const _: () = crate::desc::verify(nvrtc_functions::FUNCTIONS);
+
 /// All functions of a library, sorted by name.
 pub fn all(library: Library) -> &'static [Function] {
     match library {

@@ -21,6 +21,9 @@ use crate::{helpers, runtime, types};
 /// Anything.
 #[inline]
 pub fn dispatch(bound: Bound<'_>) -> R<Owned> {
+    if bound.f.plain {
+        return call::plain(bound);
+    }
     match bound.f.special {
         Special::None => call::general(bound),
         _ => by_hand(bound),

@@ -83,7 +83,7 @@ fn variant(lib: &Library) -> &'static str {
 /// `sizeof` is no C function: it is answered from the tables of classes.
 const SIZEOF: &str = "Function { name: \"sizeof\", library: Library::$Library, symbol: 0, thunk: nothing, \
     keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
-    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof },\n";
+    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, plain: false },\n";
 
 // ---------------------------------------------------------------------------------------------------------
 // C signatures
@@ -250,8 +250,41 @@ fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signat
             out(lib, f, result, index),
         );
     }
-    let _ = writeln!(text, "], special: Special::{special} }},");
+    let plain = special == "None" && plain(f, python);
+    let _ = writeln!(text, "], special: Special::{special}, plain: {plain} }},");
     text
+}
+
+/// Whether every argument and result is one word. A float that goes out may be several (`cuTexRefGetBorderColor`).
+fn plain(f: &Function, python: &PyFunction) -> bool {
+    let args = python.args.iter().all(|arg| {
+        matches!(
+            arg.kind,
+            ArgKind::Int { .. }
+                | ArgKind::Enum { .. }
+                | ArgKind::Callback { .. }
+                | ArgKind::Handle {
+                    by_pointer: false,
+                    ..
+                }
+        )
+    });
+    let results = python.results.iter().all(|result| {
+        matches!(
+            result.kind,
+            ResultKind::Int { .. }
+                | ResultKind::Enum { .. }
+                | ResultKind::Handle { .. }
+                | ResultKind::CString
+                | ResultKind::VoidPtr
+        )
+    });
+    let words = f.params.iter().all(|p| match p.role {
+        Role::In { arg } => !by_address(&p.ty, &python.args[arg].kind),
+        Role::Out { .. } => true,
+        _ => false,
+    });
+    args && results && words && python.results.len() <= 4
 }
 
 /// Functions written by hand in `crates/python/src/special.rs`.

@@ -1067,6 +1067,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuArray3DGetDescriptor",
@@ -1087,6 +1088,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY3D_DESCRIPTOR),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuArrayCreate",
@@ -1107,6 +1109,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuArrayDestroy",
@@ -1123,6 +1126,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuArrayGetDescriptor",
@@ -1143,6 +1147,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_DESCRIPTOR),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuArrayGetMemoryRequirements",
@@ -1171,6 +1176,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_MEMORY_REQUIREMENTS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuArrayGetPlane",
@@ -1199,6 +1205,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuArrayGetSparseProperties",
@@ -1219,6 +1226,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_SPARSE_PROPERTIES),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCheckpointOperationComplete",
@@ -1235,6 +1243,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCheckpointProcessCheckpoint",
@@ -1259,6 +1268,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCheckpointProcessGetRestoreThreadId",
@@ -1279,6 +1289,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCheckpointProcessGetState",
@@ -1299,6 +1310,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUprocessState),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCheckpointProcessLock",
@@ -1323,6 +1335,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCheckpointProcessRestore",
@@ -1347,6 +1360,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCheckpointProcessUnlock",
@@ -1371,6 +1385,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCoredumpDeregisterCompleteCallback",
@@ -1387,6 +1402,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCoredumpDeregisterStartCallback",
@@ -1403,6 +1419,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCoredumpGetAttribute",
@@ -1423,6 +1440,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::CoredumpGet,
+        plain: false,
     },
     Function {
         name: "cuCoredumpGetAttributeGlobal",
@@ -1443,6 +1461,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::CoredumpGet,
+        plain: false,
     },
     Function {
         name: "cuCoredumpRegisterCompleteCallback",
@@ -1471,6 +1490,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcoredumpCallbackHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCoredumpRegisterStartCallback",
@@ -1499,6 +1519,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcoredumpCallbackHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCoredumpSetAttribute",
@@ -1523,6 +1544,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Null],
         results: &[],
         special: Special::CoredumpSet,
+        plain: false,
     },
     Function {
         name: "cuCoredumpSetAttributeGlobal",
@@ -1547,6 +1569,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Null],
         results: &[],
         special: Special::CoredumpSet,
+        plain: false,
     },
     Function {
         name: "cuCtxAttach",
@@ -1567,6 +1590,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxCreate",
@@ -1601,6 +1625,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::CtxCreate,
+        plain: false,
     },
     Function {
         name: "cuCtxDestroy",
@@ -1617,6 +1642,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxDetach",
@@ -1633,6 +1659,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxDisablePeerAccess",
@@ -1649,6 +1676,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxEnablePeerAccess",
@@ -1673,6 +1701,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxFromGreenCtx",
@@ -1693,6 +1722,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetApiVersion",
@@ -1713,6 +1743,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetCacheConfig",
@@ -1728,6 +1759,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfunc_cache),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetCurrent",
@@ -1743,6 +1775,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetDevResource",
@@ -1771,6 +1804,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCtxGetDevice",
@@ -1786,6 +1820,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetDevice_v2",
@@ -1806,6 +1841,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetExecAffinity",
@@ -1826,6 +1862,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUexecAffinityParam),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuCtxGetFlags",
@@ -1841,6 +1878,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetId",
@@ -1861,6 +1899,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetLimit",
@@ -1881,6 +1920,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetSharedMemConfig",
@@ -1896,6 +1936,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUsharedconfig),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxGetStreamPriorityRange",
@@ -1918,6 +1959,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxPopCurrent",
@@ -1933,6 +1975,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxPushCurrent",
@@ -1949,6 +1992,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxRecordEvent",
@@ -1973,6 +2017,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxResetPersistingL2Cache",
@@ -1984,6 +2029,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSetCacheConfig",
@@ -2000,6 +2046,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSetCurrent",
@@ -2016,6 +2063,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSetFlags",
@@ -2032,6 +2080,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSetLimit",
@@ -2056,6 +2105,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSetSharedMemConfig",
@@ -2072,6 +2122,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSynchronize",
@@ -2083,6 +2134,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxSynchronize_v2",
@@ -2099,6 +2151,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuCtxWaitEvent",
@@ -2123,6 +2176,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDestroyExternalMemory",
@@ -2139,6 +2193,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDestroyExternalSemaphore",
@@ -2155,6 +2210,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDevResourceGenerateDesc",
@@ -2190,6 +2246,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevResourceDesc, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDevSmResourceSplit",
@@ -2251,6 +2308,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDevSmResourceSplitByCount",
@@ -2310,6 +2368,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceCanAccessPeer",
@@ -2338,6 +2397,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceComputeCapability",
@@ -2365,6 +2425,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGet",
@@ -2385,6 +2446,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetAttribute",
@@ -2413,6 +2475,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetByPCIBusId",
@@ -2433,6 +2496,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetCliqueCount",
@@ -2453,6 +2517,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetCliqueInfo",
@@ -2488,6 +2553,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetCount",
@@ -2503,6 +2569,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetDefaultMemPool",
@@ -2523,6 +2590,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetDevResource",
@@ -2551,6 +2619,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetExecAffinitySupport",
@@ -2579,6 +2648,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetFabricClusterUuid",
@@ -2599,6 +2669,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUuuid),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetGraphMemAttribute",
@@ -2627,6 +2698,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUgraphMem_attribute, 1),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetHostAtomicCapabilities",
@@ -2668,6 +2740,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Int(Int::U32), Len::Arg(1)),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetLuid",
@@ -2695,6 +2768,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetMemPool",
@@ -2715,6 +2789,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetName",
@@ -2743,6 +2818,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Bytes(Len::Arg(0), false),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetNvSciSyncAttributes",
@@ -2773,6 +2849,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetP2PAtomicCapabilities",
@@ -2826,6 +2903,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Int(Int::U32), Len::Arg(1)),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetP2PAttribute",
@@ -2860,6 +2938,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetPCIBusId",
@@ -2888,6 +2967,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Bytes(Len::Arg(0), false),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetProperties",
@@ -2908,6 +2988,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevprop),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGetTexture1DLinearMaxWidth",
@@ -2942,6 +3023,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceGetUuid",
@@ -2962,6 +3044,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUuuid),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceGraphMemTrim",
@@ -2978,6 +3061,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDevicePrimaryCtxGetState",
@@ -3005,6 +3089,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDevicePrimaryCtxRelease",
@@ -3021,6 +3106,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDevicePrimaryCtxReset",
@@ -3037,6 +3123,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDevicePrimaryCtxRetain",
@@ -3057,6 +3144,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDevicePrimaryCtxSetFlags",
@@ -3081,6 +3169,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceRegisterAsyncNotification",
@@ -3115,6 +3204,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUasyncCallbackHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceSetGraphMemAttribute",
@@ -3145,6 +3235,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuDeviceSetMemPool",
@@ -3169,6 +3260,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceTotalMem",
@@ -3189,6 +3281,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDeviceUnregisterAsyncNotification",
@@ -3213,6 +3306,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuDriverGetVersion",
@@ -3228,6 +3322,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEGLStreamConsumerAcquireFrame",
@@ -3269,6 +3364,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEGLStreamConsumerConnect",
@@ -3289,6 +3385,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUeglStreamConnection, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEGLStreamConsumerConnectWithFlags",
@@ -3317,6 +3414,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUeglStreamConnection, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEGLStreamConsumerDisconnect",
@@ -3333,6 +3431,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEGLStreamConsumerReleaseFrame",
@@ -3363,6 +3462,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEGLStreamProducerConnect",
@@ -3397,6 +3497,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUeglStreamConnection, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEGLStreamProducerDisconnect",
@@ -3413,6 +3514,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEGLStreamProducerPresentFrame",
@@ -3443,6 +3545,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEGLStreamProducerReturnFrame",
@@ -3473,6 +3576,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEventCreate",
@@ -3493,6 +3597,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEventCreateFromEGLSync",
@@ -3521,6 +3626,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEventDestroy",
@@ -3537,6 +3643,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEventElapsedTime",
@@ -3565,6 +3672,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuEventQuery",
@@ -3581,6 +3689,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEventRecord",
@@ -3605,6 +3714,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEventRecordWithFlags",
@@ -3635,6 +3745,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuEventSynchronize",
@@ -3651,6 +3762,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuExternalMemoryGetMappedBuffer",
@@ -3679,6 +3791,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuExternalMemoryGetMappedMipmappedArray",
@@ -3707,6 +3820,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuFabricCpyBatchAsync",
@@ -3750,6 +3864,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuFlushGPUDirectRDMAWrites",
@@ -3774,6 +3889,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncGetAttribute",
@@ -3802,6 +3918,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncGetModule",
@@ -3822,6 +3939,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncGetName",
@@ -3842,6 +3960,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncGetParamCount",
@@ -3862,6 +3981,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncGetParamInfo",
@@ -3897,6 +4017,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncIsLoaded",
@@ -3917,6 +4038,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfunctionLoadingState),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncLoad",
@@ -3933,6 +4055,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncSetAttribute",
@@ -3963,6 +4086,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncSetBlockShape",
@@ -3999,6 +4123,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncSetCacheConfig",
@@ -4023,6 +4148,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncSetSharedMemConfig",
@@ -4047,6 +4173,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuFuncSetSharedSize",
@@ -4071,6 +4198,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGLGetDevices",
@@ -4106,6 +4234,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGetErrorName",
@@ -4126,6 +4255,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGetErrorString",
@@ -4146,6 +4276,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGetExportTable",
@@ -4166,6 +4297,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGetProcAddress",
@@ -4213,6 +4345,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddBatchMemOpNode",
@@ -4266,6 +4399,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddChildGraphNode",
@@ -4319,6 +4453,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddDependencies",
@@ -4388,6 +4523,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddEmptyNode",
@@ -4429,6 +4565,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddEventRecordNode",
@@ -4482,6 +4619,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddEventWaitNode",
@@ -4535,6 +4673,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddExternalSemaphoresSignalNode",
@@ -4588,6 +4727,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddExternalSemaphoresWaitNode",
@@ -4641,6 +4781,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddHostNode",
@@ -4694,6 +4835,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddKernelNode",
@@ -4747,6 +4889,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddMemAllocNode",
@@ -4800,6 +4943,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddMemFreeNode",
@@ -4853,6 +4997,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddMemcpyNode",
@@ -4913,6 +5058,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddMemsetNode",
@@ -4973,6 +5119,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddNode",
@@ -5040,6 +5187,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphAddNode_v3",
@@ -5107,6 +5255,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphBatchMemOpNodeGetParams",
@@ -5127,6 +5276,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_BATCH_MEM_OP_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphBatchMemOpNodeSetParams",
@@ -5151,6 +5301,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphChildGraphNodeGetGraph",
@@ -5171,6 +5322,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphClone",
@@ -5191,6 +5343,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphConditionalHandleCreate",
@@ -5237,6 +5390,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphConditionalHandle, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphCreate",
@@ -5257,6 +5411,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphDebugDotPrint",
@@ -5287,6 +5442,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphDestroy",
@@ -5303,6 +5459,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphDestroyNode",
@@ -5319,6 +5476,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphEventRecordNodeGetEvent",
@@ -5339,6 +5497,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphEventRecordNodeSetEvent",
@@ -5363,6 +5522,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphEventWaitNodeGetEvent",
@@ -5383,6 +5543,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphEventWaitNodeSetEvent",
@@ -5407,6 +5568,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecBatchMemOpNodeSetParams",
@@ -5437,6 +5599,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecChildGraphNodeSetParams",
@@ -5467,6 +5630,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecDestroy",
@@ -5483,6 +5647,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecEventRecordNodeSetEvent",
@@ -5513,6 +5678,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecEventWaitNodeSetEvent",
@@ -5543,6 +5709,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecExternalSemaphoresSignalNodeSetParams",
@@ -5573,6 +5740,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecExternalSemaphoresWaitNodeSetParams",
@@ -5603,6 +5771,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecGetFlags",
@@ -5623,6 +5792,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cuuint64_t, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecGetId",
@@ -5643,6 +5813,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphExecHostNodeSetParams",
@@ -5673,6 +5844,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecKernelNodeSetParams",
@@ -5703,6 +5875,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecMemcpyNodeSetParams",
@@ -5739,6 +5912,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecMemsetNodeSetParams",
@@ -5775,6 +5949,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecNodeSetParams",
@@ -5805,6 +5980,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExecUpdate",
@@ -5833,6 +6009,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUgraphExecUpdateResultInfo),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeGetParams",
@@ -5853,6 +6030,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeSetParams",
@@ -5877,6 +6055,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeGetParams",
@@ -5897,6 +6076,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_EXT_SEM_WAIT_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeSetParams",
@@ -5921,6 +6101,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphGetEdges",
@@ -5972,6 +6153,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphGetId",
@@ -5992,6 +6174,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphGetNodes",
@@ -6027,6 +6210,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphGetRootNodes",
@@ -6062,6 +6246,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphHostNodeGetParams",
@@ -6082,6 +6267,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_HOST_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphHostNodeSetParams",
@@ -6106,6 +6292,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphInstantiate",
@@ -6134,6 +6321,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphExec, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphInstantiateWithParams",
@@ -6162,6 +6350,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphExec, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphKernelNodeCopyAttributes",
@@ -6186,6 +6375,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphKernelNodeGetAttribute",
@@ -6214,6 +6404,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUkernelNodeAttrValue),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphKernelNodeGetParams",
@@ -6234,6 +6425,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_KERNEL_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphKernelNodeSetAttribute",
@@ -6264,6 +6456,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphKernelNodeSetParams",
@@ -6288,6 +6481,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphLaunch",
@@ -6312,6 +6506,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphMemAllocNodeGetParams",
@@ -6332,6 +6527,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_MEM_ALLOC_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphMemFreeNodeGetParams",
@@ -6352,6 +6548,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphMemcpyNodeGetParams",
@@ -6372,6 +6569,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_MEMCPY3D),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphMemcpyNodeSetParams",
@@ -6396,6 +6594,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphMemsetNodeGetParams",
@@ -6416,6 +6615,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_MEMSET_NODE_PARAMS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphMemsetNodeSetParams",
@@ -6440,6 +6640,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphNodeFindInClone",
@@ -6468,6 +6669,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeGetContainingGraph",
@@ -6488,6 +6690,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeGetDependencies",
@@ -6533,6 +6736,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphNodeGetDependentNodes",
@@ -6578,6 +6782,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphNodeGetEnabled",
@@ -6606,6 +6811,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeGetLocalId",
@@ -6626,6 +6832,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeGetParams",
@@ -6646,6 +6853,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUgraphNodeParams),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphNodeGetToolsId",
@@ -6666,6 +6874,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeGetType",
@@ -6686,6 +6895,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUgraphNodeType),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeSetEnabled",
@@ -6716,6 +6926,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphNodeSetParams",
@@ -6740,6 +6951,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphNodeSetParams_v2",
@@ -6764,6 +6976,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphReleaseUserObject",
@@ -6794,6 +7007,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphRemoveDependencies",
@@ -6863,6 +7077,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphRetainUserObject",
@@ -6899,6 +7114,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphUpload",
@@ -6923,6 +7139,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsEGLRegisterImage",
@@ -6951,6 +7168,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsGLRegisterBuffer",
@@ -6979,6 +7197,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsGLRegisterImage",
@@ -7013,6 +7232,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsMapResources",
@@ -7043,6 +7263,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphicsResourceGetMappedEglFrame",
@@ -7077,6 +7298,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUeglFrame),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphicsResourceGetMappedMipmappedArray",
@@ -7097,6 +7319,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsResourceGetMappedPointer",
@@ -7124,6 +7347,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsResourceSetMapFlags",
@@ -7148,6 +7372,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsSubResourceGetMappedArray",
@@ -7182,6 +7407,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsUnmapResources",
@@ -7212,6 +7438,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGraphicsUnregisterResource",
@@ -7228,6 +7455,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsVDPAURegisterOutputSurface",
@@ -7256,6 +7484,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGraphicsVDPAURegisterVideoSurface",
@@ -7284,6 +7513,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGreenCtxCreate",
@@ -7318,6 +7548,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgreenCtx, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGreenCtxDestroy",
@@ -7334,6 +7565,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGreenCtxGetDevResource",
@@ -7362,6 +7594,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuGreenCtxGetId",
@@ -7382,6 +7615,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGreenCtxRecordEvent",
@@ -7406,6 +7640,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGreenCtxStreamCreate",
@@ -7440,6 +7675,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUstream, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuGreenCtxWaitEvent",
@@ -7464,6 +7700,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuImportExternalMemory",
@@ -7484,6 +7721,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUexternalMemory, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuImportExternalSemaphore",
@@ -7504,6 +7742,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUexternalSemaphore, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuInit",
@@ -7520,6 +7759,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuIpcCloseMemHandle",
@@ -7536,6 +7776,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuIpcGetEventHandle",
@@ -7556,6 +7797,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUipcEventHandle),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuIpcGetMemHandle",
@@ -7576,6 +7818,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUipcMemHandle),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuIpcOpenEventHandle",
@@ -7596,6 +7839,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuIpcOpenMemHandle",
@@ -7624,6 +7868,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuKernelGetAttribute",
@@ -7658,6 +7903,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelGetFunction",
@@ -7678,6 +7924,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUfunction, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelGetLibrary",
@@ -7698,6 +7945,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlibrary, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelGetName",
@@ -7718,6 +7966,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelGetParamCount",
@@ -7738,6 +7987,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelGetParamInfo",
@@ -7773,6 +8023,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelSetAttribute",
@@ -7809,6 +8060,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuKernelSetCacheConfig",
@@ -7839,6 +8091,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLaunch",
@@ -7855,6 +8108,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLaunchCooperativeKernel",
@@ -7938,6 +8192,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLaunchCooperativeKernelMultiDevice",
@@ -7975,6 +8230,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLaunchGrid",
@@ -8005,6 +8261,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLaunchGridAsync",
@@ -8041,6 +8298,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLaunchHostFunc",
@@ -8071,6 +8329,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLaunchHostFunc_v2",
@@ -8107,6 +8366,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLaunchKernel",
@@ -8197,6 +8457,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLaunchKernelEx",
@@ -8233,6 +8494,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryEnumerateKernels",
@@ -8261,6 +8523,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Handle(class::CUkernel, Int::U64), Len::Arg(0)),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryGetGlobal",
@@ -8296,6 +8559,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryGetKernel",
@@ -8324,6 +8588,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUkernel, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryGetKernelCount",
@@ -8344,6 +8609,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLibraryGetManaged",
@@ -8379,6 +8645,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryGetModule",
@@ -8399,6 +8666,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLibraryGetUnifiedFunction",
@@ -8427,6 +8695,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryLoadData",
@@ -8508,6 +8777,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlibrary, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryLoadFromFile",
@@ -8589,6 +8859,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlibrary, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLibraryUnload",
@@ -8605,6 +8876,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLinkAddData",
@@ -8681,6 +8953,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLinkAddFile",
@@ -8743,6 +9016,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLinkComplete",
@@ -8770,6 +9044,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLinkCreate",
@@ -8811,6 +9086,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlinkState, Int::U64),
         }],
         special: Special::LinkCreate,
+        plain: false,
     },
     Function {
         name: "cuLinkDestroy",
@@ -8827,6 +9103,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::LinkDestroy,
+        plain: false,
     },
     Function {
         name: "cuLogicalEndpointAddDevice",
@@ -8851,6 +9128,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogicalEndpointBindAddr",
@@ -8906,6 +9184,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogicalEndpointBindMem",
@@ -8968,6 +9247,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogicalEndpointCreate",
@@ -8992,6 +9272,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogicalEndpointDestroy",
@@ -9008,6 +9289,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogicalEndpointExport",
@@ -9036,6 +9318,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUlogicalEndpointIpcHandleType, 1),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogicalEndpointGetLimits",
@@ -9063,6 +9346,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogicalEndpointIdRelease",
@@ -9087,6 +9371,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogicalEndpointIdReserve",
@@ -9107,6 +9392,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogicalEndpointId, Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogicalEndpointImport",
@@ -9137,6 +9423,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogicalEndpointQuery",
@@ -9165,6 +9452,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogicalEndpointUnbind",
@@ -9201,6 +9489,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogsCurrent",
@@ -9221,6 +9510,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogIterator, Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuLogsDumpToFile",
@@ -9255,6 +9545,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogIterator, Int::U32),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogsDumpToMemory",
@@ -9307,6 +9598,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogsRegisterCallback",
@@ -9335,6 +9627,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogsCallbackHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuLogsUnregisterCallback",
@@ -9351,6 +9644,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAddressFree",
@@ -9375,6 +9669,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAddressReserve",
@@ -9421,6 +9716,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAdvise",
@@ -9457,6 +9753,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemAlloc",
@@ -9477,6 +9774,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAllocAsync",
@@ -9505,6 +9803,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAllocFromPoolAsync",
@@ -9539,6 +9838,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAllocHost",
@@ -9559,6 +9859,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAllocManaged",
@@ -9587,6 +9888,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemAllocPitch",
@@ -9634,6 +9936,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemBatchDecompressAsync",
@@ -9680,6 +9983,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemCreate",
@@ -9714,6 +10018,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemDiscardAndPrefetchBatchAsync",
@@ -9811,6 +10116,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemDiscardBatchAsync",
@@ -9873,6 +10179,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemExportToShareableHandle",
@@ -9907,6 +10214,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUmemAllocationHandleType, 1),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemFree",
@@ -9923,6 +10231,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemFreeAsync",
@@ -9947,6 +10256,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemFreeHost",
@@ -9963,6 +10273,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemGetAccess",
@@ -9991,6 +10302,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemGetAddressRange",
@@ -10018,6 +10330,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemGetAllocationGranularity",
@@ -10046,6 +10359,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemGetAllocationPropertiesFromHandle",
@@ -10066,6 +10380,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUmemAllocationProp),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemGetDefaultMemPool",
@@ -10094,6 +10409,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemGetHandleForAddressRange",
@@ -10140,6 +10456,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemGetInfo",
@@ -10162,6 +10479,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemGetLocationInfo",
@@ -10210,6 +10528,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemGetMemPool",
@@ -10238,6 +10557,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemHostAlloc",
@@ -10266,6 +10586,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemHostGetDevicePointer",
@@ -10294,6 +10615,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemHostGetFlags",
@@ -10314,6 +10636,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemHostRegister",
@@ -10344,6 +10667,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemHostUnregister",
@@ -10360,6 +10684,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemImportFromShareableHandle",
@@ -10388,6 +10713,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemMap",
@@ -10436,6 +10762,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemMapArrayAsync",
@@ -10473,6 +10800,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolCreate",
@@ -10493,6 +10821,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolDestroy",
@@ -10509,6 +10838,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemPoolExportPointer",
@@ -10529,6 +10859,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUmemPoolPtrExportData),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolExportToShareableHandle",
@@ -10563,6 +10894,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUmemAllocationHandleType, 1),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolGetAccess",
@@ -10591,6 +10923,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUmemAccess_flags),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolGetAttribute",
@@ -10619,6 +10952,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUmemPool_attribute, 1),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolImportFromShareableHandle",
@@ -10653,6 +10987,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolImportPointer",
@@ -10681,6 +11016,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolSetAccess",
@@ -10718,6 +11054,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolSetAttribute",
@@ -10748,6 +11085,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPoolTrimTo",
@@ -10772,6 +11110,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemPrefetchAsync",
@@ -10820,6 +11159,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemPrefetchBatchAsync",
@@ -10917,6 +11257,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemRangeGetAttribute",
@@ -10963,6 +11304,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::RangeGetAttribute,
+        plain: false,
     },
     Function {
         name: "cuMemRangeGetAttributes",
@@ -11030,6 +11372,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::RangeGetAttributes,
+        plain: false,
     },
     Function {
         name: "cuMemRelease",
@@ -11046,6 +11389,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemRetainAllocationHandle",
@@ -11066,6 +11410,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemSetAccess",
@@ -11109,6 +11454,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemSetMemPool",
@@ -11139,6 +11485,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemUnmap",
@@ -11163,6 +11510,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpy",
@@ -11193,6 +11541,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpy2D",
@@ -11209,6 +11558,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy2DAsync",
@@ -11233,6 +11583,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy2DUnaligned",
@@ -11249,6 +11600,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy3D",
@@ -11265,6 +11617,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy3DAsync",
@@ -11289,6 +11642,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy3DBatchAsync",
@@ -11332,6 +11686,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy3DPeer",
@@ -11348,6 +11703,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy3DPeerAsync",
@@ -11372,6 +11728,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpy3DWithAttributesAsync",
@@ -11402,6 +11759,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyAsync",
@@ -11438,6 +11796,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyAtoA",
@@ -11486,6 +11845,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyAtoD",
@@ -11522,6 +11882,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyAtoH",
@@ -11558,6 +11919,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyAtoHAsync",
@@ -11606,6 +11968,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyBatchAsync",
@@ -11710,6 +12073,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyDtoA",
@@ -11746,6 +12110,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyDtoD",
@@ -11776,6 +12141,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyDtoDAsync",
@@ -11812,6 +12178,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyDtoH",
@@ -11842,6 +12209,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyDtoHAsync",
@@ -11878,6 +12246,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyHtoA",
@@ -11914,6 +12283,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyHtoAAsync",
@@ -11962,6 +12332,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyHtoD",
@@ -11992,6 +12363,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyHtoDAsync",
@@ -12028,6 +12400,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemcpyPeer",
@@ -12076,6 +12449,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyPeerAsync",
@@ -12131,6 +12505,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemcpyWithAttributesAsync",
@@ -12179,6 +12554,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMemsetD16",
@@ -12209,6 +12585,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD16Async",
@@ -12245,6 +12622,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD2D16",
@@ -12293,6 +12671,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD2D16Async",
@@ -12348,6 +12727,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD2D32",
@@ -12396,6 +12776,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD2D32Async",
@@ -12451,6 +12832,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD2D8",
@@ -12499,6 +12881,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD2D8Async",
@@ -12554,6 +12937,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD32",
@@ -12584,6 +12968,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD32Async",
@@ -12620,6 +13005,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD8",
@@ -12650,6 +13036,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMemsetD8Async",
@@ -12686,6 +13073,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMipmappedArrayCreate",
@@ -12714,6 +13102,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMipmappedArrayDestroy",
@@ -12730,6 +13119,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMipmappedArrayGetLevel",
@@ -12758,6 +13148,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMipmappedArrayGetMemoryRequirements",
@@ -12786,6 +13177,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_MEMORY_REQUIREMENTS),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMipmappedArrayGetSparseProperties",
@@ -12806,6 +13198,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_SPARSE_PROPERTIES),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleEnumerateFunctions",
@@ -12834,6 +13227,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Handle(class::CUfunction, Int::U64), Len::Arg(0)),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleGetFunction",
@@ -12862,6 +13256,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUfunction, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleGetFunctionCount",
@@ -12882,6 +13277,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuModuleGetGlobal",
@@ -12917,6 +13313,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleGetLoadingMode",
@@ -12932,6 +13329,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUmoduleLoadingMode),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuModuleGetSurfRef",
@@ -12960,6 +13358,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUsurfref, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleGetTexRef",
@@ -12988,6 +13387,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUtexref, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleLoad",
@@ -13008,6 +13408,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleLoadData",
@@ -13028,6 +13429,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleLoadDataEx",
@@ -13081,6 +13483,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleLoadFatBinary",
@@ -13101,6 +13504,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuModuleUnload",
@@ -13117,6 +13521,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMulticastAddDevice",
@@ -13141,6 +13546,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMulticastBindAddr",
@@ -13189,6 +13595,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMulticastBindAddr_v2",
@@ -13244,6 +13651,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMulticastBindMem",
@@ -13299,6 +13707,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMulticastBindMem_v2",
@@ -13361,6 +13770,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuMulticastCreate",
@@ -13381,6 +13791,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMulticastGetGranularity",
@@ -13409,6 +13820,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuMulticastUnbind",
@@ -13445,6 +13857,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuOccupancyAvailableDynamicSMemPerBlock",
@@ -13479,6 +13892,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -13513,6 +13927,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
@@ -13559,6 +13974,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuOccupancyMaxActiveClusters",
@@ -13587,6 +14003,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSize",
@@ -13641,6 +14058,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSizeWithFlags",
@@ -13702,6 +14120,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuOccupancyMaxPotentialClusterSize",
@@ -13730,6 +14149,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuParamSetSize",
@@ -13754,6 +14174,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuParamSetTexRef",
@@ -13784,6 +14205,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuParamSetf",
@@ -13814,6 +14236,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuParamSeti",
@@ -13844,6 +14267,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuParamSetv",
@@ -13880,6 +14304,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuPointerGetAttribute",
@@ -13908,6 +14333,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUpointer_attribute, 0),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuPointerGetAttributes",
@@ -13949,6 +14375,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::PointerGetAttributes,
+        plain: false,
     },
     Function {
         name: "cuPointerSetAttribute",
@@ -13979,6 +14406,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuProfilerStart",
@@ -13990,6 +14418,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuProfilerStop",
@@ -14001,6 +14430,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuSignalExternalSemaphoresAsync",
@@ -14051,6 +14481,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamAddCallback",
@@ -14087,6 +14518,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamAttachMemAsync",
@@ -14123,6 +14555,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamBatchMemOp",
@@ -14166,6 +14599,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamBeginCapture",
@@ -14190,6 +14624,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamBeginCaptureToCig",
@@ -14214,6 +14649,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamBeginCaptureToGraph",
@@ -14283,6 +14719,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamBeginRecaptureToGraph",
@@ -14331,6 +14768,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamCopyAttributes",
@@ -14355,6 +14793,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamCreate",
@@ -14375,6 +14814,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUstream, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamCreateWithPriority",
@@ -14403,6 +14843,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUstream, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamDestroy",
@@ -14419,6 +14860,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamEndCapture",
@@ -14439,6 +14881,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamEndCaptureToCig",
@@ -14455,6 +14898,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetAttribute",
@@ -14483,6 +14927,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUstreamAttrValue),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamGetCaptureInfo",
@@ -14538,6 +14983,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::CaptureInfo,
+        plain: false,
     },
     Function {
         name: "cuStreamGetCtx",
@@ -14558,6 +15004,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetCtx_v2",
@@ -14585,6 +15032,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetDevResource",
@@ -14613,6 +15061,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamGetDevice",
@@ -14633,6 +15082,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetFlags",
@@ -14653,6 +15103,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetGreenCtx",
@@ -14673,6 +15124,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgreenCtx, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetId",
@@ -14693,6 +15145,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamGetPriority",
@@ -14713,6 +15166,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamIsCapturing",
@@ -14733,6 +15187,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUstreamCaptureStatus),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamQuery",
@@ -14749,6 +15204,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamSetAttribute",
@@ -14779,6 +15235,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamSynchronize",
@@ -14795,6 +15252,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamUpdateCaptureDependencies",
@@ -14857,6 +15315,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuStreamWaitEvent",
@@ -14887,6 +15346,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamWaitValue32",
@@ -14923,6 +15383,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamWaitValue64",
@@ -14959,6 +15420,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamWriteValue32",
@@ -14995,6 +15457,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuStreamWriteValue64",
@@ -15031,6 +15494,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuSurfObjectCreate",
@@ -15051,6 +15515,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUsurfObject, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuSurfObjectDestroy",
@@ -15067,6 +15532,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuSurfObjectGetResourceDesc",
@@ -15087,6 +15553,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_RESOURCE_DESC),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuSurfRefGetArray",
@@ -15107,6 +15574,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuSurfRefSetArray",
@@ -15137,6 +15605,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTensorMapEncodeIm2col",
@@ -15288,6 +15757,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUtensorMap),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTensorMapEncodeIm2colWide",
@@ -15432,6 +15902,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUtensorMap),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTensorMapEncodeTiled",
@@ -15555,6 +16026,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUtensorMap),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTensorMapReplaceAddress",
@@ -15579,6 +16051,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTensorMapSetAllocationClass",
@@ -15607,6 +16080,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUtensorMapAllocClass),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexObjectCreate",
@@ -15641,6 +16115,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUtexObject, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexObjectDestroy",
@@ -15657,6 +16132,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexObjectGetResourceDesc",
@@ -15677,6 +16153,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_RESOURCE_DESC),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexObjectGetResourceViewDesc",
@@ -15697,6 +16174,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_RESOURCE_VIEW_DESC),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexObjectGetTextureDesc",
@@ -15717,6 +16195,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_TEXTURE_DESC),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefCreate",
@@ -15732,6 +16211,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUtexref, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefDestroy",
@@ -15748,6 +16228,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetAddress",
@@ -15768,6 +16249,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetAddressMode",
@@ -15796,6 +16278,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUaddress_mode),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetArray",
@@ -15816,6 +16299,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetBorderColor",
@@ -15836,6 +16320,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefGetFilterMode",
@@ -15856,6 +16341,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfilter_mode),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetFlags",
@@ -15876,6 +16362,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetFormat",
@@ -15903,6 +16390,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetMaxAnisotropy",
@@ -15923,6 +16411,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetMipmapFilterMode",
@@ -15943,6 +16432,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfilter_mode),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefGetMipmapLevelBias",
@@ -15963,6 +16453,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefGetMipmapLevelClamp",
@@ -15990,6 +16481,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefGetMipmappedArray",
@@ -16010,6 +16502,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetAddress",
@@ -16044,6 +16537,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetAddress2D",
@@ -16080,6 +16574,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefSetAddressMode",
@@ -16110,6 +16605,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetArray",
@@ -16140,6 +16636,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetBorderColor",
@@ -16164,6 +16661,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefSetFilterMode",
@@ -16188,6 +16686,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetFlags",
@@ -16212,6 +16711,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetFormat",
@@ -16242,6 +16742,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetMaxAnisotropy",
@@ -16266,6 +16767,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetMipmapFilterMode",
@@ -16290,6 +16792,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuTexRefSetMipmapLevelBias",
@@ -16314,6 +16817,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefSetMipmapLevelClamp",
@@ -16344,6 +16848,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuTexRefSetMipmappedArray",
@@ -16374,6 +16879,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuThreadExchangeStreamCaptureMode",
@@ -16394,6 +16900,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUstreamCaptureMode),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuUserObjectCreate",
@@ -16440,6 +16947,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUuserObject, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "cuUserObjectRelease",
@@ -16464,6 +16972,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuUserObjectRetain",
@@ -16488,6 +16997,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuVDPAUCtxCreate",
@@ -16534,6 +17044,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuVDPAUGetDevice",
@@ -16562,6 +17073,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "cuWaitExternalSemaphoresAsync",
@@ -16612,6 +17124,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "sizeof",
@@ -16632,5 +17145,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::Sizeof,
+        plain: false,
     },
 ];

@@ -98,6 +98,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcCompileProgram",
@@ -135,6 +136,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcCreateProgram",
@@ -202,6 +204,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::nvrtcProgram, Int::U64),
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcDestroyProgram",
@@ -218,6 +221,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcGetBundledHeadersInfo",
@@ -240,6 +244,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcGetCUBIN",
@@ -264,6 +269,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGetCubin,
+        plain: false,
     },
     Function {
         name: "nvrtcGetCUBINSize",
@@ -284,6 +290,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetErrorString",
@@ -304,6 +311,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::NvrtcErrorString,
+        plain: false,
     },
     Function {
         name: "nvrtcGetLTOIR",
@@ -328,6 +336,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
+        plain: false,
     },
     Function {
         name: "nvrtcGetLTOIRSize",
@@ -348,6 +357,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetLoweredName",
@@ -376,6 +386,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcGetNumSupportedArchs",
@@ -391,6 +402,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetOptiXIR",
@@ -415,6 +427,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
+        plain: false,
     },
     Function {
         name: "nvrtcGetOptiXIRSize",
@@ -435,6 +448,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetPCHCreateStatus",
@@ -451,6 +465,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetPCHHeapSize",
@@ -466,6 +481,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetPCHHeapSizeRequired",
@@ -486,6 +502,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetPTX",
@@ -510,6 +527,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
+        plain: false,
     },
     Function {
         name: "nvrtcGetPTXSize",
@@ -530,6 +548,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetProgramLog",
@@ -554,6 +573,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
+        plain: false,
     },
     Function {
         name: "nvrtcGetProgramLogSize",
@@ -574,6 +594,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcGetSupportedArchs",
@@ -589,6 +610,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::NvrtcArchs,
+        plain: false,
     },
     Function {
         name: "nvrtcGetTileIR",
@@ -613,6 +635,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
+        plain: false,
     },
     Function {
         name: "nvrtcGetTileIRSize",
@@ -633,6 +656,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcInstallBundledHeaders",
@@ -661,6 +685,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcRemoveBundledHeaders",
@@ -681,6 +706,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcSetFlowCallback",
@@ -711,6 +737,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
+        plain: false,
     },
     Function {
         name: "nvrtcSetPCHHeapSize",
@@ -727,6 +754,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "nvrtcVersion",
@@ -749,6 +777,7 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
+        plain: true,
     },
     Function {
         name: "sizeof",
@@ -769,5 +798,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::Sizeof,
+        plain: false,
     },
 ];
