@@ -1,0 +1,129 @@
+"""The stubs agree with the running modules (stubtest) and serve strictly typed programs (mypy --strict)."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import cuda.bindings
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
+
+HERE = pathlib.Path(__file__).parent
+
+GOOD = """
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from cuda.bindings import driver, nvrtc
+
+
+def check(status: driver.CUresult) -> None:
+    if status != driver.CUresult.CUDA_SUCCESS:
+        _, name = driver.cuGetErrorName(status)
+        raise RuntimeError(name.decode())
+
+
+def compile_ptx(source: bytes) -> bytes:
+    err, prog = nvrtc.nvrtcCreateProgram(source, b"k.cu", 0, None, None)
+    options = [b"--gpu-architecture=compute_90"]
+    (err,) = nvrtc.nvrtcCompileProgram(prog, len(options), options)
+    if err is not nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise RuntimeError(err.name)
+    err, size = nvrtc.nvrtcGetPTXSize(prog)
+    ptx = b" " * size
+    (err,) = nvrtc.nvrtcGetPTX(prog, ptx)
+    return ptx
+
+
+def main() -> None:
+    (st,) = driver.cuInit(0)
+    check(st)
+    st, dev = driver.cuDeviceGet(0)
+    st, name = driver.cuDeviceGetName(100, dev)
+    st, major = driver.cuDeviceGetAttribute(
+        driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev
+    )
+    print(name.decode(), major + 1)
+    st, ctx = driver.cuCtxCreate(None, 0, dev)
+    st, ctx = driver.cuCtxCreate(0, dev)
+    st, module = driver.cuModuleLoadData(compile_ptx(b""))
+    st, kernel = driver.cuModuleGetFunction(module, b"saxpy")
+    st, ptr = driver.cuMemAlloc(1024)
+    st, stream = driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+    (st,) = driver.cuMemcpyHtoDAsync(ptr, b"data", 4, stream)
+    args: tuple[tuple[Any, ...], tuple[Any, ...]] = ((ptr, 4), (None, ctypes.c_int))
+    (st,) = driver.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, 0)
+    m = driver.CUDA_MEMCPY2D()
+    m.dstDevice = ptr
+    m.dstDevice = int(ptr) + 4
+    m.srcMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_HOST
+    m.srcHost = b"abc"
+    (st,) = driver.cuMemcpy2D(m)
+    config = driver.CUlaunchConfig()
+    attr = driver.CUlaunchAttribute()
+    attr.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+    attr.value.cooperative = 1
+    config.attrs = [attr]
+    config.numAttrs = len(config.attrs)
+    config.hStream = stream
+    names = [r.name for r in driver.CUresult]
+    print(names, len(driver.CUresult), int(stream), stream.getPtr(), driver.sizeof(driver.CUstream))
+
+
+main()
+"""
+
+BAD = """
+from cuda.bindings import driver
+driver.cuMemAlloc("a")
+driver.cuStreamSynchronize("x")
+config = driver.CUlaunchConfig()
+config.hStream = "a"
+config.foo = 1
+config.attrs = [1]
+driver.CUresult.NOPE
+driver.cuNoSuchFunction()
+"""
+
+
+def mypy(module, *args):
+    env = dict(os.environ)
+    root = pathlib.Path(cuda.bindings.__file__).resolve().parents[2]
+    if "site-packages" not in root.parts:
+        env["MYPYPATH"] = str(root)
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, args)], capture_output=True, text=True, env=env, check=False
+    )
+
+
+def test_stubtest():
+    done = mypy(
+        "mypy.stubtest",
+        "--allowlist",
+        HERE / "stubtest-allowlist.txt",
+        "cuda.bindings.driver",
+        "cuda.bindings.nvrtc",
+        "cuda.bindings._internal._fast_enum",
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_strict_program(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(GOOD)
+    done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", program)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mistakes_are_found(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(BAD)
+    done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", program)
+    lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
+    assert lines == {3, 4, 6, 7, 8, 9, 10}, done.stdout + done.stderr
