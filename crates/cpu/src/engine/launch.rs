@@ -449,14 +449,13 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     // SAFETY: the file has the program's size.
     unsafe { run_prologue(&program.launch_prologue, template.as_mut_ptr().cast()) };
 
-    let needed =
-        program
-            .static_local
-            .saturating_add(if program.calls.is_empty() && !program.uses_local {
-                0
-            } else {
-                spec.local_limit.max(1024)
-            });
+    // Twice the limit: frames hold arguments and results that a GPU passes in registers.
+    let stack = if program.calls.is_empty() && !program.uses_local {
+        0
+    } else {
+        spec.local_limit.max(1024).saturating_mul(2)
+    };
+    let needed = program.static_local.saturating_add(stack);
     let workers = pool::threads() as u64;
     let chunk = (total / (workers * 16)).clamp(1, 64);
     let run = Run {

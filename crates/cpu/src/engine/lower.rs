@@ -133,11 +133,11 @@ impl<'m> Lower<'_, 'm> {
         }
     }
 
-    fn push(&mut self, i: Inst, name: &'static str) {
+    fn push(&mut self, i: Inst, name: &str) {
         let unit = &self.units[self.n];
         let from = unit.instrs.get(self.at).or(unit.instrs.last());
         self.b.program.code.push(i);
-        self.b.program.opcodes.push(name);
+        self.b.program.opcodes.push(name.into());
         self.b.program.origins.push(Origin {
             line: from.map_or(unit.function.pos.line, |i| i.pos.line),
             loc: from.and_then(|i| i.loc),
@@ -151,12 +151,13 @@ impl<'m> Lower<'_, 'm> {
             Some((r, not)) => Some((self.reg(r)?.0, not)),
             None => None,
         };
+        let name = i.mnemonic();
         for mut inst in list {
             if let Some((at, not)) = guard {
                 inst.guard = at;
                 inst.flags |= GUARDED | if not { GUARD_NOT } else { 0 };
             }
-            self.push(inst, i.op.name());
+            self.push(inst, &name);
         }
         Ok(())
     }

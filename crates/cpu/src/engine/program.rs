@@ -412,7 +412,7 @@ pub struct Program {
     /// Origin of each instruction.
     pub origins: Vec<Origin>,
     /// Opcode of each instruction, as written (for reports).
-    pub opcodes: Vec<&'static str>,
+    pub opcodes: Vec<Box<str>>,
     /// Names of the functions.
     pub names: Vec<String>,
     /// `.file` table.

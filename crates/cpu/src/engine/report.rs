@@ -161,7 +161,7 @@ pub fn report(
         .get(pc as usize)
         .copied()
         .unwrap_or_default();
-    let op = program.opcodes.get(pc as usize).copied().unwrap_or("?");
+    let op = program.opcodes.get(pc as usize).map_or("?", |o| &**o);
     let title = match fault.kind {
         FaultKind::IllegalAddress => "illegal memory access",
         FaultKind::MisalignedAddress => "misaligned memory access",

@@ -29,7 +29,7 @@ fn a_store_past_the_end_is_reported_with_its_thread_and_source_line() {
     for part in [
         "kernel `k`",
         "block (1, 0, 0), thread (30, 0, 0)",
-        "store of 4 bytes",
+        "`st.global.u32`: store of 4 bytes",
         "0 bytes past the end of a 256-byte allocation",
         "saxpy.cu:7",
     ] {

@@ -73,7 +73,7 @@ L:  mul.wide.u32 %rd6, %r5, 4;
         .run(&module("", 1, &body), &[out.addr])
         .unwrap();
     let want: Vec<u32> = (0..64)
-        .map(|n| (n % 16) * n + ((n % 16 & 14) + 1) * n)
+        .map(|n| (n % 16) * n + (((n % 16) & 14) + 1) * n)
         .collect();
     assert_eq!(out.get(), want);
 }
