@@ -35,11 +35,17 @@ impl Keep {
             return Ok(std::ptr::null_mut());
         }
         let words = bytes.div_ceil(8);
-        let mut array: Vec<u64> = Vec::new();
-        if array.try_reserve_exact(words).is_err() {
+        let Ok(layout) = std::alloc::Layout::array::<u64>(words) else {
+            return Err(errors::no_memory());
+        };
+        // Zeroed by the allocator: pages that nobody touches take no memory, however large a count was given.
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        if memory.is_null() {
             return Err(errors::no_memory());
         }
-        array.resize(words, 0);
+        // SAFETY: the memory has this layout, comes from the global allocator and is zeroed.
+        let mut array = unsafe { Vec::from_raw_parts(memory.cast::<u64>(), words, words) };
         let address = array.as_mut_ptr().cast();
         self.arrays.push(array);
         Ok(address)

@@ -237,12 +237,15 @@ impl Frame {
                         self.outs[index] = room.addr() as u64;
                         continue;
                     }
-                    // SAFETY: a fresh bytes object of this length; it is zeroed before anybody sees it.
+                    // `bytes(length)` is zeroed by the allocator: pages that nobody touches take no memory.
+                    let number = py::from_i64(len as i64)?;
+                    // SAFETY: the type is immortal, the argument live; the object is fresh and of this length.
                     unsafe {
-                        let object =
-                            Owned::take(ffi::PyBytes_FromStringAndSize(std::ptr::null(), len))?;
-                        let data = ffi::PyBytes_AsString(object.ptr()).cast::<u8>();
-                        std::ptr::write_bytes(data, 0, len.cast_unsigned());
+                        let class = (&raw mut ffi::PyBytes_Type).cast::<ffi::PyObject>();
+                        let null = std::ptr::null_mut::<ffi::PyObject>();
+                        let made = ffi::PyObject_CallFunctionObjArgs(class, number.ptr(), null);
+                        let object = Owned::take(made)?;
+                        let data = ffi::PyBytes_AsString(object.ptr());
                         self.objects.push((index, object));
                         data.addr() as u64
                     }

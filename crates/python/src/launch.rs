@@ -167,10 +167,8 @@ impl Packer {
         if obj.is_int() || types::handle_value(obj.ptr()).is_some() {
             return args::handle(obj, Int::U64, site);
         }
-        let number = obj.has_slot(ffi::Py_nb_int);
-        if let Some(view) = Buffer::get(obj)?
-            && !(number && view.ndim() == 0)
-        {
+        // A NumPy scalar is an array of one address here, as in NVIDIA's package.
+        if let Some(view) = Buffer::get(obj)? {
             let address = view.address();
             keep.buffers.push(view);
             return Ok(address);
