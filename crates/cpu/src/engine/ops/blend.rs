@@ -12,7 +12,7 @@ pub const BIT: [u32; 32] = {
 };
 
 /// The element of a slot.
-pub trait Blend: Copy + 'static {
+pub trait Blend: Copy + std::ops::BitOr<Output = Self> + 'static {
     /// Copies the lanes of `mask` from `t` to `p`.
     ///
     /// # Safety

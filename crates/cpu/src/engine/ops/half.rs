@@ -15,18 +15,17 @@ pub const NAN16: u16 = 0x7fff;
 /// Exact.
 #[inline(always)]
 pub fn f16_to_f32(h: u16) -> f32 {
+    /// What to add to an exponent.
+    const REBIAS: u32 = (127 - 15) << 23;
     let h = u32::from(h);
-    let magnitude = (h & 0x7fff) << 13;
-    // Rebiases, and makes subnormals normal on the way.
-    let scaled = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
-    let special = magnitude | 0x7f80_0000;
-    f32::from_bits(
-        if h & 0x7c00 == 0x7c00 {
-            special
-        } else {
-            scaled
-        } | (h & 0x8000) << 16,
-    )
+    let magnitude = h & 0x7fff;
+    let normal = (magnitude << 13) + REBIAS;
+    let special = normal + REBIAS;
+    // As an integer number of units: arithmetic on subnormals would be very slow.
+    let small = (magnitude as i32 as f32 * (1.0 / 16_777_216.0)).to_bits();
+    let bits = if magnitude < 0x400 { small } else { normal };
+    let bits = if magnitude >= 0x7c00 { special } else { bits };
+    f32::from_bits(bits | (h & 0x8000) << 16)
 }
 /// Exact.
 #[inline(always)]
@@ -235,14 +234,6 @@ fn extreme<H: Half>(a: u16, b: u16, imm: u32, greater: bool) -> u16 {
     }
 }
 
-/// Both halves.
-#[inline(always)]
-fn x2(a: u32, b: u32, c: u32, f: impl Fn(u16, u16, u16) -> u16) -> u32 {
-    let low = f(a as u16, b as u16, c as u16);
-    let high = f((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16);
-    u32::from(low) | u32::from(high) << 16
-}
-
 /// The functions of an instruction on half precision types.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
@@ -280,7 +271,13 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
         (@two $ty:ty, $v:literal, $a:ident, $b:ident, $c:ident, $n:ident, $h:ident, $one:ident, $e:expr) => {{
             type $h = $ty;
             const $one: u16 = $v;
-            lane!(imm $n; |a: u32, b: u32, c: u32| -> u32 { x2(a, b, c, |$a, $b, $c| $e) })
+            lane!(imm $n; |a: u32, b: u32, c: u32| -> u32 {
+                let ($a, $b, $c) = (a as u16, b as u16, c as u16);
+                u32::from($e)
+            } upper {
+                let ($a, $b, $c) = ((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16);
+                u32::from($e) << 16
+            })
         }};
     }
     let (code, sources): (Code, usize) = match i.op {

@@ -16,6 +16,14 @@ pub trait Lane: 'static {
     type O: Outputs;
     /// Computes one lane; `imm` is [`OpArgs::imm`]. Has to be `#[inline(always)]`.
     fn lane(i: Self::I, imm: u32) -> Self::O;
+    /// Whether [`Lane::upper`] computes the rest of the result: of pairs of halves, the upper ones. A loop for
+    /// each vectorises, one for both does not.
+    const TWO: bool = false;
+    /// The bits of the result that [`Lane::lane`] leaves zero.
+    #[inline(always)]
+    fn upper(i: Self::I, imm: u32) -> Self::O {
+        Self::lane(i, imm)
+    }
 }
 
 /// The two forms of an instruction.
@@ -97,6 +105,12 @@ macro_rules! single {
             #[inline(always)]
             fn set(self, t: &mut Self::Tmps, lane: usize) {
                 self.put(t, lane)
+            }
+            #[inline(always)]
+            unsafe fn add(self, t: &mut Self::Tmps, lane: usize) {
+                // SAFETY: the caller has set it.
+                let low = unsafe { t[lane].assume_init() };
+                t[lane] = MaybeUninit::new(low | self.raw());
             }
             #[inline(always)]
             unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
@@ -219,6 +233,14 @@ pub trait Outputs: Copy {
     fn tmps() -> Self::Tmps;
     /// Sets one of each.
     fn set(self, t: &mut Self::Tmps, lane: usize);
+    /// Adds bits to one that has been set; only numbers in a single destination have this.
+    ///
+    /// # Safety
+    /// The lane has been set.
+    #[inline(always)]
+    unsafe fn add(self, t: &mut Self::Tmps, lane: usize) {
+        self.set(t, lane);
+    }
     /// Stores the lanes of `mask`.
     ///
     /// # Safety
@@ -272,6 +294,15 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
         let i = unsafe { <L::I as Inputs>::load(regs, a, lane) };
         L::lane(i, a.imm).set(&mut t, lane);
     }
+    if L::TWO {
+        for lane in 0..32 {
+            // SAFETY: as above; every lane has been set.
+            unsafe {
+                let i = <L::I as Inputs>::load(regs, a, lane);
+                L::upper(i, a.imm).add(&mut t, lane);
+            }
+        }
+    }
     // SAFETY: as above.
     unsafe { <L::O as Outputs>::finish::<V3>(regs, a, &t, mask) }
 }
@@ -279,7 +310,13 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
 #[inline(always)]
 unsafe fn uniform<L: Lane>(regs: *mut u8, a: &OpArgs) {
     // SAFETY: the caller's promise.
-    unsafe { L::lane(<L::I as Inputs>::load(regs, a, 0), a.imm).finish0(regs, a) }
+    unsafe {
+        if L::TWO {
+            vector::<L, false>(regs, a, 1);
+        } else {
+            L::lane(<L::I as Inputs>::load(regs, a, 0), a.imm).finish0(regs, a);
+        }
+    }
 }
 
 unsafe fn vector_base<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
@@ -368,7 +405,7 @@ pub fn with_baseline<T>(f: impl FnOnce() -> T) -> T {
 }
 
 /// A lane function as an expression: `lane!(|a: u32, b: u32| -> u32 { a & b })`; with `imm n;` in front, `n` is
-/// the instruction's immediate.
+/// the instruction's immediate; `upper { .. }` at the end is [`Lane::upper`].
 macro_rules! lane {
     (imm $imm:ident; |$($a:ident: $t:ty),*| -> $o:ty $body:block) => {{
         struct L;
@@ -377,6 +414,19 @@ macro_rules! lane {
             type O = $o;
             #[inline(always)]
             fn lane(($($a,)*): Self::I, $imm: u32) -> $o $body
+        }
+        $crate::engine::ops::lanes::code::<L>()
+    }};
+    (imm $imm:ident; |$($a:ident: $t:ty),*| -> $o:ty $body:block upper $upper:block) => {{
+        struct L;
+        impl $crate::engine::ops::lanes::Lane for L {
+            type I = ($($t,)*);
+            type O = $o;
+            #[inline(always)]
+            fn lane(($($a,)*): Self::I, $imm: u32) -> $o $body
+            const TWO: bool = true;
+            #[inline(always)]
+            fn upper(($($a,)*): Self::I, $imm: u32) -> $o $upper
         }
         $crate::engine::ops::lanes::code::<L>()
     }};

@@ -171,7 +171,9 @@ fn half(i: &Instr, t: Type) -> Option<Code> {
                 Type::F16 => lane!(imm n; |h: u16| -> u16 { f16(h, n, |$x| $e) }),
                 Type::BF16 => lane!(|h: u16| -> u16 { bf16(h, |$x| $e) }),
                 Type::F16x2 => lane!(imm n; |h: u32| -> u32 {
-                    u32::from(f16(h as u16, n, |$x| $e)) | u32::from(f16((h >> 16) as u16, n, |$x| $e)) << 16
+                    u32::from(f16(h as u16, n, |$x| $e))
+                } upper {
+                    u32::from(f16((h >> 16) as u16, n, |$x| $e)) << 16
                 }),
                 Type::BF16x2 => lane!(|h: u32| -> u32 {
                     u32::from(bf16(h as u16, |$x| $e)) | u32::from(bf16((h >> 16) as u16, |$x| $e)) << 16
