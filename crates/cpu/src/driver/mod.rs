@@ -3,8 +3,8 @@
 //! Belongs here: what the driver API documents: contexts, streams, events, memory operations, modules, launches, and
 //! the validation of everything a caller may pass. Does not belong here: PTX (the engine), allocation (memory).
 //!
-//! How it is laid out: an entry point is a thin shim made by [`entries!`]; arguments that are pointers or handles arrive
-//! as numbers and are proved before use ([`checked`], [`handles`]); a panic never crosses the border. On the two ABIs
+//! How it is laid out: an entry point is a thin shim made by `entries!`; arguments that are pointers or handles arrive
+//! as numbers and are proved before use (`checked`, `handles`); a panic never crosses the border. On the two ABIs
 //! this crate is built for (System V x86-64, AAPCS64) a pointer argument and a 64-bit integer travel alike.
 
 use std::collections::HashMap;
