@@ -72,10 +72,11 @@ def main():
         ptx.write_text(kernels())
         program, library = build(folder)
         words = ["-W", "ignore", HERE / "calls_side.py", ptx, options.launches]
-        c_runs, our_runs, peer_runs, device = [], [], [], ""
+        c_runs, our_runs, peer_runs, nothing, device = [], [], [], [], ""
         for _ in range(options.turns):
             result = ours.json(*words, *([library] if on_cpu else []))
             our_runs.append(result["python"])
+            nothing.append(result["nothing"])
             device = result["device"]
             if on_cpu:
                 c_runs.append(result["c"])
@@ -85,6 +86,7 @@ def main():
             if peer:
                 peer_runs.append(peer.json(*words)["python"])
     good = show(device, best(c_runs), best(our_runs), best(peer_runs))
+    print(f"\nfor scale: a built-in function that does nothing (id) costs {min(nothing):.0f} ns in the same loop")
     return 0 if good or on_cpu else 1
 
 
