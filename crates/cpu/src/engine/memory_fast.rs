@@ -50,6 +50,24 @@ unsafe fn consecutive_v3<const STEP: i64>(a: *const u64) -> bool {
     }
 }
 
+/// Fetches what the warps after the next few will want if they go on where this one is: an interpreter's loads are too
+/// far apart for the processor to see the pattern in time.
+#[inline(always)]
+fn ahead<const V3: bool>(address: u64) {
+    #[cfg(target_arch = "x86_64")]
+    if V3 {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let p = address.wrapping_add(1024) as *const i8;
+        // SAFETY: a prefetch never faults, whatever the address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(p);
+            _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(64));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Load of one element of `N` (4 or 8) bytes a lane, global or generic.
 #[inline(always)]
 pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
@@ -71,6 +89,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
                     .cache
                     .check(cx.run.space, inst.aux, start, 32 * N as u64, false)
             {
+                ahead::<V3>(start);
                 let dst = regs.add(inst.args.dst[0] as usize);
                 std::ptr::copy_nonoverlapping(start as *const u8, dst, 32 * N);
                 return Ok(());
@@ -101,6 +120,7 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
                     .cache
                     .check(cx.run.space, inst.aux, start, 32 * N as u64, true)
             {
+                ahead::<V3>(start);
                 let src = regs.add(inst.args.src[1] as usize);
                 std::ptr::copy_nonoverlapping(src, start as *mut u8, 32 * N);
                 return Ok(());
