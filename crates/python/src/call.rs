@@ -223,18 +223,20 @@ impl Frame {
                     address.addr() as u64
                 }
                 Out::Bytes(len, _) => {
+                    let given = len;
                     let len =
                         usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
                     let Ok(len) = ffi::Py_ssize_t::try_from(len) else {
                         return Err(errors::no_memory());
                     };
                     if len == 0 {
-                        // The driver ends what it writes with a nul at `length - 1`, whatever the length: it gets
-                        // room on both sides, and the answer is empty.
+                        // NVIDIA's driver reads a length of 0 as endless and writes until it crashes. It gets room for
+                        // one byte and is told so; the answer is empty.
                         self.objects.push((index, py::from_bytes(b"")?));
-                        // SAFETY: the array is larger than that.
-                        let room = unsafe { self.keep.array(8192)?.add(64) };
-                        self.outs[index] = room.addr() as u64;
+                        self.outs[index] = self.keep.array(8)?.addr() as u64;
+                        if let Len::Arg(arg) = given {
+                            self.vals[arg as usize] = 1;
+                        }
                         continue;
                     }
                     // `bytes(length)` is zeroed by the allocator: pages that nobody touches take no memory.

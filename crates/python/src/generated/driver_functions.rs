@@ -2053,7 +2053,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Driver,
         symbol: Symbol::cuCtxSetCurrent as u16,
         thunk: call_q_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -14990,7 +14990,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Driver,
         symbol: Symbol::cuStreamGetCtx as u16,
         thunk: call_qq_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
