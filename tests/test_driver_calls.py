@@ -316,6 +316,15 @@ def test_a_buffer_too_small_is_refused(shared_context):
     check(driver.cuMemFree(device))
 
 
+@pytest.mark.parametrize("buffer", [np.bool_(True), memoryview(b"ab"), np.frombuffer(b"ab", np.uint8), "ab", 5, None], ids=repr)
+def test_text_is_never_written_into_what_is_read_only(buffer):
+    program = check(nvrtc.nvrtcCreateProgram(b"", b"empty.cu", 0, [], []))
+    with pytest.raises(TypeError, match="log"):
+        nvrtc.nvrtcGetProgramLog(program, buffer)
+    assert bool(np.True_)
+    check(nvrtc.nvrtcDestroyProgram(program))
+
+
 def test_shared_bytes_are_never_written(shared_context):
     device = check(driver.cuMemAlloc(8))
     check(driver.cuMemsetD8(device, 0, 8))

@@ -268,14 +268,18 @@ pub fn bytes_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, usize)> {
         }
         return Ok((data.addr() as u64, len));
     }
+    // What is read-only stays as it is: NumPy's True is one object for the whole process, a mapped file may not even
+    // have pages that can be written.
     if !obj.is_str()
         && let Some(view) = Buffer::get(obj)?
+        && !view.is_readonly()
     {
         let found = (view.address(), view.len());
         keep.buffers.push(view);
         return Ok(found);
     }
-    Err(errors::wrong_type(site, "bytes or a bytearray", obj))
+    let wanted = "bytes, a bytearray or another writable buffer";
+    Err(errors::wrong_type(site, wanted, obj))
 }
 
 /// A `void *`: `None`, an integer, a handle (its value), a struct (its address), a buffer (where it is), an object

@@ -414,6 +414,11 @@ impl Buffer {
         self.0.len.max(0).cast_unsigned()
     }
 
+    /// Whether its owner lets nobody write into it.
+    pub fn is_readonly(&self) -> bool {
+        self.0.readonly != 0
+    }
+
     /// Number of dimensions; 0 for scalars.
     pub fn ndim(&self) -> i32 {
         self.0.ndim
