@@ -303,6 +303,14 @@ def test_void_pointers(shared_context):
     check(driver.cuMemFree(device))
 
 
+@pytest.mark.parametrize("value", [1.5, 0.0, np.float32(1), np.bool_(True), "text", object()], ids=lambda v: type(v).__name__)
+def test_what_is_no_address_is_refused(shared_context, value):
+    with pytest.raises(TypeError, match="srcHost"):
+        driver.cuMemcpyHtoD(0, value, 8)
+    with pytest.raises(TypeError, match="dstHost"):
+        driver.cuMemcpyDtoH(value, 0, 8)
+
+
 def test_a_buffer_too_small_is_refused(shared_context):
     device = check(driver.cuMemAlloc(64))
     for call in (

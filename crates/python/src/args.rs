@@ -304,7 +304,12 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
             Some(types::any_struct_size(obj.ptr())),
         ));
     }
+    let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
     let number = obj.has_slot(ffi::Py_nb_int);
+    // A float is no address: taken as one it makes the driver crash.
+    if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
+        return Err(errors::wrong_type(site, wanted, obj));
+    }
     if let Some(view) = Buffer::get(obj)? {
         // NumPy scalars have both: they stand for their value.
         if !(number && view.ndim() == 0) {
@@ -320,7 +325,6 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     if let Some(address) = get_ptr(obj, site)? {
         return Ok((address, None));
     }
-    let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
     Err(errors::wrong_type(site, wanted, obj))
 }
 
