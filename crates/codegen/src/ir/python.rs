@@ -1,0 +1,451 @@
+//! The Python half of the representation: what the Python back ends read.
+
+use serde::{Deserialize, Serialize};
+
+use super::Builtin;
+
+/// A function as Python sees it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyFunction {
+    /// Arguments in order, as the Python signature has them.
+    pub args: Vec<PyArg>,
+    /// What comes back after the status, in order.
+    pub results: Vec<PyResult>,
+    /// Whether the call releases the GIL.
+    pub gil: Gil,
+    /// Set where the generic engine must not be used: the name of the hand-written implementation
+    /// (e.g. `launch_kernel`, `get_proc_address`).
+    pub special: Option<String>,
+}
+
+/// GIL policy of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gil {
+    /// Released around the C call (the default).
+    Release,
+    /// Kept: a read that takes no lock and never calls back.
+    Keep,
+}
+
+/// A Python argument.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyArg {
+    /// Python name (`from_`, `typename`, ...).
+    pub name: String,
+    /// How the value is converted.
+    pub kind: ArgKind,
+    /// Annotation for stubs, e.g. `Optional[CUDA_MEMCPY2D]`.
+    pub annotation: Option<String>,
+    /// Documented type, e.g. `CUstream or cudaStream_t`, `unsigned int`.
+    pub doc_type: Option<String>,
+    /// Source text of the default, e.g. `0`.
+    pub default: Option<String>,
+}
+
+/// How a Python argument becomes a C value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ArgKind {
+    /// An integer passed by value (range-checked against the C type).
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A float passed by value.
+    Float {
+        /// `float` or `double`.
+        builtin: Builtin,
+    },
+    /// An enum member passed by value.
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// A handle class (pointer handle or integer typedef class: `CUstream`, `CUdeviceptr`, `CUdevice`, `cuuint64_t`):
+    /// an instance, an int, or None (zero). Size in bytes as passed to C.
+    Handle {
+        /// Class name as in the C prototype.
+        class: String,
+        /// 4 or 8.
+        size: usize,
+        /// For pointer parameters that point at one handle (`CUgraphicsResource *resources`): pass its address.
+        by_pointer: bool,
+    },
+    /// A callback class (`CUhostFn`): an instance, an int address, or None.
+    Callback {
+        /// Class name.
+        class: String,
+    },
+    /// A struct or union class.
+    Struct {
+        /// Class name as in the C prototype (an alias such as `CUDA_MEMCPY2D` included).
+        class: String,
+        /// Size in bytes.
+        size: usize,
+        /// True: passed as a pointer, None allowed as null. False: passed by value, None refused.
+        by_pointer: bool,
+    },
+    /// A sequence converted to a C array.
+    List {
+        /// Element.
+        of: Element,
+        /// Index of the argument that holds the number of elements, where there is one (it must not exceed the
+        /// sequence's length).
+        count: Option<usize>,
+        /// Whether None is accepted (null).
+        nullable: bool,
+    },
+    /// `bytes` passed as `const char *` (None where accepted is null).
+    CString,
+    /// A `bytes` object the C library writes into (`nvrtcGetPTX`), or a raw `char *` buffer given by address.
+    BytesOut,
+    /// `void *` in: an int address, a buffer, an object with `getPtr()`, None.
+    VoidPtr,
+    /// `void *` whose pointee depends on an attribute argument (`cuMemPoolSetAttribute`).
+    Attribute {
+        /// Enum that selects the kind: `CUmemPool_attribute`, ...
+        selector: String,
+        /// Index of the selecting argument.
+        by: usize,
+    },
+    /// `void **` option values selected one by one by a list of options (`cuModuleLoadDataEx`).
+    OptionValues {
+        /// Enum of the options: `CUjit_option`, `CUlibraryOption`.
+        selector: String,
+        /// Index of the argument with the list of options.
+        by: usize,
+        /// Index of the argument with their number.
+        count: usize,
+    },
+    /// Kernel parameters: (values, types), address, objects with `getPtr()`, ...
+    KernelParams,
+    /// `void **` given as an address (`extra`).
+    VoidPtrPtr,
+}
+
+/// Element of a list argument or list result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Element {
+    /// Integers.
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// Floats.
+    Float {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// Enum members.
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// Handles or integer classes.
+    Handle {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// Structs, laid out one after the other.
+    Struct {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// `bytes` objects as `const char *`.
+    CString,
+    /// Plain addresses (`void *`).
+    VoidPtr,
+}
+
+/// A value that comes back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyResult {
+    /// Documented name (often the C parameter's).
+    pub name: String,
+    /// How it is converted.
+    pub kind: ResultKind,
+    /// Type as it shows in Python: `int`, `bytes`, `CUstream`, `list[CUgraphNode]`, `Any`.
+    pub type_name: String,
+    /// Documented type where it differs from `type_name`, e.g. `unsigned int`.
+    pub doc_type: Option<String>,
+}
+
+/// How a C output becomes a Python value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ResultKind {
+    /// An int.
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A float.
+    Float {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// An enum member (the plain int where no member has the value).
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// A fresh handle object.
+    Handle {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// A fresh struct object that owns its bytes.
+    Struct {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// A `char` buffer of a length known before the call, returned as `bytes` (exactly `len`, or up to the first NUL:
+    /// `until_nul`).
+    Bytes {
+        /// Length of the buffer.
+        len: Len,
+        /// Cut at the first NUL.
+        until_nul: bool,
+    },
+    /// `const char **`: bytes up to the NUL, None for a null pointer.
+    CString,
+    /// A list.
+    List {
+        /// Element.
+        of: Element,
+        /// Number of elements.
+        len: Len,
+    },
+    /// `void **`: the address as an int.
+    VoidPtr,
+    /// `void *` whose content depends on an attribute argument (`cuPointerGetAttribute`, `cuMemPoolGetAttribute`,
+    /// `cuMemRangeGetAttribute`, `cuCoredumpGetAttribute`, export handles by handle type).
+    Attribute {
+        /// Enum that selects the kind.
+        selector: String,
+        /// Index of the selecting argument.
+        by: usize,
+    },
+    /// Several attribute-dependent values at once (`cuPointerGetAttributes`, `cuMemRangeGetAttributes`).
+    Attributes {
+        /// Enum that selects the kinds.
+        selector: String,
+        /// Index of the list argument that selects.
+        by: usize,
+        /// Index of the list argument with the sizes, where there is one.
+        sizes: Option<usize>,
+        /// Index of the argument with their number.
+        count: usize,
+    },
+}
+
+/// A length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "len")]
+pub enum Len {
+    /// Value of an argument.
+    Arg {
+        /// Argument index.
+        arg: usize,
+    },
+    /// Value of a result (an in-out count read back after the call bounds the list; the storage has the argument's size).
+    Result {
+        /// Result index.
+        result: usize,
+    },
+    /// Known.
+    Const {
+        /// Elements.
+        value: usize,
+    },
+    /// What another function returns, called first (`nvrtcGetNumSupportedArchs` for `nvrtcGetSupportedArchs`).
+    Call {
+        /// Index of that function in `Library::functions`.
+        index: usize,
+    },
+}
+
+/// The Python module of a library.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PyModule {
+    /// `cuda.bindings.driver`
+    pub name: String,
+    /// Classes in an order in which bases come before derived classes and member classes before their parents.
+    pub classes: Vec<PyClass>,
+    /// Enum classes by name. Python's functions are `Library::functions` with `python` set.
+    pub enums: Vec<PyEnum>,
+    /// Module constants by name.
+    pub constants: Vec<PyConstant>,
+}
+
+impl PyModule {
+    /// The class called `name`.
+    pub fn class(&self, name: &str) -> Option<&PyClass> {
+        self.classes.iter().find(|c| c.name == name)
+    }
+}
+
+/// A Python class for a C type.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyClass {
+    /// Class name.
+    pub name: String,
+    /// Base class for aliases (`CUDA_MEMCPY2D` derives from `CUDA_MEMCPY2D_v2` derives from `CUDA_MEMCPY2D_st`).
+    pub base: Option<String>,
+    /// What it wraps.
+    pub kind: ClassKind,
+    /// `sizeof` of the C type.
+    pub size: usize,
+    /// Whether it can be made without arguments; false for views of anonymous members, which need `_ptr`.
+    pub no_args: bool,
+    /// Attributes by name (records only; inherited by aliases, not repeated).
+    pub attrs: Vec<PyAttr>,
+    /// Dunders the class has, from the overlay: `__eq__`, `__hash__`, `__int__`, `__index__`, `__repr__`, `__cuda_stream__`.
+    pub dunders: Vec<String>,
+    /// Methods beyond `getPtr`.
+    pub methods: Vec<String>,
+}
+
+/// What a class wraps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ClassKind {
+    /// A struct or union: `record` names the IR record.
+    Record {
+        /// Record name.
+        record: String,
+    },
+    /// A pointer handle (`CUcontext`), or a `void *` typedef (`EGLStreamKHR`).
+    Handle,
+    /// An integer typedef (`CUdeviceptr`, `CUdevice`, `cuuint64_t`).
+    Integer {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A callback pointer (`CUhostFn`).
+    Callback,
+    /// Something else (the base or an utility class); `what` tells.
+    Other {
+        /// Free text.
+        what: String,
+    },
+}
+
+/// An attribute of a struct class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyAttr {
+    /// Name.
+    pub name: String,
+    /// Offset in bytes within the class's C type (members of nameless inner structs included).
+    pub offset: usize,
+    /// How the bytes are read and written.
+    pub kind: AttrKind,
+    /// Whether it can be assigned.
+    pub settable: bool,
+    /// Documented type, e.g. `unsigned int`, `CUdeviceptr`, `Any`.
+    pub doc_type: String,
+}
+
+/// How an attribute is read and written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum AttrKind {
+    /// An integer.
+    Int {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// A float.
+    Float {
+        /// C type.
+        builtin: Builtin,
+    },
+    /// An enum member (4 bytes). Reading a value that is no member raises `ValueError`.
+    Enum {
+        /// Enum name.
+        name: String,
+    },
+    /// A handle or integer class of `size` bytes.
+    Handle {
+        /// Class name.
+        class: String,
+        /// 4 or 8.
+        size: usize,
+    },
+    /// A callback class, 8 bytes.
+    Callback {
+        /// Class name.
+        class: String,
+    },
+    /// A nested struct or union, read as a live view.
+    View {
+        /// Class name.
+        class: String,
+        /// Size in bytes.
+        size: usize,
+    },
+    /// A `char` array read and written as `bytes` of exactly `len`.
+    Bytes {
+        /// Length.
+        len: usize,
+    },
+    /// An array member read and written as a list of exactly `len`.
+    Array {
+        /// Element.
+        of: Element,
+        /// Length.
+        len: usize,
+    },
+    /// A pointer member read and written as a list; the count sits in another member.
+    List {
+        /// Element.
+        of: Element,
+        /// Name of the member that holds the number of elements; `None` where the class sets no count.
+        count: Option<String>,
+        /// Offset and size in bytes of that member.
+        count_at: Option<(usize, usize)>,
+    },
+    /// A pointer to one struct, read and written as that struct's class or list per the overlay's note.
+    PointerTo {
+        /// Class name.
+        class: String,
+        /// Size in bytes of the pointee.
+        size: usize,
+    },
+    /// A `void *` member: reads as int; takes ints, buffers, objects with `getPtr()`, None.
+    VoidPtr,
+    /// A `void **` member that takes kernel parameters: (values, types), an address, a buffer, an object with `getPtr()`.
+    KernelParams,
+    /// A `const char *` member given as bytes (kept alive by the object).
+    CString,
+}
+
+/// An enum class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyEnum {
+    /// Name.
+    pub name: String,
+    /// Base: `FastEnum` or `IntFlag`/`IntEnum`.
+    pub base: String,
+    /// Members in order of definition.
+    pub members: Vec<(String, i64)>,
+}
+
+/// A module constant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PyConstant {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: i64,
+}
