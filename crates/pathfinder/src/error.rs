@@ -95,7 +95,7 @@ impl LoadError {
         let set = format!(
             "{}=/path/to/{}",
             override_variable(row.name),
-            row.sonames[0]
+            row.linux_sonames[0]
         );
         let mut advice = Vec::new();
         if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
@@ -105,7 +105,7 @@ impl LoadError {
             ));
         }
         advice.extend(match row.origin {
-            Origin::Toolkit => vec![
+            Origin::Toolkit | Origin::Product => vec![
                 format!("pip install {}", row.packages.pip),
                 format!("conda install -c conda-forge {}", row.packages.conda),
                 format!("or point to an installed one: {set}"),
@@ -132,7 +132,7 @@ impl fmt::Display for LoadError {
                 known.join(", ")
             );
         };
-        let names = row.sonames.join(" or ");
+        let names = row.linux_sonames.join(" or ");
         match (&self.kind, &self.file) {
             (LoadErrorKind::Failed, Some(file)) => {
                 write!(f, "{} was found but does not load", file.display())?;

@@ -18,11 +18,14 @@
 pub mod dl;
 pub mod environment;
 mod error;
+pub mod files;
+pub mod platform;
 pub mod search;
 pub mod table;
 
 pub use environment::{Environment, set_site_packages, site_packages};
 pub use error::{LoadError, LoadErrorKind, Looked, Outcome};
+pub use platform::{Arch, Os, Platform};
 pub use search::{FoundVia, Loaded};
 pub use table::{LIBRARIES, Library};
 
@@ -37,6 +40,6 @@ pub use table::{LIBRARIES, Library};
 /// places, [`LoadErrorKind::Failed`] if a file was found and the system's loader refused it: the search then
 /// stops, because a broken installation should be seen, not skipped.
 pub fn load(name: &str) -> Result<Loaded, LoadError> {
-    let library = table::find(name).ok_or_else(|| LoadError::unknown(name))?;
+    let library = table::library(name).ok_or_else(|| LoadError::unknown(name))?;
     search::search(library, &Environment::current(), &dl::System)
 }

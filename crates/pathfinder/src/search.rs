@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::dl::{Handle, Loader};
 use crate::environment::{Environment, override_variable};
 use crate::error::{LoadError, LoadErrorKind, Looked, OVERRIDE, Outcome};
-use crate::table::{CONDA_DIRS, Library, Origin, TOOLKIT_DIRS};
+use crate::platform::Platform;
+use crate::table::{Library, Origin};
+
+const TOOLKIT_DIRS: &[&str] = &["lib64", "lib", "targets/x86_64-linux/lib"];
+const CONDA_DIRS: &[&str] = &["lib", "targets/x86_64-linux/lib"];
 
 /// The step of the search that found a library. `Display` gives the words `cuda.pathfinder` uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +99,7 @@ type Step = Result<Option<Loaded>, PathBuf>;
 
 impl Search<'_> {
     fn run(&mut self, env: &Environment) -> Step {
-        for soname in self.library.sonames {
+        for soname in self.library.names(Platform::CURRENT) {
             if let Some(handle) = self.loader.loaded(soname) {
                 return Ok(Some(self.loaded(
                     handle,
@@ -108,7 +112,7 @@ impl Search<'_> {
             return self.override_path(path);
         }
         match self.library.origin {
-            Origin::Toolkit => self.toolkit(env),
+            Origin::Toolkit | Origin::Product => self.toolkit(env),
             Origin::Driver => self.driver(env),
         }
     }
@@ -122,7 +126,7 @@ impl Search<'_> {
             );
         }
         // The newest major of all roots first: an old wheel in an early root must not hide a new one.
-        for dir in self.library.wheel_dirs {
+        for dir in self.library.wheel_dirs(Platform::CURRENT) {
             for root in &env.site_packages {
                 if let found @ Some(_) =
                     self.folder("wheels", &root.join(dir), FoundVia::SitePackages)?
@@ -221,7 +225,7 @@ impl Search<'_> {
             self.note(step, dir.display().to_string(), Outcome::Absent);
             return Ok(None);
         }
-        for soname in self.library.sonames {
+        for soname in self.library.names(Platform::CURRENT) {
             let path = dir.join(soname);
             if path.exists() {
                 return self.file(step, &path, via).map(Some);
@@ -251,7 +255,7 @@ impl Search<'_> {
 
     /// The system's loader, with its own search (`LD_LIBRARY_PATH`, `ld.so.conf`, run paths).
     fn system(&mut self) -> Step {
-        for soname in self.library.sonames {
+        for soname in self.library.names(Platform::CURRENT) {
             match self.loader.open(soname.as_ref()) {
                 Ok(handle) => {
                     let loaded = self.loaded(handle, soname.into(), FoundVia::System);

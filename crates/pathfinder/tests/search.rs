@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cupyrite_pathfinder::dl::{Handle, Loader};
 use cupyrite_pathfinder::search::search;
-use cupyrite_pathfinder::table::{Library, find};
+use cupyrite_pathfinder::table::{Library, library as find};
 use cupyrite_pathfinder::{Environment, FoundVia, LoadError, LoadErrorKind, Outcome, load};
 
 /// A folder that disappears with the test.

@@ -1,0 +1,253 @@
+//! The file system as the search sees it: a small trait, the real one, and one made up of strings for tests.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The system's number for a cycle of links, on Linux: its `ErrorKind` is not stable yet.
+const ELOOP: i32 = 40;
+
+/// What lies at a path, links followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// Nothing.
+    Absent,
+    /// A regular file of this many bytes.
+    File(u64),
+    /// A folder.
+    Folder,
+    /// A symbolic link whose end does not exist: where it points.
+    Dangling(PathBuf),
+    /// Symbolic links that lead to each other.
+    LinkCycle,
+    /// Something may be there, but the system does not let this process look: its message.
+    Denied(String),
+    /// A socket, a device, a pipe: opening it could block.
+    Special,
+}
+
+/// What the search asks of a file system. No method changes anything, blocks on a pipe, or starts a process.
+pub trait Files: Sync {
+    /// What lies at `path`.
+    fn entry(&self, path: &Path) -> Entry;
+
+    /// At most `limit` bytes of a file, from `offset`; fewer at its end.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn read(&self, path: &Path, offset: u64, limit: usize) -> io::Result<Vec<u8>>;
+
+    /// The names in a folder, unsorted. Only asked where a name cannot be known beforehand.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
+
+    /// The path without links, if everything on it exists.
+    fn resolve(&self, path: &Path) -> Option<PathBuf>;
+}
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct RealFiles;
+
+impl Files for RealFiles {
+    fn entry(&self, path: &Path) -> Entry {
+        match std::fs::metadata(path) {
+            Ok(data) if data.is_dir() => Entry::Folder,
+            Ok(data) if data.is_file() => Entry::File(data.len()),
+            Ok(_) => Entry::Special,
+            Err(error) => self.without(path, &error),
+        }
+    }
+
+    fn read(&self, path: &Path, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
+        use std::io::{Read, Seek, SeekFrom};
+        let mut file = std::fs::File::open(path)?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
+        let mut bytes = Vec::new();
+        file.take(limit as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        std::fs::read_dir(folder)?
+            .map(|entry| entry.map(|entry| entry.file_name()))
+            .collect()
+    }
+
+    fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok()
+    }
+}
+
+impl RealFiles {
+    /// Why `metadata` failed.
+    fn without(self, path: &Path, error: &io::Error) -> Entry {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                match std::fs::read_link(path) {
+                    Ok(target) => Entry::Dangling(target),
+                    Err(_) => Entry::Absent,
+                }
+            }
+            // A name that no file can have.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => Entry::Absent,
+            _ if error.raw_os_error() == Some(ELOOP) => Entry::LinkCycle,
+            _ => Entry::Denied(error.to_string()),
+        }
+    }
+}
+
+/// A made-up file system: for tests of layouts that this machine does not have. Windows paths are written with
+/// slashes: `C:/CUDA/bin`.
+#[derive(Debug, Clone, Default)]
+pub struct MadeUpFiles {
+    entries: BTreeMap<PathBuf, MadeUp>,
+}
+
+#[derive(Debug, Clone)]
+enum MadeUp {
+    File(Vec<u8>),
+    Folder,
+    Link(PathBuf),
+    Denied,
+}
+
+impl MadeUpFiles {
+    /// An empty file system.
+    pub fn new() -> MadeUpFiles {
+        MadeUpFiles::default()
+    }
+
+    fn put(&mut self, path: &Path, entry: MadeUp) {
+        for parent in path.ancestors().skip(1) {
+            self.entries
+                .entry(parent.to_owned())
+                .or_insert(MadeUp::Folder);
+        }
+        self.entries.insert(path.to_owned(), entry);
+    }
+
+    /// Adds a file and the folders above it.
+    #[must_use]
+    pub fn file(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> MadeUpFiles {
+        self.put(path.as_ref(), MadeUp::File(bytes.to_owned()));
+        self
+    }
+
+    /// Adds a folder and those above it.
+    #[must_use]
+    pub fn folder(mut self, path: impl AsRef<Path>) -> MadeUpFiles {
+        self.put(path.as_ref(), MadeUp::Folder);
+        self
+    }
+
+    /// Adds a symbolic link.
+    #[must_use]
+    pub fn link(mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) -> MadeUpFiles {
+        self.put(path.as_ref(), MadeUp::Link(target.into()));
+        self
+    }
+
+    /// Adds something that may not be looked at.
+    #[must_use]
+    pub fn denied(mut self, path: impl AsRef<Path>) -> MadeUpFiles {
+        self.put(path.as_ref(), MadeUp::Denied);
+        self
+    }
+
+    /// Follows links as the system does: each folder on the way too, at most 40 of them.
+    fn walk(&self, path: &Path) -> Result<PathBuf, Entry> {
+        let mut left: Vec<PathBuf> = path
+            .components()
+            .rev()
+            .map(|part| PathBuf::from(part.as_os_str()))
+            .collect();
+        let mut at = PathBuf::new();
+        let mut links = 0;
+        while let Some(part) = left.pop() {
+            match part.components().next() {
+                Some(Component::ParentDir) => {
+                    at.pop();
+                    continue;
+                }
+                Some(Component::CurDir) | None => continue,
+                Some(_) => {}
+            }
+            let next = at.join(&part);
+            match self.entries.get(&next) {
+                None => return Err(Entry::Absent),
+                Some(MadeUp::Denied) => {
+                    return Err(Entry::Denied("Permission denied (os error 13)".to_owned()));
+                }
+                Some(MadeUp::Link(target)) => {
+                    links += 1;
+                    if links > 40 {
+                        return Err(Entry::LinkCycle);
+                    }
+                    if target.is_absolute() {
+                        at = PathBuf::new();
+                    }
+                    left.extend(
+                        target
+                            .components()
+                            .rev()
+                            .map(|part| PathBuf::from(part.as_os_str())),
+                    );
+                }
+                Some(MadeUp::File(_)) if !left.is_empty() => return Err(Entry::Absent),
+                Some(_) => at = next,
+            }
+        }
+        Ok(at)
+    }
+}
+
+impl Files for MadeUpFiles {
+    fn entry(&self, path: &Path) -> Entry {
+        match self.walk(path) {
+            Ok(end) => match self.entries.get(&end) {
+                Some(MadeUp::File(bytes)) => Entry::File(bytes.len() as u64),
+                _ => Entry::Folder,
+            },
+            Err(Entry::Absent) => match self.entries.get(path) {
+                Some(MadeUp::Link(target)) => Entry::Dangling(target.clone()),
+                _ => Entry::Absent,
+            },
+            Err(other) => other,
+        }
+    }
+
+    fn read(&self, path: &Path, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
+        let end = self.resolve(path).ok_or(io::ErrorKind::NotFound)?;
+        match self.entries.get(&end) {
+            Some(MadeUp::File(bytes)) => {
+                let from = usize::try_from(offset).map_or(bytes.len(), |o| o.min(bytes.len()));
+                let to = from.saturating_add(limit).min(bytes.len());
+                Ok(bytes[from..to].to_owned())
+            }
+            _ => Err(io::ErrorKind::IsADirectory.into()),
+        }
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        let end = self.resolve(folder).ok_or(io::ErrorKind::NotFound)?;
+        Ok(self
+            .entries
+            .keys()
+            .filter(|path| path.parent() == Some(&end))
+            .filter_map(|path| path.file_name())
+            .map(OsString::from)
+            .collect())
+    }
+
+    fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        self.walk(path).ok()
+    }
+}

@@ -1,0 +1,88 @@
+//! The platforms whose layouts are known. A search takes one as data, so all of them are tested on any of them.
+
+use std::fmt;
+
+/// An operating system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Os {
+    /// Linux, WSL included.
+    Linux,
+    /// Windows.
+    Windows,
+}
+
+/// A processor architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arch {
+    /// x86-64, also called AMD64 and x64.
+    X86_64,
+    /// AArch64, also called arm64; `sbsa` in the folders of Linux toolkits.
+    Aarch64,
+}
+
+/// An operating system on an architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Platform {
+    /// The operating system.
+    pub os: Os,
+    /// The architecture of this process, which may differ from the machine's under emulation.
+    pub arch: Arch,
+}
+
+impl Platform {
+    /// The platform of this process.
+    pub const CURRENT: Platform = Platform {
+        os: if cfg!(windows) {
+            Os::Windows
+        } else {
+            Os::Linux
+        },
+        arch: if cfg!(target_arch = "aarch64") {
+            Arch::Aarch64
+        } else {
+            Arch::X86_64
+        },
+    };
+
+    /// Whether this is Windows.
+    pub const fn is_windows(self) -> bool {
+        matches!(self.os, Os::Windows)
+    }
+
+    /// The folder of this platform below `targets/` in toolkits and conda environments.
+    pub const fn target(self) -> &'static str {
+        match (self.os, self.arch) {
+            (Os::Linux, Arch::X86_64) => "x86_64-linux",
+            (Os::Linux, Arch::Aarch64) => "sbsa-linux",
+            (Os::Windows, Arch::X86_64) => "x64",
+            (Os::Windows, Arch::Aarch64) => "arm64",
+        }
+    }
+
+    /// Debian's name for this platform's folders, below `/usr/lib` and `/usr/include`.
+    pub const fn multiarch(self) -> &'static str {
+        match self.arch {
+            Arch::X86_64 => "x86_64-linux-gnu",
+            Arch::Aarch64 => "aarch64-linux-gnu",
+        }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arch::X86_64 => "x86-64",
+            Arch::Aarch64 => "AArch64",
+        })
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let os = match self.os {
+            Os::Linux => "Linux",
+            Os::Windows => "Windows",
+        };
+        write!(f, "{os} on {}", self.arch)
+    }
+}

@@ -1,0 +1,196 @@
+//! What there is to find: one row for each library, set of headers, tool and archive. Data, no code.
+
+mod headers;
+mod libraries;
+mod others;
+
+use crate::platform::{Arch, Os, Platform};
+
+pub use headers::HEADERS;
+pub use libraries::LIBRARIES;
+pub use others::{BINARIES, BITCODE_LIBRARIES, STATIC_LIBRARIES};
+
+/// Who installs something, and with that where it is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The CUDA toolkit: wheels, conda packages, or a toolkit folder.
+    Toolkit,
+    /// The GPU driver: only ever the system's own folders. (A toolkit's `stubs/libcuda.so` is for linking
+    /// and must never be loaded.)
+    Driver,
+    /// A product of NVIDIA's that is installed beside the toolkit: cuDNN, NCCL, cuTENSOR, ...
+    Product,
+}
+
+/// Package names for the advice in an error; empty where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Packages {
+    /// For `pip install`, with CUDA 13.
+    pub pip: &'static str,
+    /// For `pip install`, with CUDA 12.
+    pub pip_cuda12: &'static str,
+    /// For `conda install -c conda-forge`.
+    pub conda: &'static str,
+}
+
+/// What is known about one dynamic library. Lists are in the order of preference: the newest CUDA major first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Library {
+    /// Name without `lib` and `.so`, as in `libnvrtc.so.13`: `nvrtc`.
+    pub name: &'static str,
+    /// Who installs it.
+    pub origin: Origin,
+    /// Names to ask the loader of Linux for.
+    pub linux_sonames: &'static [&'static str],
+    /// Names of the file on Windows; empty where the library does not exist for Windows.
+    pub windows_dlls: &'static [&'static str],
+    /// The architectures on which it exists for Windows.
+    pub windows_archs: &'static [Arch],
+    /// Folders below a site-packages root, on Linux.
+    pub linux_wheel_dirs: &'static [&'static str],
+    /// Folders below a site-packages root, on Windows.
+    pub windows_wheel_dirs: &'static [&'static str],
+    /// Folders below the root of a toolkit, on Linux; `targets/<target>/lib` is tried after them.
+    pub linux_root_dirs: &'static [&'static str],
+    /// Folders below the root of a toolkit, on Windows.
+    pub windows_root_dirs: &'static [&'static str],
+    /// Libraries that are loaded before it, by [`Library::name`].
+    pub dependencies: &'static [&'static str],
+    /// The same, where they are there.
+    pub optional_dependencies: &'static [&'static str],
+    /// Starts of names of libraries beside it which it opens itself when it is used. They are loaded with
+    /// it, so that they are found even where the library carries no run path.
+    pub companions: &'static [&'static str],
+    /// It wants its own symbols before the process's: `RTLD_DEEPBIND`.
+    pub deep_bind: bool,
+    /// On Windows: its folder must be on the search path while it works.
+    pub add_dll_directory: bool,
+    /// Where nothing else helps: look below the toolkit that the system's CUDA runtime belongs to.
+    pub canary: bool,
+    /// Variables of its own that name an installation root.
+    pub root_variables: &'static [&'static str],
+    /// Folders below such a root.
+    pub variable_dirs: &'static [&'static str],
+    /// What to install where it is missing.
+    pub packages: Packages,
+}
+
+impl Library {
+    /// The names of its file on a platform; empty where it does not exist there.
+    pub fn names(&self, platform: Platform) -> &'static [&'static str] {
+        match platform.os {
+            Os::Linux => self.linux_sonames,
+            Os::Windows if self.windows_archs.contains(&platform.arch) => self.windows_dlls,
+            Os::Windows => &[],
+        }
+    }
+
+    /// Its folders below a site-packages root.
+    pub fn wheel_dirs(&self, platform: Platform) -> &'static [&'static str] {
+        match platform.os {
+            Os::Linux => self.linux_wheel_dirs,
+            Os::Windows => self.windows_wheel_dirs,
+        }
+    }
+}
+
+/// One set of headers, known by the file that shows where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeaderSet {
+    /// Name: `cudart`.
+    pub name: &'static str,
+    /// Who installs it.
+    pub origin: Origin,
+    /// The header that must be there, as a program would include it.
+    pub header: &'static str,
+    /// Whether it exists for Windows.
+    pub on_windows: bool,
+    /// Folders below a site-packages root.
+    pub wheel_dirs: &'static [&'static str],
+    /// Folders below the root of a toolkit or of the product's own variables.
+    pub root_dirs: &'static [&'static str],
+    /// Folders below those in which it may lie, before the folder itself, on Linux.
+    pub linux_subdirs: &'static [&'static str],
+    /// The same on Windows.
+    pub windows_subdirs: &'static [&'static str],
+    /// Variables of the product's own that name an installation root.
+    pub root_variables: &'static [&'static str],
+    /// Folders of the system, on Linux; `*` stands for any part of a name, the last in order wins.
+    pub linux_system_dirs: &'static [&'static str],
+    /// The same on Windows; `${NAME}` is a variable.
+    pub windows_system_dirs: &'static [&'static str],
+    /// Debian's multiarch folder of headers is searched too.
+    pub multiarch: bool,
+    /// What to install where it is missing.
+    pub packages: Packages,
+}
+
+/// One command-line tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binary {
+    /// Name without `.exe`.
+    pub name: &'static str,
+    /// Folders below a site-packages root.
+    pub wheel_dirs: &'static [&'static str],
+    /// What to install where it is missing.
+    pub packages: Packages,
+}
+
+/// One archive for linking, or one library in LLVM bitcode: a file with a known name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Archive {
+    /// Name: `cudadevrt`, `device`.
+    pub name: &'static str,
+    /// The file's name on Linux.
+    pub linux_file: &'static str,
+    /// The file's name on Windows; empty where it does not exist there.
+    pub windows_file: &'static str,
+    /// Folders below a site-packages root, on Linux.
+    pub linux_wheel_dirs: &'static [&'static str],
+    /// The same on Windows.
+    pub windows_wheel_dirs: &'static [&'static str],
+    /// Folders below `CONDA_PREFIX` (on Windows: below its `Library`).
+    pub conda_dirs: &'static [&'static str],
+    /// Folders below the root of a toolkit, on Linux.
+    pub linux_root_dirs: &'static [&'static str],
+    /// The same on Windows.
+    pub windows_root_dirs: &'static [&'static str],
+    /// What to install where it is missing.
+    pub packages: Packages,
+}
+
+/// The library called `name`.
+pub fn library(name: &str) -> Option<&'static Library> {
+    LIBRARIES.iter().find(|row| row.name == name)
+}
+
+/// The set of headers called `name`.
+pub fn header_set(name: &str) -> Option<&'static HeaderSet> {
+    HEADERS.iter().find(|row| row.name == name)
+}
+
+/// The tool called `name`.
+pub fn binary(name: &str) -> Option<&'static Binary> {
+    BINARIES.iter().find(|row| row.name == name)
+}
+
+/// The archive called `name`.
+pub fn static_library(name: &str) -> Option<&'static Archive> {
+    STATIC_LIBRARIES.iter().find(|row| row.name == name)
+}
+
+/// The bitcode library called `name`.
+pub fn bitcode_library(name: &str) -> Option<&'static Archive> {
+    BITCODE_LIBRARIES.iter().find(|row| row.name == name)
+}
+
+/// Toolkit roots that are tried last, on Linux.
+pub const TOOLKIT_ROOTS: &[&str] = &["/usr/local/cuda", "/opt/cuda"];
+
+/// Folders that hold the driver where the loader's own list does not name them: WSL, container runtimes,
+/// NixOS. The usual multiarch folder and `/usr/lib64` follow.
+pub const DRIVER_DIRS: &[&str] = &[
+    "/usr/lib/wsl/lib",
+    "/usr/local/nvidia/lib64",
+    "/run/opengl-driver/lib",
+];
