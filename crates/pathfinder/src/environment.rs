@@ -4,9 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 
-use crate::table::{DRIVER_DIRS, LIBRARIES, TOOLKIT_ROOTS};
+use crate::table::{DRIVER_DIRS, HEADERS, LIBRARIES, TOOLKIT_ROOTS};
 
 static SITE_PACKAGES: RwLock<Option<Vec<PathBuf>>> = RwLock::new(None);
+
+/// The variable that says which CUDA major counts where several are installed.
+pub const MAJOR_VARIABLE: &str = "CUPYRITE_CUDA_MAJOR";
+
+/// Windows' variable for the folder of programs.
+pub const PROGRAM_FILES: &str = "ProgramFiles";
 
 /// Hands in the folders in which Python packages are installed (`sys.path` will do: folders without NVIDIA
 /// wheels cost one look each). Without this call the environment in `VIRTUAL_ENV` is used.
@@ -25,8 +31,14 @@ pub fn site_packages() -> Vec<PathBuf> {
     })
 }
 
-/// The `site-packages` folders of a virtual environment.
+/// The `site-packages` folders of a virtual environment. A relative path has none.
 pub fn site_packages_of(virtual_env: &Path) -> Vec<PathBuf> {
+    if !virtual_env.is_absolute() {
+        return Vec::new();
+    }
+    if cfg!(windows) {
+        return vec![virtual_env.join("Lib").join("site-packages")];
+    }
     let mut found: Vec<PathBuf> = ["lib", "lib64"]
         .iter()
         .filter_map(|lib| std::fs::read_dir(virtual_env.join(lib)).ok())
@@ -42,8 +54,9 @@ pub fn site_packages_of(virtual_env: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Everything the search depends on besides the file system; tests make their own.
-#[derive(Debug, Clone, Default)]
+/// Everything the search depends on besides the file system and the loader; tests make their own. Paths are
+/// as they were given: a search notes and ignores those that are not absolute.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// Roots in which wheels are installed.
     pub site_packages: Vec<PathBuf>,
@@ -53,30 +66,65 @@ pub struct Environment {
     pub cuda_path: Option<PathBuf>,
     /// `CUDA_HOME`.
     pub cuda_home: Option<PathBuf>,
+    /// Variables of single products that name an installation root (`CUDNN_PATH`), and `ProgramFiles`.
+    pub variables: BTreeMap<&'static str, PathBuf>,
     /// Toolkit roots to try last.
     pub toolkit_roots: Vec<PathBuf>,
     /// Driver folders to try last.
     pub driver_dirs: Vec<PathBuf>,
     /// `CUPYRITE_LIB_<NAME>`, by library name.
     pub overrides: BTreeMap<&'static str, PathBuf>,
+    /// `CUPYRITE_CUDA_MAJOR`: the only CUDA major that counts.
+    pub major: Option<u32>,
+    /// What `CUPYRITE_CUDA_MAJOR` holds if that is no number from 1: each search says so, and ends.
+    pub rejected_major: Option<String>,
+    /// Windows: folders in which Nsight products are registered.
+    pub nsight_folders: Vec<PathBuf>,
 }
 
 impl Environment {
     /// The environment of this process, read now.
     pub fn current() -> Environment {
         let path = |name: &str| variable(name).map(PathBuf::from);
+        let (major, rejected_major) = match variable(MAJOR_VARIABLE) {
+            Some(value) => major(&value.to_string_lossy()),
+            None => (None, None),
+        };
+        let rows = LIBRARIES.iter().flat_map(|row| row.root_variables);
+        let headers = HEADERS.iter().flat_map(|row| row.root_variables);
         Environment {
             site_packages: site_packages(),
             conda_prefix: path("CONDA_PREFIX"),
             cuda_path: path("CUDA_PATH"),
             cuda_home: path("CUDA_HOME"),
+            variables: rows
+                .chain(headers)
+                .chain(cfg!(windows).then_some(&PROGRAM_FILES))
+                .filter_map(|name| Some((*name, path(name)?)))
+                .collect(),
             toolkit_roots: TOOLKIT_ROOTS.iter().map(PathBuf::from).collect(),
             driver_dirs: DRIVER_DIRS.iter().map(PathBuf::from).collect(),
             overrides: LIBRARIES
                 .iter()
                 .filter_map(|library| Some((library.name, path(&override_variable(library.name))?)))
                 .collect(),
+            major,
+            rejected_major,
+            nsight_folders: Vec::new(),
         }
+    }
+
+    /// A variable of [`Environment::variables`].
+    pub fn variable(&self, name: &str) -> Option<&Path> {
+        self.variables.get(name).map(PathBuf::as_path)
+    }
+}
+
+/// A CUDA major as it is written in a variable, or what was written instead.
+fn major(value: &str) -> (Option<u32>, Option<String>) {
+    match value.trim().parse() {
+        Ok(number @ 1..) => (Some(number), None),
+        _ => (None, Some(value.to_owned())),
     }
 }
 
@@ -88,4 +136,18 @@ pub fn override_variable(library: &str) -> String {
 /// A variable that is set and not empty.
 fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::major;
+
+    #[test]
+    fn majors_are_numbers_from_one() {
+        assert_eq!(major("13"), (Some(13), None));
+        assert_eq!(major(" 12 "), (Some(12), None));
+        for wrong in ["0", "-1", "13.0", "cu13", "99999999999"] {
+            assert_eq!(major(wrong), (None, Some(wrong.to_owned())));
+        }
+    }
 }

@@ -1,23 +1,32 @@
-//! The error of the search: everything looked at, and what would help.
+//! The errors of a search: everything looked at, and what would help.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::environment::override_variable;
-use crate::table::{Library, Origin};
+use crate::platform::Platform;
+use crate::table::{Library, Origin, Packages};
 
 /// The step of the search that takes `CUPYRITE_LIB_<NAME>`.
 pub(crate) const OVERRIDE: &str = "override";
 
+/// Places of one step that are told one by one; more of them are summed up.
+const PLACES_TOLD: usize = 8;
+
 /// Why a library is not there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LoadErrorKind {
     /// It lies in none of the places.
     NotFound,
-    /// It was found, and the loader refused it.
+    /// It was found, and it is broken or the loader refused it.
     Failed,
     /// This crate does not know a library of that name.
     Unknown,
+    /// It is known, and does not exist for this platform.
+    NotAvailable,
+    /// A variable of this project's own says something that cannot be: a `CUPYRITE_LIB_<NAME>` that leads
+    /// nowhere, a `CUPYRITE_CUDA_MAJOR` that is no number.
+    Setting,
 }
 
 /// One place that was looked at.
@@ -36,32 +45,107 @@ pub struct Looked {
 pub enum Outcome {
     /// The variable or setting that names the place is not set.
     NotSet,
+    /// The variable holds a path that begins nowhere: what it means would depend on the working directory.
+    Relative,
     /// There is no such folder or file.
     Absent,
     /// The system's loader knows no library of this name.
     NoSuchName,
-    /// The folder is there, the library is not. Files with a similar name are listed.
+    /// The folder is there, what was looked for is not. Files with a similar name are listed.
     Other(Vec<String>),
+    /// It is there, for another CUDA major than the one that counts.
+    OtherMajor {
+        /// The one it is for.
+        found: u32,
+        /// The one that counts.
+        wanted: u32,
+    },
+    /// Something is there that cannot be what was looked for.
+    Broken(Fault),
     /// The system's loader could not load the file: its message.
     Refused(String),
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// A symbolic link to something that does not exist.
+    DanglingLink(PathBuf),
+    /// Symbolic links that lead to each other.
+    LinkCycle,
+    /// This process may not look at it: the system's message.
+    Denied(String),
+    /// The system could not read it: its message.
+    Unreadable(String),
+    /// A folder where a file should be.
+    Folder,
+    /// A file where a folder should be.
+    File,
+    /// A pipe, a socket or a device. It is not opened.
+    Special,
+    /// A file of no bytes.
+    Empty,
+    /// No library: what its first bytes are.
+    NotALibrary(&'static str),
+    /// Cut off, or written over: what does not fit.
+    Damaged(&'static str),
+    /// Built for another platform.
+    Architecture {
+        /// For which.
+        found: String,
+        /// For which it should be.
+        wanted: Platform,
+    },
+    /// A stub, made for linking only.
+    Stub,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::DanglingLink(target) => write!(
+                f,
+                "a symbolic link to {}, which does not exist",
+                target.display()
+            ),
+            Fault::LinkCycle => f.write_str("symbolic links that lead to each other"),
+            Fault::Denied(message) => {
+                write!(f, "this process may not look at it ({message})")
+            }
+            Fault::Unreadable(message) => write!(f, "cannot be read ({message})"),
+            Fault::Folder => f.write_str("a folder, not a file"),
+            Fault::File => f.write_str("a file, not a folder"),
+            Fault::Special => f.write_str("a pipe, a socket or a device, not a file"),
+            Fault::Empty => f.write_str("an empty file"),
+            Fault::NotALibrary(what) => write!(f, "not a library, but {what}"),
+            Fault::Damaged(what) => write!(f, "a damaged library: {what}"),
+            Fault::Architecture { found, wanted } => {
+                write!(f, "built for {found}; this process is {wanted}")
+            }
+            Fault::Stub => f.write_str("a stub for linking, never to be loaded"),
+        }
+    }
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::NotSet => f.write_str("not set"),
+            Outcome::Relative => f.write_str("ignored, because it is not an absolute path"),
             Outcome::Absent => f.write_str("does not exist"),
             Outcome::NoSuchName => f.write_str("not known to it"),
-            Outcome::Other(files) if files.is_empty() => {
-                f.write_str("exists, without this library")
-            }
+            Outcome::Other(files) if files.is_empty() => f.write_str("exists, without it"),
             Outcome::Other(files) => write!(f, "has only {}", files.join(", ")),
+            Outcome::OtherMajor { found, wanted } => {
+                write!(f, "for CUDA {found}; CUDA {wanted} is asked for")
+            }
+            Outcome::Broken(fault) => fault.fmt(f),
             Outcome::Refused(message) => f.write_str(message),
         }
     }
 }
 
-/// A library that could not be loaded. `Display` is the whole story, on several lines.
+/// A library that could not be found or loaded. `Display` is the whole story, on several lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadError {
     /// What went wrong.
@@ -70,6 +154,13 @@ pub struct LoadError {
     pub library: String,
     /// The row of the table, if there is one.
     pub row: Option<&'static Library>,
+    /// The platform of the search.
+    pub platform: Platform,
+    /// The CUDA major that is asked for, needed by [`LoadError::needed_by`], or installed; `None` if nothing
+    /// tells.
+    pub major: Option<u32>,
+    /// The library that cannot be loaded without this one, if it was not asked for itself.
+    pub needed_by: Option<&'static str>,
     /// For [`LoadErrorKind::Failed`]: the file.
     pub file: Option<PathBuf>,
     /// Every place that was looked at, in order.
@@ -77,11 +168,14 @@ pub struct LoadError {
 }
 
 impl LoadError {
-    pub(crate) fn unknown(name: &str) -> LoadError {
+    pub(crate) fn unknown(name: &str, platform: Platform) -> LoadError {
         LoadError {
             kind: LoadErrorKind::Unknown,
             library: name.to_owned(),
             row: None,
+            platform,
+            major: None,
+            needed_by: None,
             file: None,
             looked: Vec::new(),
         }
@@ -92,33 +186,63 @@ impl LoadError {
         let Some(row) = self.row else {
             return Vec::new();
         };
-        let set = format!(
-            "{}=/path/to/{}",
-            override_variable(row.name),
-            row.linux_sonames[0]
-        );
+        let names = row.names(self.platform);
+        let variable = override_variable(row.name);
         let mut advice = Vec::new();
-        if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
-            advice.push(format!(
-                "correct {}, or unset it",
-                override_variable(row.name)
-            ));
+        match self.kind {
+            LoadErrorKind::Unknown | LoadErrorKind::NotAvailable => return advice,
+            LoadErrorKind::Setting if self.looked.iter().all(|l| l.step != OVERRIDE) => {
+                return vec![
+                    "set it to the number of a CUDA major, such as 13, or unset it".into(),
+                ];
+            }
+            _ => {}
         }
-        advice.extend(match row.origin {
-            Origin::Toolkit | Origin::Product => vec![
-                format!("pip install {}", row.packages.pip),
-                format!("conda install -c conda-forge {}", row.packages.conda),
-                format!("or point to an installed one: {set}"),
-            ],
-            Origin::Driver => vec![
+        if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
+            advice.push(format!("correct {variable}, or unset it"));
+        }
+        let set = names
+            .first()
+            .map(|name| format!("or point to an installed one: {variable}=/path/to/{name}"));
+        if row.origin == Origin::Driver {
+            advice.push(
                 "install the NVIDIA driver (in a container: start it with the GPU passed through)"
                     .to_owned(),
-                format!("or point to an installed one: {set}"),
-                "or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned(),
-            ],
-        });
+            );
+            advice.extend(set);
+            advice.push("or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned());
+        } else {
+            advice.extend(install(&row.packages, self.major));
+            advice.extend(set);
+        }
         advice
     }
+}
+
+/// The commands that install packages: one for pip, one for conda, each if there is one.
+fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let pip = match major {
+        Some(12) if !packages.pip_cuda12.is_empty() => packages.pip_cuda12,
+        _ => packages.pip,
+    };
+    if !pip.is_empty() {
+        let other = match major {
+            None if !packages.pip_cuda12.is_empty() && packages.pip_cuda12 != pip => {
+                format!("    (for CUDA 12: {})", packages.pip_cuda12)
+            }
+            _ => String::new(),
+        };
+        lines.push(format!("pip install {pip}{other}"));
+    }
+    if !packages.conda.is_empty() {
+        let version = major.map_or_else(String::new, |major| format!(" cuda-version={major}"));
+        lines.push(format!(
+            "conda install -c conda-forge {}{version}",
+            packages.conda
+        ));
+    }
+    lines
 }
 
 impl fmt::Display for LoadError {
@@ -132,31 +256,142 @@ impl fmt::Display for LoadError {
                 known.join(", ")
             );
         };
-        let names = row.linux_sonames.join(" or ");
-        match (&self.kind, &self.file) {
+        let needed = self
+            .needed_by
+            .map_or_else(String::new, |parent| format!(", which {parent} needs,"));
+        if self.kind == LoadErrorKind::NotAvailable {
+            return write!(
+                f,
+                "{}{needed} does not exist for {}",
+                row.name, self.platform
+            );
+        }
+        let names = row.names(self.platform).join(" or ");
+        match (self.kind, &self.file) {
             (LoadErrorKind::Failed, Some(file)) => {
-                write!(f, "{} was found but does not load", file.display())?;
+                write!(f, "{}{needed} was found but does not load", file.display())?;
             }
-            _ => write!(f, "{names} was not found")?,
+            (LoadErrorKind::Setting, _) => write!(f, "a setting for {} is wrong", row.name)?,
+            _ => write!(f, "{names}{needed} was not found")?,
         }
-        f.write_str(". Looked at:")?;
-        for looked in &self.looked {
-            if looked.place == looked.step {
-                write!(f, "\n  {}: {}", looked.step, looked.outcome)?;
-            } else {
-                write!(
-                    f,
-                    "\n  {}: {}: {}",
-                    looked.step, looked.place, looked.outcome
-                )?;
-            }
-        }
-        f.write_str("\nTo fix it:")?;
-        for line in self.advice() {
-            write!(f, "\n  {line}")?;
-        }
-        Ok(())
+        write_looked(f, &self.looked)?;
+        write_advice(f, &self.advice())
     }
 }
 
 impl std::error::Error for LoadError {}
+
+/// Why a folder of headers, a tool or an archive is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FindErrorKind {
+    /// This crate does not know it.
+    Unknown,
+    /// It lies in none of the places.
+    NotFound,
+    /// It is known, and does not exist for this platform.
+    NotAvailable,
+    /// `CUPYRITE_CUDA_MAJOR` is no number.
+    Setting,
+}
+
+/// A folder of headers, a tool or an archive that could not be found. `Display` is the whole story.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindError {
+    /// What went wrong.
+    pub kind: FindErrorKind,
+    /// What was looked for: `header set`, `tool`, `static library`, `bitcode library`.
+    pub what: &'static str,
+    /// Its name, as it was given.
+    pub name: String,
+    /// For [`FindErrorKind::Unknown`]: the names that are known.
+    pub known: Vec<&'static str>,
+    /// The platform of the search.
+    pub platform: Platform,
+    /// The CUDA major that is asked for or installed; `None` if nothing tells.
+    pub major: Option<u32>,
+    /// Every place that was looked at, in order.
+    pub looked: Vec<Looked>,
+    /// What to install.
+    pub packages: Packages,
+}
+
+impl FindError {
+    /// The commands that would fix it, one a line.
+    pub fn advice(&self) -> Vec<String> {
+        match self.kind {
+            FindErrorKind::NotFound => install(&self.packages, self.major),
+            FindErrorKind::Setting => {
+                vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]
+            }
+            FindErrorKind::Unknown | FindErrorKind::NotAvailable => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for FindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FindError { what, name, .. } = self;
+        match self.kind {
+            FindErrorKind::Unknown => {
+                let known = self.known.join(", ");
+                return write!(f, "no {what} is called {name:?}; known: {known}");
+            }
+            FindErrorKind::NotAvailable => {
+                return write!(
+                    f,
+                    "the {what} {name:?} does not exist for {}",
+                    self.platform
+                );
+            }
+            FindErrorKind::NotFound => write!(f, "the {what} {name:?} was not found")?,
+            FindErrorKind::Setting => write!(f, "a setting for the {what} {name:?} is wrong")?,
+        }
+        write_looked(f, &self.looked)?;
+        write_advice(f, &self.advice())
+    }
+}
+
+impl std::error::Error for FindError {}
+
+/// Every place and what was there. Many places of one step in which nothing was are summed up.
+fn write_looked(f: &mut fmt::Formatter<'_>, looked: &[Looked]) -> fmt::Result {
+    if looked.is_empty() {
+        return Ok(());
+    }
+    f.write_str(". Looked at:")?;
+    let same = |a: &Looked, b: &Looked| {
+        a.step == b.step && a.outcome == Outcome::Absent && b.outcome == Outcome::Absent
+    };
+    for group in looked.chunk_by(same) {
+        let shown = if group.len() > PLACES_TOLD {
+            PLACES_TOLD - 1
+        } else {
+            group.len()
+        };
+        for looked in &group[..shown] {
+            if looked.place == looked.step {
+                write!(f, "\n  {}: {}", looked.step, looked.outcome)?;
+            } else {
+                let Looked {
+                    step,
+                    place,
+                    outcome,
+                } = looked;
+                write!(f, "\n  {step}: {place}: {outcome}")?;
+            }
+        }
+        if shown < group.len() {
+            let (step, rest) = (group[0].step, group.len() - shown);
+            write!(f, "\n  {step}: {rest} more places: none exists")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_advice(f: &mut fmt::Formatter<'_>, advice: &[String]) -> fmt::Result {
+    if advice.is_empty() {
+        return Ok(());
+    }
+    f.write_str("\nTo fix it:")?;
+    advice.iter().try_for_each(|line| write!(f, "\n  {line}"))
+}

@@ -1,12 +1,17 @@
-//! Finding and loading NVIDIA's libraries.
+//! Finding and loading NVIDIA's libraries, headers and tools.
 //!
-//! Belongs here: where libraries lie (wheels, conda, toolkits, system), opening them, and errors that say
+//! Belongs here: where they lie (wheels, conda, toolkits, system), opening libraries, and errors that say
 //! what was looked for and where. Does not belong here: any C signature, any Python.
 //!
-//! A library is one row of [`table::LIBRARIES`]; [`search::search`] is the one engine that reads rows. Its
-//! order: what the process has loaded already, the override `CUPYRITE_LIB_<NAME>`, installed wheels, conda,
-//! the system's own loader, `CUDA_PATH`, `CUDA_HOME`, well-known folders. Within a step CUDA 13 comes before
-//! CUDA 12.
+//! A library is one row of [`table::LIBRARIES`], and one engine reads rows. A [`Finder`] holds everything a
+//! search depends on: the platform, the environment, the file system and the loader. All four can be made up,
+//! so that every platform is tested on any.
+//!
+//! The order for libraries: what the process has loaded already, the override `CUPYRITE_LIB_<NAME>`,
+//! installed wheels, conda, the system's own loader, the library's own variables (`CUDNN_PATH`, `NCCL_HOME`),
+//! `CUDA_PATH`, `CUDA_HOME`, Windows' `ProgramFiles`, the toolkit of the system's CUDA runtime, well-known
+//! folders. The newest CUDA major comes first, unless `CUPYRITE_CUDA_MAJOR` asks for one. Nothing depends on
+//! the working directory, and nothing is executed.
 //!
 //! ```
 //! match cupyrite_pathfinder::load("nvrtc") {
@@ -19,27 +24,52 @@ pub mod dl;
 pub mod environment;
 mod error;
 pub mod files;
+mod found;
+mod ldso;
 pub mod platform;
 pub mod search;
 pub mod table;
 
+use dl::Loader;
+use files::Files;
+
 pub use environment::{Environment, set_site_packages, site_packages};
-pub use error::{LoadError, LoadErrorKind, Looked, Outcome};
+pub use error::{Fault, FindError, FindErrorKind, LoadError, LoadErrorKind, Looked, Outcome};
+pub use found::{Found, FoundVia, Loaded, Located};
 pub use platform::{Arch, Os, Platform};
-pub use search::{FoundVia, Loaded};
 pub use table::{LIBRARIES, Library};
 
-/// Finds the library called `name` (`"nvrtc"`, `"cuda"`) and loads it into this process.
-///
-/// Nothing is remembered between calls: a library installed after a failed attempt is found by the next one,
-/// and a loaded one is recognised at the price of one `dlopen` with `RTLD_NOLOAD`.
+/// Everything a search depends on.
+#[derive(Clone, Copy)]
+pub struct Finder<'a> {
+    /// Whose layouts and names.
+    pub platform: Platform,
+    /// Variables and the folders of the Python installation.
+    pub environment: &'a Environment,
+    /// The file system.
+    pub files: &'a dyn Files,
+    /// The dynamic loader.
+    pub loader: &'a dyn Loader,
+}
+
+impl<'a> Finder<'a> {
+    /// A search on this machine, with its own loader and file system.
+    pub fn new(environment: &'a Environment) -> Finder<'a> {
+        Finder {
+            platform: Platform::CURRENT,
+            environment,
+            files: &files::RealFiles,
+            loader: &dl::System,
+        }
+    }
+}
+
+/// Finds the library called `name` (`"nvrtc"`, `"cuda"`) and loads it into this process, what it depends on
+/// first. See [`Finder::load`].
 ///
 /// # Errors
 ///
-/// [`LoadErrorKind::Unknown`] if there is no such row, [`LoadErrorKind::NotFound`] if it lies in none of the
-/// places, [`LoadErrorKind::Failed`] if a file was found and the system's loader refused it: the search then
-/// stops, because a broken installation should be seen, not skipped.
+/// As [`Finder::load`].
 pub fn load(name: &str) -> Result<Loaded, LoadError> {
-    let library = table::library(name).ok_or_else(|| LoadError::unknown(name))?;
-    search::search(library, &Environment::current(), &dl::System)
+    Finder::new(&Environment::current()).load(name)
 }

@@ -1,61 +1,31 @@
 //! The search itself: one engine for every row of the table.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::dl::{Handle, Loader};
+use crate::Finder;
+use crate::dl::{Handle, Loader, Mode};
 use crate::environment::{Environment, override_variable};
 use crate::error::{LoadError, LoadErrorKind, Looked, OVERRIDE, Outcome};
+use crate::found::{FoundVia, Loaded};
 use crate::platform::Platform;
-use crate::table::{Library, Origin};
+use crate::table::{self, Library, Origin};
 
 const TOOLKIT_DIRS: &[&str] = &["lib64", "lib", "targets/x86_64-linux/lib"];
 const CONDA_DIRS: &[&str] = &["lib", "targets/x86_64-linux/lib"];
 
-/// The step of the search that found a library. `Display` gives the words `cuda.pathfinder` uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoundVia {
-    /// In the process already.
-    AlreadyLoaded,
-    /// Named by `CUPYRITE_LIB_<NAME>`.
-    Override,
-    /// An installed wheel.
-    SitePackages,
-    /// The conda environment.
-    Conda,
-    /// The system's loader.
-    System,
-    /// Below `CUDA_PATH` or `CUDA_HOME`.
-    CudaPath,
-    /// A well-known folder.
-    WellKnown,
-}
-
-impl fmt::Display for FoundVia {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FoundVia::AlreadyLoaded => "was-already-loaded-from-elsewhere",
-            FoundVia::Override => "override",
-            FoundVia::SitePackages => "site-packages",
-            FoundVia::Conda => "conda",
-            FoundVia::System => "system-search",
-            FoundVia::CudaPath => "CUDA_PATH",
-            FoundVia::WellKnown => "system-ctk-root",
-        })
+impl Finder<'_> {
+    /// Finds the library called `name` and loads it into this process.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadErrorKind::Unknown`] if there is no such row, [`LoadErrorKind::NotFound`] if it lies in none of the
+    /// places, [`LoadErrorKind::Failed`] if a file was found and the system's loader refused it: the search then
+    /// stops, because a broken installation should be seen, not skipped.
+    pub fn load(&self, name: &str) -> Result<Loaded, LoadError> {
+        let library =
+            table::library(name).ok_or_else(|| LoadError::unknown(name, self.platform))?;
+        search(library, self.environment, self.loader)
     }
-}
-
-/// A library in this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
-    /// The row it belongs to.
-    pub library: &'static Library,
-    /// For symbols; never closed.
-    pub handle: Handle,
-    /// The file, as the loader names it.
-    pub path: PathBuf,
-    /// The step that found it.
-    pub found_via: FoundVia,
 }
 
 /// Runs the search for one library.
@@ -241,7 +211,7 @@ impl Search<'_> {
     }
 
     fn file(&mut self, step: &'static str, path: &Path, via: FoundVia) -> Result<Loaded, PathBuf> {
-        match self.loader.open(path.as_os_str()) {
+        match self.loader.open(path.as_os_str(), Mode::default()) {
             Ok(handle) => {
                 self.open_companions(path);
                 Ok(self.loaded(handle, path.to_owned(), via))
@@ -256,7 +226,7 @@ impl Search<'_> {
     /// The system's loader, with its own search (`LD_LIBRARY_PATH`, `ld.so.conf`, run paths).
     fn system(&mut self) -> Step {
         for soname in self.library.names(Platform::CURRENT) {
-            match self.loader.open(soname.as_ref()) {
+            match self.loader.open(soname.as_ref(), Mode::default()) {
                 Ok(handle) => {
                     let loaded = self.loaded(handle, soname.into(), FoundVia::System);
                     self.open_companions(&loaded.path);
@@ -291,7 +261,7 @@ impl Search<'_> {
                 continue;
             }
             for file in files {
-                if let Err(message) = self.loader.open(file.as_os_str()) {
+                if let Err(message) = self.loader.open(file.as_os_str(), Mode::default()) {
                     log::debug!("{}: {message}", file.display());
                 }
             }
@@ -320,6 +290,9 @@ impl Search<'_> {
             kind,
             library: self.library.name.to_owned(),
             row: Some(self.library),
+            platform: Platform::CURRENT,
+            major: None,
+            needed_by: None,
             file,
             looked: self.looked,
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_pathfinder::dl::{Handle, Loader};
+use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
 use cupyrite_pathfinder::search::search;
 use cupyrite_pathfinder::table::{Library, library as find};
 use cupyrite_pathfinder::{Environment, FoundVia, LoadError, LoadErrorKind, Outcome, load};
@@ -57,7 +57,7 @@ impl Loader for Fake {
             .contains(&soname)
             .then(|| self.handle(soname.as_ref()))
     }
-    fn open(&self, path: &OsStr) -> Result<Handle, String> {
+    fn open(&self, path: &OsStr, _: Mode) -> Result<Handle, String> {
         let text = path.to_string_lossy();
         if text.contains("broken") {
             return Err(format!("{text}: invalid ELF header"));
@@ -80,6 +80,9 @@ impl Loader for Fake {
             .unwrap()
             .get(handle.0 as usize - 1)
             .cloned()
+    }
+    fn resolve(&self, _: &str) -> Vec<PathBuf> {
+        Vec::new()
     }
 }
 
@@ -359,7 +362,9 @@ fn the_real_loader() {
     assert!(!handle.symbol(c"printf").is_null());
     assert!(handle.symbol(c"cuInit").is_null());
     assert!(loader.loaded("libnothing.so.1").is_none());
-    let message = loader.open(OsStr::new("libnothing.so.1")).unwrap_err();
+    let message = loader
+        .open(OsStr::new("libnothing.so.1"), Mode::default())
+        .unwrap_err();
     assert!(
         message.starts_with("libnothing.so.1: cannot open"),
         "{message}"

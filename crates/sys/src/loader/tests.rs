@@ -22,7 +22,12 @@ const MEMCPY: Row = Row {
 
 fn missing() -> Result<pathfinder::Loaded, pathfinder::LoadError> {
     let nowhere = pathfinder::Environment::default();
-    pathfinder::search::search(&pathfinder::LIBRARIES[0], &nowhere, &Nothing)
+    pathfinder::Finder {
+        files: &pathfinder::files::MadeUpFiles::new(),
+        loader: &Nothing,
+        ..pathfinder::Finder::new(&nowhere)
+    }
+    .load("cuda")
 }
 
 /// A loader that knows no library.
@@ -31,7 +36,7 @@ impl pathfinder::dl::Loader for Nothing {
     fn loaded(&self, _: &str) -> Option<Handle> {
         None
     }
-    fn open(&self, path: &std::ffi::OsStr) -> Result<Handle, String> {
+    fn open(&self, path: &std::ffi::OsStr, _: pathfinder::dl::Mode) -> Result<Handle, String> {
         Err(format!(
             "{}: cannot open shared object file: No such file or directory",
             path.to_string_lossy()
@@ -39,6 +44,9 @@ impl pathfinder::dl::Loader for Nothing {
     }
     fn path(&self, _: Handle) -> Option<PathBuf> {
         None
+    }
+    fn resolve(&self, _: &str) -> Vec<PathBuf> {
+        Vec::new()
     }
 }
 
