@@ -49,13 +49,40 @@ impl Platform {
         matches!(self.os, Os::Windows)
     }
 
-    /// The folder of this platform below `targets/` in toolkits and conda environments.
+    /// The usual folder of this platform below `targets/` in toolkits and conda environments.
     pub const fn target(self) -> &'static str {
+        self.targets()[0]
+    }
+
+    /// The folders of this platform below `targets/`, the usual one first: Jetson's toolkits have their own.
+    pub const fn targets(self) -> &'static [&'static str] {
         match (self.os, self.arch) {
-            (Os::Linux, Arch::X86_64) => "x86_64-linux",
-            (Os::Linux, Arch::Aarch64) => "sbsa-linux",
-            (Os::Windows, Arch::X86_64) => "x64",
-            (Os::Windows, Arch::Aarch64) => "arm64",
+            (Os::Linux, Arch::X86_64) => &["x86_64-linux"],
+            (Os::Linux, Arch::Aarch64) => &["sbsa-linux", "aarch64-linux"],
+            (Os::Windows, Arch::X86_64) => &["x64"],
+            (Os::Windows, Arch::Aarch64) => &["arm64"],
+        }
+    }
+
+    /// Of two lists of folders the one of this system, without folders named after another architecture.
+    pub(crate) fn choose(
+        self,
+        linux: &'static [&'static str],
+        windows: &'static [&'static str],
+    ) -> Vec<&'static str> {
+        let dirs = match self.os {
+            Os::Linux => linux,
+            Os::Windows => windows,
+        };
+        let fits = |dir: &&&str| !dir.split('/').any(|part| self.is_foreign(part));
+        dirs.iter().filter(fits).copied().collect()
+    }
+
+    /// Whether a folder is named after an architecture other than this one.
+    fn is_foreign(self, folder: &str) -> bool {
+        match self.arch {
+            Arch::X86_64 => folder == "arm64",
+            Arch::Aarch64 => matches!(folder, "x64" | "x86_64"),
         }
     }
 

@@ -3,6 +3,8 @@
 mod headers;
 mod libraries;
 mod others;
+mod products;
+mod toolkit;
 
 use crate::platform::{Arch, Os, Platform};
 
@@ -33,6 +35,20 @@ pub struct Packages {
     pub conda: &'static str,
 }
 
+impl Packages {
+    /// No package holds it.
+    pub const NONE: Packages = Packages::new("", "", "");
+
+    /// The names for pip with CUDA 13, for pip with CUDA 12, and for conda.
+    pub const fn new(pip: &'static str, pip_cuda12: &'static str, conda: &'static str) -> Packages {
+        Packages {
+            pip,
+            pip_cuda12,
+            conda,
+        }
+    }
+}
+
 /// What is known about one dynamic library. Lists are in the order of preference: the newest CUDA major first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Library {
@@ -42,18 +58,25 @@ pub struct Library {
     pub origin: Origin,
     /// Names to ask the loader of Linux for.
     pub linux_sonames: &'static [&'static str],
+    /// The CUDA major of each of them, in the same order; empty where the name does not tell it.
+    pub linux_majors: &'static [u32],
     /// Names of the file on Windows; empty where the library does not exist for Windows.
     pub windows_dlls: &'static [&'static str],
+    /// The CUDA major of each of them, in the same order; empty where the name does not tell it.
+    pub windows_majors: &'static [u32],
     /// The architectures on which it exists for Windows.
     pub windows_archs: &'static [Arch],
     /// Folders below a site-packages root, on Linux.
     pub linux_wheel_dirs: &'static [&'static str],
-    /// Folders below a site-packages root, on Windows.
+    /// Folders below a site-packages root, on Windows. Here and in the lists below, a folder named after an
+    /// architecture counts on that one only.
     pub windows_wheel_dirs: &'static [&'static str],
     /// Folders below the root of a toolkit, on Linux; `targets/<target>/lib` is tried after them.
     pub linux_root_dirs: &'static [&'static str],
     /// Folders below the root of a toolkit, on Windows.
     pub windows_root_dirs: &'static [&'static str],
+    /// Folders below Windows' `ProgramFiles`; `*` stands for any part of a name, the newest version wins.
+    pub program_files_dirs: &'static [&'static str],
     /// Libraries that are loaded before it, by [`Library::name`].
     pub dependencies: &'static [&'static str],
     /// The same, where they are there.
@@ -69,8 +92,10 @@ pub struct Library {
     pub canary: bool,
     /// Variables of its own that name an installation root.
     pub root_variables: &'static [&'static str],
-    /// Folders below such a root.
-    pub variable_dirs: &'static [&'static str],
+    /// Folders below such a root, on Linux.
+    pub linux_variable_dirs: &'static [&'static str],
+    /// The same on Windows.
+    pub windows_variable_dirs: &'static [&'static str],
     /// What to install where it is missing.
     pub packages: Packages,
 }
@@ -85,12 +110,44 @@ impl Library {
         }
     }
 
-    /// Its folders below a site-packages root.
-    pub fn wheel_dirs(&self, platform: Platform) -> &'static [&'static str] {
+    /// The CUDA major of each of [`Library::names`]; empty where the names do not tell it.
+    pub fn majors(&self, platform: Platform) -> &'static [u32] {
         match platform.os {
-            Os::Linux => self.linux_wheel_dirs,
-            Os::Windows => self.windows_wheel_dirs,
+            Os::Linux => self.linux_majors,
+            Os::Windows => self.windows_majors,
         }
+    }
+
+    /// Its folders below a site-packages root.
+    pub fn wheel_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(self.linux_wheel_dirs, self.windows_wheel_dirs)
+    }
+
+    /// Its folders below the root of a toolkit.
+    pub fn root_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(self.linux_root_dirs, self.windows_root_dirs)
+    }
+
+    /// Its folders below the root in one of [`Library::root_variables`].
+    pub fn variable_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(self.linux_variable_dirs, self.windows_variable_dirs)
+    }
+
+    /// Its folders below Windows' `ProgramFiles`.
+    pub fn program_files_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(&[], self.program_files_dirs)
+    }
+}
+
+/// The CUDA major of what lies in a wheel's folder: wheels of CUDA 13 share `nvidia/cu13`, those of CUDA 12 for
+/// the toolkit have a folder each. `None` where the folder is the same for both.
+pub fn wheel_major(origin: Origin, dir: &str) -> Option<u32> {
+    if dir.split('/').any(|part| part == "cu13") {
+        Some(13)
+    } else if origin == Origin::Toolkit || dir.split('/').any(|part| part == "cu12") {
+        Some(12)
+    } else {
+        None
     }
 }
 
@@ -125,6 +182,25 @@ pub struct HeaderSet {
     pub packages: Packages,
 }
 
+impl HeaderSet {
+    /// Whether it exists for a platform.
+    pub fn exists_on(&self, platform: Platform) -> bool {
+        !platform.is_windows() || self.on_windows
+    }
+
+    /// The folders below a folder of headers in which it may lie, that folder itself last (empty).
+    pub fn subdirs(&self, platform: Platform) -> Vec<&'static str> {
+        let mut dirs = platform.choose(self.linux_subdirs, self.windows_subdirs);
+        dirs.push("");
+        dirs
+    }
+
+    /// Folders of the system in which it may be installed.
+    pub fn system_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(self.linux_system_dirs, self.windows_system_dirs)
+    }
+}
+
 /// One command-line tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binary {
@@ -132,8 +208,25 @@ pub struct Binary {
     pub name: &'static str,
     /// Folders below a site-packages root.
     pub wheel_dirs: &'static [&'static str],
+    /// Folders of wheels that `cuda.pathfinder` does not know.
+    pub further_wheel_dirs: &'static [&'static str],
+    /// Where it lies below the folder of an Nsight product on Windows; empty where it is no part of one. `*`
+    /// stands for any part of a name.
+    pub nsight_dirs: &'static [&'static str],
     /// What to install where it is missing.
     pub packages: Packages,
+}
+
+impl Binary {
+    /// The names of its file on a platform, the one to prefer first.
+    pub fn names(&self, platform: Platform) -> Vec<String> {
+        if platform.is_windows() {
+            // Some tools of the toolkit and of Nsight are started by a batch file.
+            vec![format!("{}.exe", self.name), format!("{}.bat", self.name)]
+        } else {
+            vec![self.name.to_owned()]
+        }
+    }
 }
 
 /// One archive for linking, or one library in LLVM bitcode: a file with a known name.
@@ -141,6 +234,8 @@ pub struct Binary {
 pub struct Archive {
     /// Name: `cudadevrt`, `device`.
     pub name: &'static str,
+    /// Who installs it.
+    pub origin: Origin,
     /// The file's name on Linux.
     pub linux_file: &'static str,
     /// The file's name on Windows; empty where it does not exist there.
@@ -149,7 +244,8 @@ pub struct Archive {
     pub linux_wheel_dirs: &'static [&'static str],
     /// The same on Windows.
     pub windows_wheel_dirs: &'static [&'static str],
-    /// Folders below `CONDA_PREFIX` (on Windows: below its `Library`).
+    /// Folders below `CONDA_PREFIX` (on Windows: below its `Library`). On Linux `targets/<target>` is searched
+    /// for the same folders.
     pub conda_dirs: &'static [&'static str],
     /// Folders below the root of a toolkit, on Linux.
     pub linux_root_dirs: &'static [&'static str],
@@ -157,6 +253,26 @@ pub struct Archive {
     pub windows_root_dirs: &'static [&'static str],
     /// What to install where it is missing.
     pub packages: Packages,
+}
+
+impl Archive {
+    /// The name of its file on a platform; empty where it does not exist there.
+    pub fn file(&self, platform: Platform) -> &'static str {
+        match platform.os {
+            Os::Linux => self.linux_file,
+            Os::Windows => self.windows_file,
+        }
+    }
+
+    /// Its folders below a site-packages root.
+    pub fn wheel_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(self.linux_wheel_dirs, self.windows_wheel_dirs)
+    }
+
+    /// Its folders below the root of a toolkit.
+    pub fn root_dirs(&self, platform: Platform) -> Vec<&'static str> {
+        platform.choose(self.linux_root_dirs, self.windows_root_dirs)
+    }
 }
 
 /// The library called `name`.

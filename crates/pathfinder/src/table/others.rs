@@ -1,114 +1,143 @@
 //! Command-line tools, archives for linking, and libraries in LLVM bitcode.
 
-use super::{Archive, Binary, Packages};
+use super::{Archive, Binary, Origin, Packages};
 
-const NONE: Packages = Packages {
-    pip: "",
-    pip_cuda12: "",
-    conda: "",
+const TOOL: Binary = Binary {
+    name: "",
+    wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
+    further_wheel_dirs: &[],
+    nsight_dirs: &[],
+    packages: Packages::NONE,
 };
 
 /// Every tool this crate knows.
 pub const BINARIES: &[Binary] = &[
     Binary {
         name: "nvcc",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-nvcc", "", "cuda-nvcc"),
+        ..TOOL
     },
     Binary {
         name: "ptxas",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12", "cuda-nvcc"),
+        ..TOOL
     },
     Binary {
         name: "nvdisasm",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-nvdisasm", "", "cuda-nvdisasm"),
+        ..TOOL
     },
     Binary {
         name: "cuobjdump",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-cuobjdump", "", "cuda-cuobjdump"),
+        ..TOOL
     },
     Binary {
         name: "nvprune",
         wheel_dirs: &["nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("", "", "cuda-nvprune"),
+        ..TOOL
     },
     Binary {
         name: "fatbinary",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-nvcc", "", "cuda-nvcc"),
+        ..TOOL
     },
     Binary {
         name: "bin2c",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-nvcc", "", "cuda-nvcc"),
+        ..TOOL
     },
     Binary {
         name: "nvlink",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("nvidia-cuda-nvcc", "", "cuda-nvcc"),
+        ..TOOL
     },
     Binary {
         name: "cuda-gdb",
         wheel_dirs: &["nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("", "", "cuda-gdb"),
+        ..TOOL
     },
     Binary {
         name: "cuda-gdbserver",
         wheel_dirs: &["nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("", "", "cuda-gdb"),
+        ..TOOL
     },
     Binary {
         name: "compute-sanitizer",
-        wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        further_wheel_dirs: &["nvidia/cuda_sanitizer_api/bin"],
+        packages: Packages::new(
+            "nvidia-cuda-sanitizer-api",
+            "nvidia-cuda-sanitizer-api-cu12",
+            "cuda-sanitizer-api",
+        ),
+        ..TOOL
     },
     Binary {
         name: "nvprof",
         wheel_dirs: &["nvidia/cuda_nvcc/bin"],
-        packages: NONE,
+        packages: Packages::new("", "", "cuda-nvprof"),
+        ..TOOL
     },
     Binary {
         name: "nsys",
         wheel_dirs: &["nvidia/nsight_systems/bin"],
-        packages: NONE,
+        nsight_dirs: &["target-windows-x64", "target-windows-armv8"],
+        packages: Packages::new("", "", "nsight-systems-cli"),
+        ..TOOL
     },
     Binary {
         name: "nsight-sys",
         wheel_dirs: &["nvidia/nsight_systems/bin"],
-        packages: NONE,
+        nsight_dirs: &["host-windows-x64"],
+        packages: Packages::new("", "", "nsight-systems"),
+        ..TOOL
     },
     Binary {
         name: "ncu",
         wheel_dirs: &["nvidia/nsight_compute/bin"],
-        packages: NONE,
+        nsight_dirs: &["", "target/windows-desktop-*-x64"],
+        packages: Packages::new("", "", "nsight-compute"),
+        ..TOOL
     },
     Binary {
         name: "nsight-compute",
         wheel_dirs: &["nvidia/nsight_compute/bin"],
-        packages: NONE,
+        nsight_dirs: &["", "host/windows-desktop-*-x64"],
+        packages: Packages::new("", "", "nsight-compute"),
+        ..TOOL
     },
 ];
 
 /// Every archive for linking this crate knows.
 pub const STATIC_LIBRARIES: &[Archive] = &[Archive {
     name: "cudadevrt",
+    origin: Origin::Toolkit,
     linux_file: "libcudadevrt.a",
     windows_file: "cudadevrt.lib",
     linux_wheel_dirs: &["nvidia/cu13/lib", "nvidia/cuda_runtime/lib"],
-    windows_wheel_dirs: &["nvidia/cu13/lib/x64", "nvidia/cuda_runtime/lib/x64"],
+    windows_wheel_dirs: &[
+        "nvidia/cu13/lib/x64",
+        "nvidia/cu13/lib/arm64",
+        "nvidia/cuda_runtime/lib/x64",
+    ],
     conda_dirs: &["lib"],
     linux_root_dirs: &["lib64", "lib"],
-    windows_root_dirs: &["lib/x64"],
-    packages: NONE,
+    windows_root_dirs: &["lib/x64", "lib/arm64"],
+    packages: Packages::new(
+        "nvidia-cuda-runtime",
+        "nvidia-cuda-runtime-cu12",
+        "cuda-cudart-dev",
+    ),
 }];
 
 /// Every bitcode library this crate knows.
 pub const BITCODE_LIBRARIES: &[Archive] = &[
     Archive {
         name: "device",
+        origin: Origin::Toolkit,
         linux_file: "libdevice.10.bc",
         windows_file: "libdevice.10.bc",
         linux_wheel_dirs: &[
@@ -122,10 +151,11 @@ pub const BITCODE_LIBRARIES: &[Archive] = &[
         conda_dirs: &["nvvm/libdevice"],
         linux_root_dirs: &["nvvm/libdevice"],
         windows_root_dirs: &["nvvm/libdevice"],
-        packages: NONE,
+        packages: Packages::new("nvidia-nvvm", "nvidia-cuda-nvcc-cu12", "cuda-nvcc-impl"),
     },
     Archive {
         name: "nccl_device",
+        origin: Origin::Product,
         linux_file: "libnccl_device.bc",
         windows_file: "",
         linux_wheel_dirs: &["nvidia/nccl/lib"],
@@ -133,10 +163,11 @@ pub const BITCODE_LIBRARIES: &[Archive] = &[
         conda_dirs: &["lib"],
         linux_root_dirs: &["lib"],
         windows_root_dirs: &[],
-        packages: NONE,
+        packages: Packages::new("nvidia-nccl-cu13", "nvidia-nccl-cu12", "nccl"),
     },
     Archive {
         name: "nvshmem_device",
+        origin: Origin::Product,
         linux_file: "libnvshmem_device.bc",
         windows_file: "",
         linux_wheel_dirs: &["nvidia/nvshmem/lib"],
@@ -144,6 +175,10 @@ pub const BITCODE_LIBRARIES: &[Archive] = &[
         conda_dirs: &["lib"],
         linux_root_dirs: &["lib"],
         windows_root_dirs: &[],
-        packages: NONE,
+        packages: Packages::new(
+            "nvidia-nvshmem-cu13",
+            "nvidia-nvshmem-cu12",
+            "libnvshmem-dev",
+        ),
     },
 ];
