@@ -50,7 +50,7 @@ pub(super) const DRIVER: Library = Library {
     ..PRODUCT
 };
 
-const ALL: [Library; toolkit::ROWS.len() + products::ROWS.len()] = {
+static ALL: [Library; toolkit::ROWS.len() + products::ROWS.len()] = {
     let mut all = [TOOLKIT; toolkit::ROWS.len() + products::ROWS.len()];
     let mut at = 0;
     while at < toolkit::ROWS.len() {

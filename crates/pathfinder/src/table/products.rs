@@ -65,11 +65,7 @@ pub(super) const ROWS: [Library; 21] = [
         linux_sonames: &["libcudss.so.1", "libcudss.so.0"],
         windows_dlls: &["cudss64_1.dll", "cudss64_0.dll"],
         linux_wheel_dirs: &["nvidia/cu13/lib", "nvidia/cu12/lib"],
-        windows_wheel_dirs: &[
-            "nvidia/cu13/bin/x86_64",
-            "nvidia/cu13/bin/arm64",
-            "nvidia/cu12/bin",
-        ],
+        windows_wheel_dirs: &["nvidia/cu13/bin", "nvidia/cu12/bin"],
         dependencies: &["cublas", "cublasLt"],
         optional_dependencies: &["nvrtc"],
         packages: Packages::new("nvidia-cudss-cu13", "nvidia-cudss-cu12", "libcudss-dev"),
@@ -112,11 +108,7 @@ pub(super) const ROWS: [Library; 21] = [
         linux_sonames: &["libcusparseLt.so.0"],
         windows_dlls: &["cusparseLt_13.dll", "cusparseLt.dll"],
         linux_wheel_dirs: &["nvidia/cu13/lib", "nvidia/cusparselt/lib"],
-        windows_wheel_dirs: &[
-            "nvidia/cu13/bin/x86_64",
-            "nvidia/cu13/bin/arm64",
-            "nvidia/cusparselt/bin",
-        ],
+        windows_wheel_dirs: &["nvidia/cu13/bin/x64", "nvidia/cusparselt/bin"],
         packages: Packages::new(
             "nvidia-cusparselt-cu13",
             "nvidia-cusparselt-cu12",
@@ -180,11 +172,7 @@ pub(super) const ROWS: [Library; 21] = [
         linux_sonames: &["libmathdx.so.0"],
         windows_dlls: &["mathdx64_0.dll"],
         linux_wheel_dirs: &["nvidia/cu13/lib", "nvidia/cu12/lib"],
-        windows_wheel_dirs: &[
-            "nvidia/cu13/bin/x86_64",
-            "nvidia/cu13/bin/arm64",
-            "nvidia/cu12/bin",
-        ],
+        windows_wheel_dirs: &["nvidia/cu13/bin", "nvidia/cu12/bin"],
         dependencies: &["nvrtc"],
         packages: Packages::new(
             "nvidia-libmathdx-cu13",
