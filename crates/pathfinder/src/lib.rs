@@ -21,6 +21,7 @@
 //! ```
 
 pub mod dl;
+mod elf;
 pub mod environment;
 mod error;
 pub mod files;
@@ -29,6 +30,7 @@ mod ldso;
 pub mod platform;
 pub mod search;
 pub mod table;
+mod walk;
 
 use dl::Loader;
 use files::Files;
