@@ -85,6 +85,8 @@ pub enum Fault {
     Special,
     /// A file of no bytes.
     Empty,
+    /// A tool that this process may not execute.
+    NotExecutable,
     /// No library: what its first bytes are.
     NotALibrary(&'static str),
     /// Cut off, or written over: what does not fit.
@@ -117,6 +119,7 @@ impl fmt::Display for Fault {
             Fault::File => f.write_str("a file, not a folder"),
             Fault::Special => f.write_str("a pipe, a socket or a device, not a file"),
             Fault::Empty => f.write_str("an empty file"),
+            Fault::NotExecutable => f.write_str("a file that this process may not execute"),
             Fault::NotALibrary(what) => write!(f, "not a library, but {what}"),
             Fault::Damaged(what) => write!(f, "a damaged library: {what}"),
             Fault::Architecture { found, wanted } => {
@@ -312,14 +315,14 @@ pub struct FindError {
     /// Every place that was looked at, in order.
     pub looked: Vec<Looked>,
     /// What to install.
-    pub packages: Packages,
+    pub packages: &'static Packages,
 }
 
 impl FindError {
     /// The commands that would fix it, one a line.
     pub fn advice(&self) -> Vec<String> {
         match self.kind {
-            FindErrorKind::NotFound => install(&self.packages, self.major),
+            FindErrorKind::NotFound => install(self.packages, self.major),
             FindErrorKind::Setting => {
                 vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]
             }

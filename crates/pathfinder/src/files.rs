@@ -48,6 +48,9 @@ pub trait Files: Sync {
 
     /// The path without links, if everything on it exists.
     fn resolve(&self, path: &Path) -> Option<PathBuf>;
+
+    /// Whether this process may execute a file.
+    fn executable(&self, path: &Path) -> bool;
 }
 
 /// The file system of this machine.
@@ -82,8 +85,40 @@ impl Files for RealFiles {
     }
 
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        path.canonicalize().ok()
+        let path = path.canonicalize().ok()?;
+        // Windows answers `\\?\C:\x`, a spelling that many programs do not take.
+        let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+        match plain {
+            Some(plain) if plain.as_bytes().get(1) == Some(&b':') => Some(PathBuf::from(plain)),
+            _ => Some(path),
+        }
     }
+
+    fn executable(&self, path: &Path) -> bool {
+        #[cfg(unix)]
+        {
+            use std::ffi::CString;
+            use std::os::unix::ffi::OsStrExt;
+            let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+                return false;
+            };
+            // SAFETY: the argument is a C string, and access() keeps nothing.
+            unsafe { access(path.as_ptr(), X_OK) == 0 }
+        }
+        #[cfg(not(unix))]
+        {
+            // The name decides here, and the search asks for `.exe` and `.bat` only.
+            path.is_file()
+        }
+    }
+}
+
+#[cfg(unix)]
+const X_OK: std::ffi::c_int = 1;
+
+#[cfg(unix)]
+unsafe extern "C" {
+    fn access(path: *const std::ffi::c_char, mode: std::ffi::c_int) -> std::ffi::c_int;
 }
 
 impl RealFiles {
@@ -114,6 +149,7 @@ pub struct MadeUpFiles {
 #[derive(Debug, Clone)]
 enum MadeUp {
     File(Vec<u8>),
+    Program(Vec<u8>),
     Folder,
     Link(PathBuf),
     Denied,
@@ -138,6 +174,13 @@ impl MadeUpFiles {
     #[must_use]
     pub fn file(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> MadeUpFiles {
         self.put(path.as_ref(), MadeUp::File(bytes.to_owned()));
+        self
+    }
+
+    /// Adds a file that may be executed.
+    #[must_use]
+    pub fn program(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> MadeUpFiles {
+        self.put(path.as_ref(), MadeUp::Program(bytes.to_owned()));
         self
     }
 
@@ -201,7 +244,9 @@ impl MadeUpFiles {
                             .map(|part| PathBuf::from(part.as_os_str())),
                     );
                 }
-                Some(MadeUp::File(_)) if !left.is_empty() => return Err(Entry::Absent),
+                Some(MadeUp::File(_) | MadeUp::Program(_)) if !left.is_empty() => {
+                    return Err(Entry::Absent);
+                }
                 Some(_) => at = next,
             }
         }
@@ -213,7 +258,9 @@ impl Files for MadeUpFiles {
     fn entry(&self, path: &Path) -> Entry {
         match self.walk(path) {
             Ok(end) => match self.entries.get(&end) {
-                Some(MadeUp::File(bytes)) => Entry::File(bytes.len() as u64),
+                Some(MadeUp::File(bytes) | MadeUp::Program(bytes)) => {
+                    Entry::File(bytes.len() as u64)
+                }
                 _ => Entry::Folder,
             },
             Err(Entry::Absent) => match self.entries.get(path) {
@@ -227,7 +274,7 @@ impl Files for MadeUpFiles {
     fn read(&self, path: &Path, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
         let end = self.resolve(path).ok_or(io::ErrorKind::NotFound)?;
         match self.entries.get(&end) {
-            Some(MadeUp::File(bytes)) => {
+            Some(MadeUp::File(bytes) | MadeUp::Program(bytes)) => {
                 let from = usize::try_from(offset).map_or(bytes.len(), |o| o.min(bytes.len()));
                 let to = from.saturating_add(limit).min(bytes.len());
                 Ok(bytes[from..to].to_owned())
@@ -249,5 +296,10 @@ impl Files for MadeUpFiles {
 
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
         self.walk(path).ok()
+    }
+
+    fn executable(&self, path: &Path) -> bool {
+        self.resolve(path)
+            .is_some_and(|end| matches!(self.entries.get(&end), Some(MadeUp::Program(_))))
     }
 }

@@ -25,6 +25,8 @@ mod elf;
 pub mod environment;
 mod error;
 pub mod files;
+mod find;
+mod find_toolkit;
 mod found;
 mod ldso;
 pub mod platform;
@@ -37,6 +39,10 @@ use files::Files;
 
 pub use environment::{Environment, set_site_packages, site_packages};
 pub use error::{Fault, FindError, FindErrorKind, LoadError, LoadErrorKind, Looked, Outcome};
+pub use find::{
+    binary, bitcode_library, cuda_path_or_home, header_directory, locate_binary,
+    locate_header_directory, static_library,
+};
 pub use found::{Found, FoundVia, Loaded, Located};
 pub use platform::{Arch, Os, Platform};
 pub use table::{LIBRARIES, Library};

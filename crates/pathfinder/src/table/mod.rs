@@ -206,6 +206,8 @@ impl HeaderSet {
 pub struct Binary {
     /// Name without `.exe`.
     pub name: &'static str,
+    /// Who installs it. Nsight's tools come with toolkits and by themselves.
+    pub origin: Origin,
     /// Folders below a site-packages root.
     pub wheel_dirs: &'static [&'static str],
     /// Folders of wheels that `cuda.pathfinder` does not know.

@@ -4,6 +4,7 @@ use super::{Archive, Binary, Origin, Packages};
 
 const TOOL: Binary = Binary {
     name: "",
+    origin: Origin::Toolkit,
     wheel_dirs: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"],
     further_wheel_dirs: &[],
     nsight_dirs: &[],
@@ -83,6 +84,7 @@ pub const BINARIES: &[Binary] = &[
     },
     Binary {
         name: "nsys",
+        origin: Origin::Product,
         wheel_dirs: &["nvidia/nsight_systems/bin"],
         nsight_dirs: &["target-windows-x64", "target-windows-armv8"],
         packages: Packages::new("", "", "nsight-systems-cli"),
@@ -90,6 +92,7 @@ pub const BINARIES: &[Binary] = &[
     },
     Binary {
         name: "nsight-sys",
+        origin: Origin::Product,
         wheel_dirs: &["nvidia/nsight_systems/bin"],
         nsight_dirs: &["host-windows-x64"],
         packages: Packages::new("", "", "nsight-systems"),
@@ -97,6 +100,7 @@ pub const BINARIES: &[Binary] = &[
     },
     Binary {
         name: "ncu",
+        origin: Origin::Product,
         wheel_dirs: &["nvidia/nsight_compute/bin"],
         nsight_dirs: &["", "target/windows-desktop-*-x64"],
         packages: Packages::new("", "", "nsight-compute"),
@@ -104,6 +108,7 @@ pub const BINARIES: &[Binary] = &[
     },
     Binary {
         name: "nsight-compute",
+        origin: Origin::Product,
         wheel_dirs: &["nvidia/nsight_compute/bin"],
         nsight_dirs: &["", "host/windows-desktop-*-x64"],
         packages: Packages::new("", "", "nsight-compute"),
