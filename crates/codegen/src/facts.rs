@@ -1,5 +1,7 @@
 //! Compares the IR with recorded facts about the Python interface (a JSON file given on the command line).
 
+pub mod pathfinder;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -7,15 +9,22 @@ use serde_json::Value;
 
 use crate::ir::{Api, Library};
 
-/// Differences between the IR and the facts, a line each; empty when everything agrees.
+/// Reads recorded facts.
 ///
 /// # Errors
 ///
 /// The file is missing or no JSON.
-pub fn compare(api: &Api, path: &Path) -> Result<Vec<String>, String> {
+pub fn read(path: &Path) -> Result<Value, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let facts: Value =
-        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Differences between the IR and the facts, a line each; empty when everything agrees.
+///
+/// # Errors
+///
+/// The facts say nothing about one of the libraries.
+pub fn compare(api: &Api, facts: &Value, path: &Path) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     for lib in &api.libraries {
         let module = &facts["modules"][&lib.python.name];

@@ -1,5 +1,6 @@
 //! `cupyrite-codegen [--check]`: what `cargo xtask codegen` runs. `--dump` prints the IR as JSON instead, `--facts PATH`
-//! compares it with recorded facts about the Python interface.
+//! compares it with recorded facts about the Python interface: of `cuda.bindings` with the description, of
+//! `cuda.pathfinder` with the tables of `cupyrite-pathfinder`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,15 +36,21 @@ fn main() -> ExitCode {
 }
 
 fn check_facts(path: &Path) -> Result<(), String> {
-    let root = PathBuf::from(".");
-    let description = describe(&root, &root.join("target/codegen"))?;
-    let differences = facts::compare(&description.api, path)?;
+    let recorded = facts::read(path)?;
+    let (what, differences) = if facts::pathfinder::recognises(&recorded) {
+        ("the tables agree", facts::pathfinder::compare(&recorded)?)
+    } else {
+        let root = PathBuf::from(".");
+        let description = describe(&root, &root.join("target/codegen"))?;
+        let differences = facts::compare(&description.api, &recorded, path)?;
+        ("the description agrees", differences)
+    };
     for d in &differences {
         println!("{d}");
     }
     match differences.len() {
         0 => {
-            println!("the description agrees with {}", path.display());
+            println!("{what} with {}", path.display());
             Ok(())
         }
         n => Err(format!("{n} differences from {}", path.display())),
