@@ -1,9 +1,9 @@
 //! The system's dynamic loader, behind a trait so that the search can be tested without libraries.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
@@ -11,13 +11,6 @@ use crate::files::RealFiles;
 use crate::found::FoundVia;
 use crate::ldso;
 use crate::platform::Platform;
-
-/// `RTLD_NOLOAD` of glibc and musl: succeed only if the library is in the process already.
-const RTLD_NOLOAD: c_int = 0x4;
-/// `RTLD_DEEPBIND` of glibc; musl ignores it.
-const RTLD_DEEPBIND: c_int = 0x8;
-/// `RTLD_DI_LINKMAP` of glibc and musl.
-const RTLD_DI_LINKMAP: c_int = 2;
 
 /// A library in this process. It is never unloaded: the driver and its companions keep threads and exit
 /// handlers of their own.
@@ -33,7 +26,7 @@ impl Handle {
     /// The address of `name`, or null if the library has no such symbol.
     pub fn symbol(self, name: &CStr) -> *mut c_void {
         // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a nul.
-        unsafe { dlsym(self.0, name.as_ptr()) }
+        unsafe { libc::dlsym(self.0, name.as_ptr()) }
     }
 }
 
@@ -74,23 +67,74 @@ pub trait Loader: Sync {
     }
 }
 
-/// What this crate has loaded. A library has one handle as long as it is in the process, which is for ever.
-static REMEMBERED: Mutex<Vec<(Handle, FoundVia)>> = Mutex::new(Vec::new());
+/// What this crate has loaded: a list that only grows, at its front. Without a lock, because a process may fork
+/// while another thread holds one.
+static REMEMBERED: AtomicPtr<Remembered> = AtomicPtr::new(std::ptr::null_mut());
+
+struct Remembered {
+    handle: Handle,
+    found_via: FoundVia,
+    next: *const Remembered,
+}
+
+/// The entries from one on.
+fn remembered_from(mut entry: *const Remembered) -> impl Iterator<Item = &'static Remembered> {
+    std::iter::from_fn(move || {
+        // SAFETY: null, or from a box that is never freed and never written to after it was put into the list.
+        let this = unsafe { entry.as_ref() }?;
+        entry = this.next;
+        Some(this)
+    })
+}
 
 /// The real loader.
 #[derive(Debug, Clone, Copy)]
 pub struct System;
 
 impl Loader for System {
+    /// Asking `dlopen` for a bare name with `RTLD_NOLOAD` would search the file system for it, and block on a
+    /// pipe that lies there. So the list of what is loaded is read, and `dlopen` only asked for a name in it.
     fn loaded(&self, soname: &str) -> Option<Handle> {
+        let mut wanted = Wanted {
+            soname: soname.as_bytes(),
+            found: None,
+        };
+        // SAFETY: the callback has the signature asked for, and the data lives until the call returns.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut wanted).cast()) };
+        let path = wanted.found?;
         // SAFETY: with RTLD_NOLOAD nothing is loaded, so no initialiser runs.
-        unsafe { Library::open(Some(soname), RTLD_NOW | RTLD_NOLOAD) }
-            .ok()
-            .map(|library| Handle(library.into_raw()))
+        unsafe {
+            Library::open(
+                Some(OsStr::from_bytes(path.to_bytes())),
+                RTLD_NOW | libc::RTLD_NOLOAD,
+            )
+        }
+        .ok()
+        .map(|library| Handle(library.into_raw()))
     }
 
     fn open(&self, path: &OsStr, mode: Mode) -> Result<Handle, String> {
-        let deep = if mode.deep_bind { RTLD_DEEPBIND } else { 0 };
+        let deep = if mode.deep_bind {
+            libc::RTLD_DEEPBIND
+        } else {
+            0
+        };
+        let resolved;
+        let mut path = path;
+        if let Some(name) = path.to_str().filter(|name| !name.contains('/'))
+            && ldso::library_path()
+                .iter()
+                .any(|folder| !folder.is_absolute())
+        {
+            // The loader would look in the working directory.
+            let Some(first) = self.resolve(name).into_iter().next() else {
+                return Err(format!(
+                    "{name}: not found on the absolute paths of LD_LIBRARY_PATH"
+                ));
+            };
+            resolved = first;
+            path = resolved.as_os_str();
+        }
         // SAFETY: initialisers of NVIDIA's libraries run here, which is what the caller asks for.
         match unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL | deep) } {
             Ok(library) => Ok(Handle(library.into_raw())),
@@ -102,7 +146,8 @@ impl Loader for System {
     fn path(&self, handle: Handle) -> Option<PathBuf> {
         let mut map: *const LinkMap = std::ptr::null();
         // SAFETY: the handle is live and RTLD_DI_LINKMAP stores one pointer.
-        let status = unsafe { dlinfo(handle.0, RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+        let status =
+            unsafe { libc::dlinfo(handle.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
         if status != 0 || map.is_null() {
             return None;
         }
@@ -122,29 +167,115 @@ impl Loader for System {
     }
 
     fn remember(&self, handle: Handle, found_via: FoundVia) {
-        let mut known = REMEMBERED.lock().unwrap_or_else(|e| e.into_inner());
-        if !known.iter().any(|(old, _)| *old == handle) {
-            known.push((handle, found_via));
+        if self.remembered(handle).is_some() {
+            return;
+        }
+        let entry = Box::into_raw(Box::new(Remembered {
+            handle,
+            found_via,
+            next: std::ptr::null(),
+        }));
+        let mut first = REMEMBERED.load(Ordering::Acquire);
+        loop {
+            // SAFETY: the entry is this thread's own until the exchange below succeeds.
+            unsafe { (*entry).next = first };
+            // Two threads may note the same library at once; the later entry hides the earlier one, and both
+            // found it in this very moment.
+            match REMEMBERED.compare_exchange(first, entry, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
         }
     }
 
     fn remembered(&self, handle: Handle) -> Option<FoundVia> {
-        let known = REMEMBERED.lock().unwrap_or_else(|e| e.into_inner());
-        known
-            .iter()
-            .find(|(old, _)| *old == handle)
-            .map(|(_, via)| *via)
+        // A library has one handle as long as it is in the process, which is for ever.
+        remembered_from(REMEMBERED.load(Ordering::Acquire))
+            .find(|entry| entry.handle == handle)
+            .map(|entry| entry.found_via)
     }
 }
+
+/// What [`look`] looks for, and the path it found.
+struct Wanted<'a> {
+    soname: &'a [u8],
+    found: Option<CString>,
+}
+
+/// Looks at one library of the process: its file's name, then the name it gives itself.
+///
+/// # Safety
+///
+/// For `dl_iterate_phdr` with a [`Wanted`].
+unsafe extern "C" fn look(
+    info: *mut libc::dl_phdr_info,
+    _size: libc::size_t,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: both are live for this call and not aliased.
+    let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Wanted<'_>>()) };
+    if info.dlpi_name.is_null() {
+        return 0;
+    }
+    // SAFETY: the name is a C string.
+    let path = unsafe { CStr::from_ptr(info.dlpi_name) };
+    let bytes = path.to_bytes();
+    // The program itself and the kernel's own library have no file.
+    if !bytes.contains(&b'/') {
+        return 0;
+    }
+    let file = bytes.rsplit(|byte| *byte == b'/').next();
+    // SAFETY: the entry is that of a loaded library, which stays loaded during this call.
+    if file == Some(wanted.soname) || unsafe { own_name(info) } == Some(wanted.soname) {
+        wanted.found = Some(path.to_owned());
+        return 1;
+    }
+    0
+}
+
+/// `DT_SONAME` of a loaded library.
+///
+/// # Safety
+///
+/// The library stays loaded as long as the result is used.
+unsafe fn own_name(info: &libc::dl_phdr_info) -> Option<&[u8]> {
+    // SAFETY: the program headers of a loaded library are readable as long as it is.
+    let segments = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let dynamic = segments
+        .iter()
+        .find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
+    let mut entry = (info.dlpi_addr + dynamic.p_vaddr) as *const [u64; 2];
+    let (mut strings, mut name) = (None, None);
+    loop {
+        // SAFETY: a dynamic segment is an array of tags and values that ends with DT_NULL.
+        let [tag, value] = unsafe { *entry };
+        match tag {
+            DT_NULL => break,
+            DT_STRTAB => strings = Some(value),
+            DT_SONAME => name = Some(value),
+            _ => {}
+        }
+        entry = entry.wrapping_add(1);
+    }
+    let (strings, name) = (strings?, name?);
+    // glibc writes the real address into the segment; other loaders leave it as it is in the file.
+    let strings = if strings < info.dlpi_addr {
+        info.dlpi_addr + strings
+    } else {
+        strings
+    };
+    // SAFETY: the loader resolves names from this very table, in which each ends with a nul.
+    Some(unsafe { CStr::from_ptr((strings + name) as *const c_char) }.to_bytes())
+}
+
+/// Tags of the dynamic segment, from the ELF specification.
+const DT_NULL: u64 = 0;
+const DT_STRTAB: u64 = 5;
+const DT_SONAME: u64 = 14;
 
 /// The public beginning of `struct link_map` (`<link.h>`).
 #[repr(C)]
 struct LinkMap {
     base: usize,
     name: *const c_char,
-}
-
-unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlinfo(handle: *mut c_void, request: c_int, info: *mut c_void) -> c_int;
 }

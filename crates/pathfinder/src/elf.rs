@@ -178,7 +178,7 @@ fn dynamic(files: &dyn Files, path: &Path, first: &[u8]) -> Option<Said> {
     })?;
     let strings = StringTable::new(data, start, start.checked_add(size)?);
     let text = |offset: u64| {
-        let bytes = strings.get(u32::try_from(offset).ok()?.into()).ok()?;
+        let bytes = strings.get(u32::try_from(offset).ok()?).ok()?;
         Some(String::from_utf8_lossy(bytes).into_owned())
     };
     let mut needed = Vec::new();

@@ -2,31 +2,43 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::RwLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::table::{DRIVER_DIRS, HEADERS, LIBRARIES, TOOLKIT_ROOTS};
 
-static SITE_PACKAGES: RwLock<Option<Vec<PathBuf>>> = RwLock::new(None);
+/// The roots handed in; null before. Without a lock, because a process may fork while another thread holds one.
+static SITE_PACKAGES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The variable that says which CUDA major counts where several are installed.
 pub const MAJOR_VARIABLE: &str = "CUPYRITE_CUDA_MAJOR";
+
+/// What the variables that override a library's place begin with.
+const OVERRIDE_PREFIX: &str = "CUPYRITE_LIB_";
 
 /// Windows' variable for the folder of programs.
 pub const PROGRAM_FILES: &str = "ProgramFiles";
 
 /// Hands in the folders in which Python packages are installed (`sys.path` will do: folders without NVIDIA
 /// wheels cost one look each). Without this call the environment in `VIRTUAL_ENV` is used.
+///
+/// Each list that differs from the one before stays in memory, because a search in another thread may be
+/// reading the old one.
 pub fn set_site_packages(roots: Vec<PathBuf>) {
-    *SITE_PACKAGES.write().unwrap_or_else(|e| e.into_inner()) = Some(roots);
+    if handed_in() == Some(&roots) {
+        return;
+    }
+    let new = Box::into_raw(Box::new(roots));
+    SITE_PACKAGES.store(new, Ordering::Release);
+}
+
+fn handed_in() -> Option<&'static Vec<PathBuf>> {
+    // SAFETY: null, or from a box that is never freed and never written to after it was stored here.
+    unsafe { SITE_PACKAGES.load(Ordering::Acquire).as_ref() }
 }
 
 /// The folders in which wheels are looked for.
 pub fn site_packages() -> Vec<PathBuf> {
-    let handed_in = SITE_PACKAGES
-        .read()
-        .unwrap_or_else(|e| e.into_inner())
-        .clone();
-    handed_in.unwrap_or_else(|| {
+    handed_in().cloned().unwrap_or_else(|| {
         variable("VIRTUAL_ENV").map_or_else(Vec::new, |root| site_packages_of(Path::new(&root)))
     })
 }
@@ -104,10 +116,7 @@ impl Environment {
                 .collect(),
             toolkit_roots: TOOLKIT_ROOTS.iter().map(PathBuf::from).collect(),
             driver_dirs: DRIVER_DIRS.iter().map(PathBuf::from).collect(),
-            overrides: LIBRARIES
-                .iter()
-                .filter_map(|library| Some((library.name, path(&override_variable(library.name))?)))
-                .collect(),
+            overrides: overrides(),
             major,
             rejected_major,
             nsight_folders: Vec::new(),
@@ -120,6 +129,20 @@ impl Environment {
     }
 }
 
+/// The variables that override where a library is. One pass over the environment costs less than a question
+/// for each library.
+fn overrides() -> BTreeMap<&'static str, PathBuf> {
+    std::env::vars_os()
+        .filter(|(_, value)| !value.is_empty())
+        .filter_map(|(name, value)| {
+            let name = name.to_str()?.strip_prefix(OVERRIDE_PREFIX)?;
+            let mut rows = LIBRARIES.iter();
+            let row = rows.find(|row| row.name.to_uppercase() == name)?;
+            Some((row.name, value.into()))
+        })
+        .collect()
+}
+
 /// A CUDA major as it is written in a variable, or what was written instead.
 fn major(value: &str) -> (Option<u32>, Option<String>) {
     match value.trim().parse() {
@@ -130,7 +153,7 @@ fn major(value: &str) -> (Option<u32>, Option<String>) {
 
 /// The variable that overrides where a library is: `CUPYRITE_LIB_NVRTC` for `nvrtc`.
 pub fn override_variable(library: &str) -> String {
-    format!("CUPYRITE_LIB_{}", library.to_uppercase())
+    format!("{OVERRIDE_PREFIX}{}", library.to_uppercase())
 }
 
 /// A variable that is set and not empty.

@@ -140,7 +140,7 @@ impl fmt::Display for Outcome {
             Outcome::Other(files) if files.is_empty() => f.write_str("exists, without it"),
             Outcome::Other(files) => write!(f, "has only {}", files.join(", ")),
             Outcome::OtherMajor { found, wanted } => {
-                write!(f, "for CUDA {found}; CUDA {wanted} is asked for")
+                write!(f, "for CUDA {found}; only CUDA {wanted} counts here")
             }
             Outcome::Broken(fault) => fault.fmt(f),
             Outcome::Refused(message) => f.write_str(message),
@@ -159,8 +159,10 @@ pub struct LoadError {
     pub row: Option<&'static Library>,
     /// The platform of the search.
     pub platform: Platform,
-    /// The CUDA major that is asked for, needed by [`LoadError::needed_by`], or installed; `None` if nothing
-    /// tells.
+    /// The only CUDA major that counts: asked for, or needed by [`LoadError::needed_by`].
+    pub wanted: Option<u32>,
+    /// The CUDA major to install it for: the one that counts, or else the one that is installed; `None` if
+    /// nothing tells.
     pub major: Option<u32>,
     /// The library that cannot be loaded without this one, if it was not asked for itself.
     pub needed_by: Option<&'static str>,
@@ -177,6 +179,7 @@ impl LoadError {
             library: name.to_owned(),
             row: None,
             platform,
+            wanted: None,
             major: None,
             needed_by: None,
             file: None,
@@ -184,12 +187,22 @@ impl LoadError {
         }
     }
 
+    /// The file names that counted.
+    pub fn names(&self) -> Vec<&'static str> {
+        let Some(row) = self.row else {
+            return Vec::new();
+        };
+        row.names_for(self.platform, self.wanted)
+            .map(|(name, _)| name)
+            .collect()
+    }
+
     /// The commands that would fix it, one a line.
     pub fn advice(&self) -> Vec<String> {
         let Some(row) = self.row else {
             return Vec::new();
         };
-        let names = row.names(self.platform);
+        let names = self.names();
         let variable = override_variable(row.name);
         let mut advice = Vec::new();
         match self.kind {
@@ -269,7 +282,7 @@ impl fmt::Display for LoadError {
                 row.name, self.platform
             );
         }
-        let names = row.names(self.platform).join(" or ");
+        let names = self.names().join(" or ");
         match (self.kind, &self.file) {
             (LoadErrorKind::Failed, Some(file)) => {
                 write!(f, "{}{needed} was found but does not load", file.display())?;

@@ -29,9 +29,11 @@ mod find;
 mod find_toolkit;
 mod found;
 mod ldso;
+mod load;
 pub mod platform;
-pub mod search;
+mod search;
 pub mod table;
+mod version;
 mod walk;
 
 use dl::Loader;
@@ -80,4 +82,13 @@ impl<'a> Finder<'a> {
 /// As [`Finder::load`].
 pub fn load(name: &str) -> Result<Loaded, LoadError> {
     Finder::new(&Environment::current()).load(name)
+}
+
+/// Finds the library called `name` without loading anything. See [`Finder::locate`].
+///
+/// # Errors
+///
+/// As [`Finder::locate`].
+pub fn locate(name: &str) -> Result<Located, LoadError> {
+    Finder::new(&Environment::current()).locate(name)
 }

@@ -1,5 +1,6 @@
 //! How every search walks: what lies at a place, what was looked at, folders whose names are not all known.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -118,7 +119,7 @@ impl Trail {
         mut kin: impl FnMut(&Path, &OsStr) -> Kin,
     ) -> Vec<Looked> {
         let mut looked = Vec::new();
-        let mut told: Vec<PathBuf> = Vec::new();
+        let mut told: HashSet<PathBuf> = HashSet::new();
         for note in self.notes {
             let (step, folder) = match note {
                 Note::Looked(one) => {
@@ -168,7 +169,7 @@ impl Trail {
                 place: folder.display().to_string(),
                 outcome,
             });
-            told.push(folder);
+            told.insert(folder);
         }
         looked
     }

@@ -1,338 +1,405 @@
-//! The search on made-up trees: which file wins, and what an error tells.
+//! The search on made-up machines: which file wins, what is loaded with it, and what an error tells.
 
-use std::ffi::{OsStr, c_void};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod libraries_support;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
-use cupyrite_pathfinder::search::search;
-use cupyrite_pathfinder::table::{Library, library as find};
-use cupyrite_pathfinder::{Environment, FoundVia, LoadError, LoadErrorKind, Outcome, load};
+use cupyrite_pathfinder::dl::{Loader, Mode, System};
+use cupyrite_pathfinder::{Fault, FoundVia, LoadError, LoadErrorKind, Outcome, load};
+use libraries_support::{LINUX, LINUX_ARM, WINDOWS, World, elf};
 
-/// A folder that disappears with the test.
-struct Tree(PathBuf);
+const NVRTC_13: &str = "/site/nvidia/cu13/lib/libnvrtc.so.13";
 
-impl Tree {
-    fn new(files: &[&str]) -> Tree {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!(
-            "cupyrite-pathfinder-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let tree = Tree(std::env::temp_dir().join(name));
-        fs::create_dir_all(&tree.0).unwrap();
-        for file in files {
-            let path = tree.0.join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, file).unwrap();
-        }
-        tree
-    }
-    fn at(&self, path: &str) -> PathBuf {
-        self.0.join(path)
+fn linux() -> World {
+    World::new(LINUX).with(|env| env.site_packages = vec!["/site".into()])
+}
+
+fn found(world: &World, name: &str) -> (String, FoundVia) {
+    match world.load(name) {
+        Ok(loaded) => (loaded.path.display().to_string(), loaded.found_via),
+        Err(error) => panic!("{error}"),
     }
 }
 
-impl Drop for Tree {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn at(path: &str, via: FoundVia) -> (String, FoundVia) {
+    (path.to_owned(), via)
 }
 
-/// Loads any file that exists (unless it is called broken), and the names it is told.
-#[derive(Default)]
-struct Fake {
-    in_process: Vec<&'static str>,
-    system: Vec<&'static str>,
-    missing_dependency: bool,
-    opened: Mutex<Vec<PathBuf>>,
-}
-
-impl Loader for Fake {
-    fn loaded(&self, soname: &str) -> Option<Handle> {
-        self.in_process
-            .contains(&soname)
-            .then(|| self.handle(soname.as_ref()))
-    }
-    fn open(&self, path: &OsStr, _: Mode) -> Result<Handle, String> {
-        let text = path.to_string_lossy();
-        if text.contains("broken") {
-            return Err(format!("{text}: invalid ELF header"));
-        }
-        if text.contains('/') || self.system.contains(&&*text) {
-            return Ok(self.handle(Path::new(path)));
-        }
-        let file = if self.missing_dependency {
-            "libother.so"
-        } else {
-            &text
-        };
-        Err(format!(
-            "{file}: cannot open shared object file: No such file or directory"
-        ))
-    }
-    fn path(&self, handle: Handle) -> Option<PathBuf> {
-        self.opened
-            .lock()
-            .unwrap()
-            .get(handle.0 as usize - 1)
-            .cloned()
-    }
-    fn resolve(&self, _: &str) -> Vec<PathBuf> {
-        Vec::new()
-    }
-}
-
-impl Fake {
-    fn handle(&self, path: &Path) -> Handle {
-        let mut opened = self.opened.lock().unwrap();
-        opened.push(path.to_owned());
-        Handle(opened.len() as *mut c_void)
-    }
-    fn files(&self) -> Vec<PathBuf> {
-        self.opened.lock().unwrap().clone()
-    }
-}
-
-fn nvrtc() -> &'static Library {
-    find("nvrtc").unwrap()
-}
-
-fn found(env: &Environment, loader: &Fake) -> (PathBuf, FoundVia) {
-    let loaded = search(nvrtc(), env, loader).unwrap();
-    (loaded.path, loaded.found_via)
-}
-
-fn places(error: &LoadError) -> Vec<&'static str> {
-    error.looked.iter().map(|looked| looked.step).collect()
-}
-
-#[test]
-fn every_step_in_its_order() {
-    let tree = Tree::new(&[
-        "site/nvidia/cu13/lib/libnvrtc.so.13",
-        "conda/lib/libnvrtc.so.13",
-        "path/lib64/libnvrtc.so.12",
-        "home/targets/x86_64-linux/lib/libnvrtc.so.13",
-        "home/targets/sbsa-linux/lib/libnvrtc.so.13",
-        "toolkit/lib/libnvrtc.so.13",
-    ]);
-    let mut env = Environment {
-        site_packages: vec![tree.at("site")],
-        conda_prefix: Some(tree.at("conda")),
-        cuda_path: Some(tree.at("path")),
-        cuda_home: Some(tree.at("home")),
-        toolkit_roots: vec![tree.at("nothing"), tree.at("toolkit")],
-        ..Environment::default()
-    };
-    let system = || Fake {
-        system: vec!["libnvrtc.so.12"],
-        ..Fake::default()
-    };
-    let in_process = Fake {
-        in_process: vec!["libnvrtc.so.12"],
-        ..system()
-    };
-    assert_eq!(
-        found(&env, &in_process),
-        ("libnvrtc.so.12".into(), FoundVia::AlreadyLoaded)
-    );
-    assert_eq!(
-        found(&env, &system()).0,
-        tree.at("site/nvidia/cu13/lib/libnvrtc.so.13")
-    );
-    env.site_packages.clear();
-    assert_eq!(
-        found(&env, &system()),
-        (tree.at("conda/lib/libnvrtc.so.13"), FoundVia::Conda)
-    );
-    env.conda_prefix = None;
-    assert_eq!(
-        found(&env, &system()),
-        ("libnvrtc.so.12".into(), FoundVia::System)
-    );
-    let none = Fake::default;
-    assert_eq!(
-        found(&env, &none()),
-        (tree.at("path/lib64/libnvrtc.so.12"), FoundVia::CudaPath)
-    );
-    env.cuda_path = None;
-    assert!(found(&env, &none()).0.starts_with(tree.at("home/targets")));
-    env.cuda_home = None;
-    assert_eq!(
-        found(&env, &none()),
-        (tree.at("toolkit/lib/libnvrtc.so.13"), FoundVia::WellKnown)
-    );
-    env.toolkit_roots.clear();
-    let error = search(nvrtc(), &env, &none()).unwrap_err();
-    assert_eq!(error.kind, LoadErrorKind::NotFound);
-    assert_eq!(
-        places(&error),
-        [
-            "wheels",
-            "conda",
-            "system loader",
-            "system loader",
-            "CUDA_PATH",
-            "CUDA_HOME"
-        ]
-    );
+fn outcome<'e>(error: &'e LoadError, place: &str) -> &'e Outcome {
+    let mut looked = error.looked.iter();
+    let found = looked.find(|looked| looked.place == place);
+    &found
+        .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
+        .outcome
 }
 
 #[test]
 fn a_new_wheel_in_a_later_root_beats_an_old_one() {
-    let tree = Tree::new(&[
-        "one/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
-        "two/nvidia/cu13/lib/libnvrtc.so.13",
-    ]);
-    let mut env = Environment {
-        site_packages: vec![tree.at("one"), tree.at("two")],
-        ..Environment::default()
-    };
-    assert_eq!(
-        found(&env, &Fake::default()).0,
-        tree.at("two/nvidia/cu13/lib/libnvrtc.so.13")
+    let world = World::new(LINUX)
+        .with(|env| env.site_packages = vec!["/one".into(), "/two".into()])
+        .library("/one/nvidia/cuda_nvrtc/lib/libnvrtc.so.12", &[])
+        .library("/two/nvidia/cu13/lib/libnvrtc.so.13", &[]);
+    let new = at(
+        "/two/nvidia/cu13/lib/libnvrtc.so.13",
+        FoundVia::SitePackages,
     );
-    env.site_packages.pop();
+    assert_eq!(found(&world, "nvrtc"), new);
+    let old = World::new(LINUX)
+        .with(|env| env.site_packages = vec!["/one".into(), "/two".into()])
+        .library("/one/nvidia/cuda_nvrtc/lib/libnvrtc.so.12", &[]);
+    let path = "/one/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+    assert_eq!(found(&old, "nvrtc"), at(path, FoundVia::SitePackages));
+}
+
+#[test]
+fn what_was_loaded_by_this_crate_keeps_its_step() {
+    let world = linux()
+        .library(NVRTC_13, &[])
+        .library("/own/libcudart.so.12", &[])
+        .library("/site/nvidia/cu13/lib/libcudart.so.13", &[])
+        .in_process("/own/libcudart.so.12");
+    for _ in 0..2 {
+        assert_eq!(found(&world, "nvrtc"), at(NVRTC_13, FoundVia::SitePackages));
+        let own = at("/own/libcudart.so.12", FoundVia::AlreadyLoaded);
+        assert_eq!(found(&world, "cudart"), own);
+    }
+    assert_eq!(world.opened().len(), 1);
+    // What is in the process counts for locating too.
+    let located = world.locate("cudart").unwrap();
+    assert_eq!(located.path.to_str(), Some("/own/libcudart.so.12"));
     assert_eq!(
-        found(&env, &Fake::default()).0,
-        tree.at("one/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+        (located.found_via, located.major),
+        (FoundVia::AlreadyLoaded, Some(12))
+    );
+}
+
+#[test]
+fn a_library_under_another_file_name_is_recognised_by_its_own() {
+    let world = linux()
+        .named("/own/renamed.so", "libnvrtc.so.13", &[])
+        .library(NVRTC_13, &[])
+        .in_process("/own/renamed.so");
+    assert_eq!(
+        found(&world, "nvrtc"),
+        at("/own/renamed.so", FoundVia::AlreadyLoaded)
     );
 }
 
 #[test]
 fn what_nvrtc_opens_itself_is_loaded_with_it() {
-    let tree = Tree::new(&[
-        "nvidia/cu13/lib/libnvrtc.so.13",
-        "nvidia/cu13/lib/libnvrtc-builtins.so.13.5",
-    ]);
-    let env = Environment {
-        site_packages: vec![tree.0.clone()],
-        ..Environment::default()
-    };
-    let loader = Fake::default();
-    let first = found(&env, &loader).0;
-    let builtins = first.with_file_name("libnvrtc-builtins.so.13.5");
-    assert_eq!(loader.files(), [first, builtins]);
+    // In a wheel the version is in no name but the companion's.
+    let builtins = "/site/nvidia/cu13/lib/libnvrtc-builtins.so.13.5";
+    let wheel = linux().library(NVRTC_13, &[]).library(builtins, &[]);
+    wheel.load("nvrtc").unwrap();
+    assert_eq!(wheel.opened(), [NVRTC_13, builtins]);
+
+    // In a toolkit the version is in the file behind the link, and others may lie there too.
+    let root = |env: &mut cupyrite_pathfinder::Environment| env.cuda_path = Some("/cuda".into());
+    let toolkit = World::new(LINUX)
+        .with(root)
+        .named("/cuda/lib64/libnvrtc.so.13.0.88", "libnvrtc.so.13", &[])
+        .link("/cuda/lib64/libnvrtc.so.13", "libnvrtc.so.13.0.88")
+        .library("/cuda/lib64/libnvrtc-builtins.so.13.1", &[])
+        .named(
+            "/cuda/lib64/libnvrtc-builtins.so.13.0.88",
+            "libnvrtc-builtins.so.13.0",
+            &[],
+        )
+        .link(
+            "/cuda/lib64/libnvrtc-builtins.so.13.0",
+            "libnvrtc-builtins.so.13.0.88",
+        )
+        .library("/cuda/lib64/libnvrtc-builtins.so.12.9", &[]);
+    toolkit.load("nvrtc").unwrap();
+    let expected =
+        ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0"].map(|name| format!("/cuda/lib64/{name}"));
+    assert_eq!(toolkit.opened(), expected);
+
+    // Where nothing tells which one fits, none is taken.
+    let unclear = linux()
+        .library(NVRTC_13, &[])
+        .library(builtins, &[])
+        .library("/site/nvidia/cu13/lib/libnvrtc-builtins.so.13.4", &[]);
+    unclear.load("nvrtc").unwrap();
+    assert_eq!(unclear.opened().len(), 1);
 }
 
 #[test]
 fn the_override_is_a_file_or_a_folder_and_final() {
-    let tree = Tree::new(&[
-        "site/nvidia/cu13/lib/libnvrtc.so.13",
-        "mine/libnvrtc.so.12",
-        "broken.so",
-    ]);
-    let with = |path: &str| Environment {
-        site_packages: vec![tree.at("site")],
-        overrides: [("nvrtc", tree.at(path))].into(),
-        ..Environment::default()
+    let with = |path: &str| {
+        linux()
+            .library(NVRTC_13, &[])
+            .library("/mine/libnvrtc.so.12", &[])
+            .file("/mine/broken.so", b"text")
+            .file("/other/x", b"")
+            .with(|env| env.overrides = [("nvrtc", path.into())].into())
     };
-    let file = (tree.at("mine/libnvrtc.so.12"), FoundVia::Override);
-    assert_eq!(found(&with("mine/libnvrtc.so.12"), &Fake::default()), file);
-    assert_eq!(found(&with("mine"), &Fake::default()), file);
+    let file = at("/mine/libnvrtc.so.12", FoundVia::Override);
+    assert_eq!(found(&with("/mine/libnvrtc.so.12"), "nvrtc"), file);
+    assert_eq!(found(&with("/mine"), "nvrtc"), file);
 
-    let gone = search(nvrtc(), &with("gone.so"), &Fake::default()).unwrap_err();
-    assert_eq!((gone.kind, gone.looked.len()), (LoadErrorKind::NotFound, 1));
-    let text = gone.to_string();
-    assert!(text.contains("CUPYRITE_LIB_NVRTC="), "{text}");
-    assert!(
-        text.contains("correct CUPYRITE_LIB_NVRTC, or unset it"),
-        "{text}"
-    );
-
-    let broken = search(nvrtc(), &with("broken.so"), &Fake::default()).unwrap_err();
-    assert_eq!(broken.kind, LoadErrorKind::Failed);
-    assert!(
-        broken.to_string().contains("invalid ELF header"),
-        "{broken}"
-    );
+    for (path, kind, part) in [
+        (
+            "/gone.so",
+            LoadErrorKind::Setting,
+            "CUPYRITE_LIB_NVRTC=/gone.so: does not exist",
+        ),
+        ("mine", LoadErrorKind::Setting, "not an absolute path"),
+        (
+            "/other",
+            LoadErrorKind::Setting,
+            "/other: exists, without it",
+        ),
+        ("/mine/broken.so", LoadErrorKind::Failed, "but text"),
+    ] {
+        for error in [
+            with(path).load("nvrtc").unwrap_err(),
+            with(path).locate("nvrtc").unwrap_err(),
+        ] {
+            assert_eq!((error.kind, error.looked.len()), (kind, 1), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(part), "{text}");
+            assert!(
+                text.contains("correct CUPYRITE_LIB_NVRTC, or unset it"),
+                "{text}"
+            );
+        }
+    }
 }
 
 #[test]
-fn a_found_file_that_does_not_load_ends_the_search() {
-    let tree = Tree::new(&[
-        "broken/nvidia/cu13/lib/libnvrtc.so.13",
-        "conda/lib/libnvrtc.so.13",
-    ]);
-    let env = Environment {
-        site_packages: vec![tree.at("broken")],
-        conda_prefix: Some(tree.at("conda")),
-        ..Environment::default()
-    };
-    let error = search(nvrtc(), &env, &Fake::default()).unwrap_err();
+fn a_file_that_is_no_library_ends_the_search_and_is_named() {
+    let good = "/conda/lib/libnvrtc.so.13";
+    let mut arm = elf(LINUX_ARM.arch, "libnvrtc.so.13", &[]);
+    let cases: &[(&[u8], &str)] = &[
+        (b"", "an empty file"),
+        (b"GROUP ( libnvrtc.so )", "a script for the linker"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+        (
+            &arm.clone(),
+            "built for AArch64; this process is Linux on x86-64",
+        ),
+        (&elf(LINUX.arch, "x", &[])[..90], "a damaged library"),
+        (
+            &{
+                arm[4] = 1;
+                arm[18] = 3;
+                arm[19] = 0;
+                arm
+            },
+            "built for 32-bit x86",
+        ),
+    ];
+    for (bytes, part) in cases {
+        let world = linux()
+            .file(NVRTC_13, bytes)
+            .library(good, &[])
+            .with(|env| env.conda_prefix = Some("/conda".into()));
+        for error in [
+            world.load("nvrtc").unwrap_err(),
+            world.locate("nvrtc").unwrap_err(),
+        ] {
+            assert_eq!(error.kind, LoadErrorKind::Failed);
+            assert_eq!(error.file, Some(NVRTC_13.into()));
+            let text = error.to_string();
+            assert!(
+                text.starts_with(&format!("{NVRTC_13} was found but does not load")),
+                "{text}"
+            );
+            assert!(text.contains(part), "no {part:?} in:\n{text}");
+        }
+    }
+    let mut refused = linux().library(NVRTC_13, &[]).library(good, &[]);
+    refused.refused.push(NVRTC_13.into());
+    let error = refused.load("nvrtc").unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::Failed);
-    assert_eq!(
-        error.file,
-        Some(tree.at("broken/nvidia/cu13/lib/libnvrtc.so.13"))
-    );
-    assert!(matches!(
-        error.looked.last().unwrap().outcome,
-        Outcome::Refused(_)
-    ));
+    assert!(error.to_string().contains("undefined symbol: x"), "{error}");
 }
 
 #[test]
-fn a_missing_dependency_is_not_a_missing_library() {
-    let loader = Fake {
-        missing_dependency: true,
-        ..Fake::default()
+fn what_is_no_file_is_noted_and_passed_over() {
+    let good = "/conda/lib/libnvrtc.so.13";
+    let conda = |world: World| {
+        world
+            .library(good, &[])
+            .with(|env| env.conda_prefix = Some("/conda".into()))
     };
-    let error = search(find("cuda").unwrap(), &Environment::default(), &loader).unwrap_err();
+    let folder = "/site/nvidia/cu13/lib";
+    for (world, expected) in [
+        (
+            linux().link(NVRTC_13, "gone.so"),
+            Fault::DanglingLink("gone.so".into()),
+        ),
+        (linux().link(NVRTC_13, "libnvrtc.so.13"), Fault::LinkCycle),
+        (linux().file(&format!("{NVRTC_13}/x"), b""), Fault::Folder),
+    ] {
+        let world = conda(world);
+        let looked = world.locate("nvrtc").unwrap().looked;
+        assert_eq!(found(&world, "nvrtc"), at(good, FoundVia::Conda));
+        let first = looked
+            .iter()
+            .find(|looked| looked.place == NVRTC_13)
+            .unwrap();
+        assert_eq!(first.outcome, Outcome::Broken(expected));
+    }
+    let mut denied = conda(linux());
+    denied.files = denied.files.folder(folder).denied(NVRTC_13);
+    assert_eq!(found(&denied, "nvrtc"), at(good, FoundVia::Conda));
+}
+
+#[test]
+fn the_system_passes_over_what_its_loader_passes_over() {
+    // Foreign files and what is no file are skipped; a broken one ends the search of the system for its name.
+    let arm = elf(LINUX_ARM.arch, "libnvrtc.so.13", &[]);
+    let world = World::new(LINUX)
+        .system("/a")
+        .system("/b")
+        .file("/a/libnvrtc.so.13", &arm)
+        .library("/b/libnvrtc.so.13", &[]);
+    assert_eq!(
+        found(&world, "nvrtc"),
+        at("/b/libnvrtc.so.13", FoundVia::System)
+    );
+    assert_eq!(
+        world.locate("nvrtc").unwrap().path.to_str(),
+        Some("/b/libnvrtc.so.13")
+    );
+
+    let broken = || {
+        World::new(LINUX)
+            .system("/a")
+            .file("/a/libnvrtc.so.13", b"text")
+            .with(|env| env.cuda_path = Some("/cuda".into()))
+    };
+    let rescued = broken().library("/cuda/lib64/libnvrtc.so.12", &[]);
+    assert_eq!(
+        found(&rescued, "nvrtc"),
+        at("/cuda/lib64/libnvrtc.so.12", FoundVia::CudaPath)
+    );
+    let error = broken().load("nvrtc").unwrap_err();
+    assert_eq!(
+        (error.kind, error.file),
+        (LoadErrorKind::Failed, Some("/a/libnvrtc.so.13".into()))
+    );
+}
+
+#[test]
+fn names_come_before_folders_in_the_system() {
+    let world = World::new(LINUX)
+        .system("/a")
+        .system("/b")
+        .library("/a/libnvrtc.so.12", &[])
+        .library("/b/libnvrtc.so.13", &[]);
+    assert_eq!(found(&world, "nvrtc").0, "/b/libnvrtc.so.13");
+}
+
+#[test]
+fn the_driver_is_never_taken_from_a_toolkit() {
+    let world = || {
+        World::new(LINUX)
+            .library("/all/lib64/libcuda.so.1", &[])
+            .library("/all/lib/libcuda.so.1", &[])
+            .library("/all/nvidia/cu13/lib/libcuda.so.1", &[])
+            .library("/all/lib64/stubs/libcuda.so.1", &[])
+            .link("/links/libcuda.so.1", "/all/lib64/stubs/libcuda.so.1")
+            .library("/wsl/libcuda.so.1", &[])
+            .system("/all/lib64/stubs")
+            .system("/links")
+            .with(|env| {
+                env.site_packages = vec!["/all".into()];
+                env.conda_prefix = Some("/all".into());
+                env.cuda_path = Some("/all".into());
+                env.cuda_home = Some("/all".into());
+                env.toolkit_roots = vec!["/all".into()];
+                env.driver_dirs = vec!["/nothing".into()];
+                // The driver has no CUDA major.
+                env.rejected_major = Some("x".into());
+            })
+    };
+    let error = world().load("cuda").unwrap_err();
+    assert_eq!(error.kind, LoadErrorKind::NotFound);
+    for stub in ["/all/lib64/stubs/libcuda.so.1", "/links/libcuda.so.1"] {
+        assert_eq!(*outcome(&error, stub), Outcome::Broken(Fault::Stub));
+    }
+    assert!(error.to_string().contains("CUPYRITE_DEVICE=cpu"), "{error}");
+    let later = world().with(|env| env.driver_dirs.push("/wsl".into()));
+    assert_eq!(
+        found(&later, "cuda"),
+        at("/wsl/libcuda.so.1", FoundVia::System)
+    );
+    let behind = world().system("/wsl");
+    assert_eq!(
+        found(&behind, "cuda"),
+        at("/wsl/libcuda.so.1", FoundVia::System)
+    );
+    assert_eq!(behind.opened(), ["/wsl/libcuda.so.1"]);
+}
+
+#[test]
+fn a_driver_that_misses_something_is_not_a_missing_driver() {
+    let world = World::new(LINUX)
+        .system("/usr/lib64")
+        .library("/usr/lib64/libcuda.so.1", &["libother.so"]);
+    let error = world.load("cuda").unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::Failed);
     assert!(error.to_string().contains("libother.so"), "{error}");
 }
 
 #[test]
-fn the_driver_is_never_taken_from_a_toolkit() {
-    let tree = Tree::new(&[
-        "lib64/libcuda.so.1",
-        "lib64/stubs/libcuda.so.1",
-        "wsl/libcuda.so.1",
-    ]);
-    let mut env = Environment {
-        site_packages: vec![tree.0.clone()],
-        conda_prefix: Some(tree.0.clone()),
-        cuda_path: Some(tree.0.clone()),
-        toolkit_roots: vec![tree.0.clone()],
-        driver_dirs: vec![tree.at("nothing")],
-        ..Environment::default()
-    };
-    let cuda = find("cuda").unwrap();
-    let error = search(cuda, &env, &Fake::default()).unwrap_err();
-    assert_eq!(error.kind, LoadErrorKind::NotFound);
-    assert!(error.to_string().contains("CUPYRITE_DEVICE=cpu"), "{error}");
-    env.driver_dirs.push(tree.at("wsl"));
-    let loaded = search(cuda, &env, &Fake::default()).unwrap();
-    assert_eq!(loaded.path, tree.at("wsl/libcuda.so.1"));
-}
-
-#[test]
 fn an_error_tells_what_was_there_and_what_to_do() {
-    let tree = Tree::new(&["conda/lib/libnvrtc.so.11.2", "conda/lib/libcudart.so.13"]);
-    let env = Environment {
-        conda_prefix: Some(tree.at("conda")),
-        cuda_path: Some(tree.at("nowhere")),
-        ..Environment::default()
-    };
-    let text = search(nvrtc(), &env, &Fake::default())
-        .unwrap_err()
-        .to_string();
+    let world = World::new(LINUX)
+        .library("/conda/lib/libnvrtc.so.11.2", &[])
+        .library("/conda/lib/libcudart.so.13", &[])
+        .with(|env| {
+            env.conda_prefix = Some("/conda".into());
+            env.cuda_path = Some("/nowhere".into());
+            env.cuda_home = Some("relative/cuda".into());
+        });
+    let error = world.load("nvrtc").unwrap_err();
+    assert_eq!(error.kind, LoadErrorKind::NotFound);
+    let text = error.to_string();
     for part in [
         "libnvrtc.so.13 or libnvrtc.so.12 was not found",
-        "has only libnvrtc.so.11.2",
-        "nowhere: does not exist",
-        "\n  CUDA_HOME: not set",
-        "pip install nvidia-cuda-nvrtc",
-        "conda install -c conda-forge cuda-nvrtc",
-        "CUPYRITE_LIB_NVRTC=",
+        "\n  wheels: site-packages or VIRTUAL_ENV: not set",
+        "\n  conda: /conda/lib: has only libnvrtc.so.11.2",
+        "\n  system loader: libnvrtc.so.13: not known to it",
+        "\n  CUDA_PATH: /nowhere: does not exist",
+        "\n  CUDA_HOME: CUDA_HOME=relative/cuda: ignored, because it is not an absolute path",
+        "\n  pip install nvidia-cuda-nvrtc    (for CUDA 12: nvidia-cuda-nvrtc-cu12)\n",
+        "\n  conda install -c conda-forge cuda-nvrtc\n",
+        "CUPYRITE_LIB_NVRTC=/path/to/libnvrtc.so.13",
     ] {
         assert!(text.contains(part), "no {part:?} in:\n{text}");
     }
     assert!(!text.contains("libcudart"), "{text}");
+}
+
+#[test]
+fn advice_is_for_the_cuda_that_is_there_or_asked_for() {
+    let line = |world: World, name: &str| {
+        let advice = world.load(name).unwrap_err().advice();
+        advice
+            .into_iter()
+            .find(|line| line.starts_with("pip"))
+            .unwrap()
+    };
+    let old = linux().library("/site/nvidia/cuda_runtime/lib/libcudart.so.12", &[]);
+    assert_eq!(line(old, "cublas"), "pip install nvidia-cublas-cu12");
+    let new = linux().library("/site/nvidia/cu13/lib/libcudart.so.13", &[]);
+    assert_eq!(line(new, "cublas"), "pip install nvidia-cublas");
+    let asked = linux().with(|env| env.major = Some(12));
+    assert_eq!(line(asked, "cublas"), "pip install nvidia-cublas-cu12");
+}
+
+#[test]
+fn many_roots_are_summed_up() {
+    let world = World::new(LINUX).with(|env| {
+        env.site_packages = (0..5000).map(|n| format!("/root{n}").into()).collect();
+    });
+    let text = world.load("nvrtc").unwrap_err().to_string();
+    assert!(text.lines().count() < 30, "{text}");
+    assert!(
+        text.contains("wheels: 9993 more places: none exists"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -341,29 +408,79 @@ fn unknown_names_are_told_the_known_ones() {
     assert_eq!(error.kind, LoadErrorKind::Unknown);
     let text = error.to_string();
     assert!(
-        text.contains("\"nvrtcc\"") && text.contains("cuda, nvrtc"),
+        text.starts_with("no library is called \"nvrtcc\"; known: cudart, "),
         "{text}"
+    );
+    assert_eq!(
+        text.matches(", ").count() + 1,
+        cupyrite_pathfinder::LIBRARIES.len()
+    );
+}
+
+#[test]
+fn what_does_not_exist_for_a_platform_is_said_to() {
+    let error = World::new(WINDOWS).load("cufile").unwrap_err();
+    assert_eq!(error.kind, LoadErrorKind::NotAvailable);
+    assert_eq!(
+        error.to_string(),
+        "cufile does not exist for Windows on x86-64"
+    );
+}
+
+#[test]
+fn libraries_are_opened_as_their_row_asks() {
+    let plain = Mode::default();
+    let world = linux().library(NVRTC_13, &[]);
+    world.load("nvrtc").unwrap();
+    let added = Mode {
+        add_folder: true,
+        ..plain
+    };
+    assert_eq!(world.modes()[0].1, added);
+    let world = linux()
+        .library(
+            "/site/nvidia/cufftmp/cu13/lib/libcufftMp.so.12",
+            &["libnvshmem_host.so.3"],
+        )
+        .library("/site/nvidia/nvshmem/lib/libnvshmem_host.so.3", &[]);
+    world.load("cufftMp").unwrap();
+    let deep = Mode {
+        deep_bind: true,
+        ..plain
+    };
+    assert_eq!(
+        world
+            .modes()
+            .iter()
+            .map(|(_, mode)| *mode)
+            .collect::<Vec<_>>(),
+        [plain, deep]
     );
 }
 
 #[test]
 fn site_packages_of_a_virtual_environment() {
-    let tree = Tree::new(&["lib/python3.11/site-packages/x.py", "lib/other/x"]);
-    let roots = cupyrite_pathfinder::environment::site_packages_of(&tree.0);
-    assert_eq!(roots, [tree.at("lib/python3.11/site-packages")]);
+    let root = std::env::temp_dir().join(format!("cupyrite-venv-{}", std::process::id()));
+    let site = root.join("lib/python3.11/site-packages");
+    std::fs::create_dir_all(&site).unwrap();
+    std::fs::create_dir_all(root.join("lib/other")).unwrap();
+    let roots = cupyrite_pathfinder::environment::site_packages_of(&root);
+    std::fs::remove_dir_all(&root).unwrap();
+    assert_eq!(roots, [site]);
+    let relative = cupyrite_pathfinder::environment::site_packages_of("relative".as_ref());
+    assert!(relative.is_empty());
 }
 
 /// The real loader, on a library every process has.
 #[test]
 fn the_real_loader() {
-    let loader = cupyrite_pathfinder::dl::System;
-    let handle = loader.loaded("libc.so.6").expect("glibc is in the process");
-    assert!(loader.path(handle).unwrap().ends_with("libc.so.6"));
+    let handle = System.loaded("libc.so.6").expect("glibc is in the process");
+    assert!(System.path(handle).unwrap().ends_with("libc.so.6"));
     assert!(!handle.symbol(c"printf").is_null());
     assert!(handle.symbol(c"cuInit").is_null());
-    assert!(loader.loaded("libnothing.so.1").is_none());
-    let message = loader
-        .open(OsStr::new("libnothing.so.1"), Mode::default())
+    assert!(System.loaded("libnothing.so.1").is_none());
+    let message = System
+        .open("libnothing.so.1".as_ref(), Mode::default())
         .unwrap_err();
     assert!(
         message.starts_with("libnothing.so.1: cannot open"),

@@ -118,6 +118,23 @@ impl Library {
         }
     }
 
+    /// The names of its file, each with the CUDA major it tells: those of one major, where that is all that
+    /// counts, and those that tell none.
+    pub(crate) fn names_for(
+        &self,
+        platform: Platform,
+        major: Option<u32>,
+    ) -> impl Iterator<Item = (&'static str, Option<u32>)> + use<> {
+        let majors = self.majors(platform);
+        let names = self.names(platform).iter().enumerate();
+        names
+            .map(|(index, name)| (*name, majors.get(index).copied()))
+            .filter(move |(_, of_name)| match (of_name, major) {
+                (Some(of_name), Some(major)) => *of_name == major,
+                _ => true,
+            })
+    }
+
     /// Its folders below a site-packages root.
     pub fn wheel_dirs(&self, platform: Platform) -> Vec<&'static str> {
         platform.choose(self.linux_wheel_dirs, self.windows_wheel_dirs)
