@@ -328,6 +328,222 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     Err(errors::wrong_type(site, wanted, obj))
 }
 
+/// An address or foreign handle (`intptr_t`), sign-extended. Floats are refused: a rounded address is a wrong one.
+///
+/// # Errors
+///
+/// `TypeError`, `OverflowError`, or what the object's `__int__` raised.
+#[inline]
+pub fn address(obj: Obj<'_>, site: Site) -> R<u64> {
+    if obj.is_exact_int() {
+        return exact(obj, Int::I64, site);
+    }
+    address_slow(obj, site)
+}
+
+#[inline(never)]
+fn address_slow(obj: Obj<'_>, site: Site) -> R<u64> {
+    if obj.is_int() {
+        return exact(obj, Int::I64, site);
+    }
+    if let Some(value) = types::handle_value(obj.ptr()) {
+        return Ok(value);
+    }
+    if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
+        return Err(errors::wrong_type(site, "an integer", obj));
+    }
+    let number = to_int(obj, site, "an integer")?;
+    exact(number.obj(), Int::I64, site)
+}
+
+/// The address of the UTF-8 text of a `str`, which lives as long as the object.
+///
+/// # Errors
+///
+/// `TypeError` for anything else, `UnicodeEncodeError` for lone surrogates, `ValueError` for a nul inside.
+pub fn utf8(obj: Obj<'_>, site: Site) -> R<u64> {
+    if !obj.is_str() {
+        return Err(errors::wrong_type(site, "a str", obj));
+    }
+    let mut len: ffi::Py_ssize_t = 0;
+    // SAFETY: it is a str.
+    let text = unsafe { ffi::PyUnicode_AsUTF8AndSize(obj.ptr(), &raw mut len) };
+    if text.is_null() {
+        return Err(Raised);
+    }
+    // SAFETY: the interpreter promises `len` bytes there.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len.max(0).cast_unsigned()) };
+    no_nul(bytes, site)?;
+    Ok(text.addr() as u64)
+}
+
+/// Refuses text that C would take for shorter than it is.
+fn no_nul(bytes: &[u8], site: Site) -> R<()> {
+    match bytes.iter().position(|&b| b == 0) {
+        None => Ok(()),
+        Some(at) => {
+            let message = format!(
+                "{} has a nul character at position {at}, where C would end it",
+                site.prefix()
+            );
+            Err(errors::raise(Kind::Value, &message))
+        }
+    }
+}
+
+/// `const char **`: a sequence of `str` or `bytes` with at least `count` items, or the address of such an array.
+///
+/// # Errors
+///
+/// `TypeError`, `ValueError` for a nul inside or fewer strings than `count`, `UnicodeEncodeError`.
+pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) -> R<u64> {
+    let wanted = "a list or tuple of str or bytes, or the address of an array of strings";
+    if obj.is_int() {
+        return address(obj, site);
+    }
+    // SAFETY: the object is live.
+    let sequence =
+        obj.is_list() || obj.is_tuple() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
+    // A string is a sequence of characters, which nobody means.
+    if !sequence || obj.is_str() || obj.is_bytes() || obj.is_bytearray() {
+        return Err(errors::wrong_type(site, wanted, obj));
+    }
+    let items = obj.snapshot()?;
+    if let Some(count) = count
+        && count > items.len() as u64
+    {
+        let message = format!(
+            "{} has {} strings, but {count} were announced",
+            site.prefix(),
+            items.len()
+        );
+        return Err(errors::raise(Kind::Value, &message));
+    }
+    let array = keep.array(items.len() * 8)?.cast::<u64>();
+    for index in 0..items.len() {
+        let item = items.get(index);
+        let text = if item.is_bytes() {
+            let (data, len) = item.bytes_data();
+            // SAFETY: the object has `len` bytes.
+            no_nul(unsafe { std::slice::from_raw_parts(data, len) }, site)?;
+            data.addr() as u64
+        } else if item.is_str() {
+            utf8(item, site)?
+        } else {
+            let message = format!(
+                "{} must be {wanted}; item {index} is {}",
+                site.prefix(),
+                item.type_name()
+            );
+            return Err(errors::raise(Kind::Type, &message));
+        };
+        // SAFETY: the array has a word for each item.
+        unsafe { array.add(index).write(text) };
+    }
+    keep.objects.push(items.into_owned());
+    Ok(array.addr() as u64)
+}
+
+/// Memory that C reads: `None` for null, an address, or a buffer of exactly `size` bytes.
+///
+/// # Errors
+///
+/// `ValueError` (as NVIDIA's package has it, for wrong types too), or the address is out of range.
+pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut Keep) -> R<u64> {
+    if obj.is_none() {
+        return Ok(0);
+    }
+    if obj.is_int() {
+        let at = address(obj, site)?;
+        check_memory(at, size.map_or(1, |(size, _)| size), site)?;
+        return Ok(at);
+    }
+    let Some(view) = contiguous(obj, site, "a contiguous buffer")? else {
+        return Err(no_buffer(obj, site, "a contiguous buffer"));
+    };
+    if let Some((size, name)) = size
+        && view.len() as u64 != size
+    {
+        let message = format!(
+            "{}: the buffer has {} bytes, but {name} is {size}",
+            site.prefix(),
+            view.len()
+        );
+        return Err(errors::raise(Kind::Value, &message));
+    }
+    let at = view.address();
+    keep.buffers.push(view);
+    Ok(at)
+}
+
+/// Memory that C writes: `None` for null, an address, or a writable buffer; and the room there, where it is known.
+///
+/// # Errors
+///
+/// As [`buffer_in`].
+pub fn buffer_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usize>)> {
+    const WANTED: &str = "a contiguous writable buffer (a bytearray, a NumPy array, ...)";
+    if obj.is_none() {
+        return Ok((0, None));
+    }
+    if obj.is_int() {
+        return address(obj, site).map(|at| (at, None));
+    }
+    match contiguous(obj, site, WANTED)? {
+        Some(view) if !view.is_readonly() => {
+            let found = (view.address(), Some(view.len()));
+            keep.buffers.push(view);
+            Ok(found)
+        }
+        _ => Err(no_buffer(obj, site, WANTED)),
+    }
+}
+
+/// An object's memory; `None` (and no exception) if it has none.
+fn contiguous(obj: Obj<'_>, site: Site, wanted: &str) -> R<Option<Buffer>> {
+    match Buffer::get(obj) {
+        Ok(view) => Ok(view),
+        Err(Raised) => {
+            // SAFETY: an exception is set; the class is immortal.
+            if unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_BufferError) } == 0 {
+                return Err(Raised);
+            }
+            crate::py::clear();
+            Err(no_buffer(obj, site, wanted))
+        }
+    }
+}
+
+#[cold]
+fn no_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
+    let message = format!(
+        "{} must be None, an address or {wanted}, not {}",
+        site.prefix(),
+        obj.type_name()
+    );
+    errors::raise(Kind::Value, &message)
+}
+
+/// Refuses an address where there are not `size` readable bytes. Zero is a null pointer, which the library judges.
+///
+/// # Errors
+///
+/// `ValueError`.
+pub fn check_memory(at: u64, size: u64, site: Site) -> R<()> {
+    let (Ok(start), Ok(len)) = (usize::try_from(at), usize::try_from(size)) else {
+        return Err(errors::no_memory());
+    };
+    if at == 0 || len == 0 || types::readable(start, len) {
+        return Ok(());
+    }
+    let message = format!(
+        "{}: there is no memory of {size} bytes at the address {at:#x}",
+        site.prefix()
+    );
+    Err(errors::raise(Kind::Value, &message))
+}
+
 /// What `obj.getPtr()` says, if there is such a method.
 ///
 /// # Errors

@@ -113,7 +113,14 @@ impl Frame {
                 Conv::F64 => args::float(obj, site)?.to_bits(),
                 Conv::VoidPtr(None) => args::void_ptr(obj, site, &mut self.keep)?.0,
                 Conv::VoidPtrPtr => void_ptr_ptr(obj, site)?,
+                Conv::Address | Conv::Live(_) | Conv::Ended(_) => args::address(obj, site)?,
+                Conv::Bool => args::truth(obj)?,
+                Conv::Str => args::utf8(obj, site)?,
                 Conv::VoidPtr(Some(_))
+                | Conv::StrList(_)
+                | Conv::Buffer(_)
+                | Conv::BufferOut(_)
+                | Conv::Pod(..)
                 | Conv::List(..)
                 | Conv::BytesOut(_)
                 | Conv::HandleArray(..)
@@ -184,6 +191,17 @@ impl Frame {
                 let options = bound.get(by as usize);
                 let count = self.count(bound, count);
                 helpers::options(selector, options, count, obj, site, &mut self.keep)?
+            }
+            Conv::StrList(count) => {
+                let count = count.map(|count| self.count(bound, count));
+                args::text_list(obj, count, site, &mut self.keep)?
+            }
+            Conv::Buffer(size) => {
+                let size = size.map(|size| {
+                    let name = bound.f.params[size as usize].name;
+                    (self.count(bound, size), name)
+                });
+                args::buffer_in(obj, size, site, &mut self.keep)?
             }
             _ => 0,
         };
@@ -275,6 +293,8 @@ impl Frame {
         match len {
             Len::Arg(index) => self.count(bound, index),
             Len::Const(n) => u64::from(n),
+            // Known only after the first call (`raising`).
+            Len::Counted => 0,
         }
     }
 
@@ -305,7 +325,9 @@ impl Frame {
                             outs.add(result as usize).addr() as u64
                         }
                     }
-                    Word::Null => 0,
+                    Word::Const(value) => value,
+                    // `raising` has these.
+                    Word::Null | Word::Count | Word::Request(_) => 0,
                 }
             };
         }

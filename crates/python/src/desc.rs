@@ -23,6 +23,8 @@ pub const MAX_WORDS: usize = 20;
 pub const MAX_RESULTS: usize = 8;
 /// The most results a plain function has.
 pub const PLAIN_RESULTS: usize = 4;
+/// The most structs a function takes apart.
+pub const MAX_REQUESTS: usize = 2;
 
 /// A function of `cuda.bindings`.
 #[derive(Debug)]
@@ -47,6 +49,79 @@ pub struct Function {
     pub special: Special,
     /// Whether every argument and result is one word, so that the short way through the engine does.
     pub plain: bool,
+    /// For libraries whose functions raise ([`Special::Raising`] and the functions written by hand beside it): what
+    /// the general engine does not know of. `plain` is false then.
+    pub raising: Option<&'static Raising>,
+}
+
+/// What a function that raises has besides: it returns its values alone and turns a bad status into an exception.
+#[derive(Debug)]
+pub struct Raising {
+    /// The C function's name, empty where there is none.
+    pub symbol: &'static str,
+    /// What C returns.
+    pub ret: Ret,
+    /// How the number of elements is asked for first.
+    pub sizing: Option<Sizing>,
+    /// Structs that C takes and Python does not see, or sees with a part filled in.
+    pub requests: &'static [Request],
+    /// Whether the call can hang and so runs where Ctrl-C can leave it behind.
+    pub interruptible: bool,
+    /// Whether every argument is an [`Conv::Int`], [`Conv::Address`], [`Conv::Bool`] or [`Conv::Live`] passed as
+    /// [`Word::Arg`], every result an [`Out::Int`], [`Out::Address`] or [`Out::Bool`] passed as [`Word::Result`],
+    /// and there is neither sizing nor request: the short way does. `ret` is [`Ret::Status`].
+    pub short: bool,
+}
+
+/// What a C function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ret {
+    /// A status: zero is success.
+    Status,
+    /// `CUfileError_t`: the library's status in the low 32 bits, the driver's above.
+    CuFile,
+    /// `ssize_t`: the first result; -1 is an error told by `errno`.
+    Size,
+    /// The first result itself.
+    Value(Int),
+    /// `const char *`: the first result, a `str`.
+    Text,
+    /// Nothing.
+    Void,
+}
+
+/// A call that is made twice: first with no room, to learn the number of elements.
+#[derive(Debug)]
+pub struct Sizing {
+    /// The type of the number.
+    pub count: Int,
+    /// The results ([`Out::Slice`], [`Out::Pods`], [`Out::Str`] of [`Len::Counted`]) that are null the first time.
+    pub arrays: &'static [u8],
+}
+
+/// A struct made or completed by the engine ([`Word::Request`]).
+#[derive(Debug)]
+pub struct Request {
+    /// Where its bytes are.
+    pub store: Store,
+    /// What its first 32 bits hold: the size and number of the struct's version; 0 leaves them as they are.
+    pub version: u32,
+    /// What is written into it before the call: offset, type, Python parameter.
+    pub inputs: &'static [(u32, Int, u8)],
+    /// What is read from it after the call: offset, result. The result's kind says how ([`Out::Int`], [`Out::Bool`],
+    /// [`Out::Address`], [`Out::Str`] of [`Len::Const`]).
+    pub outputs: &'static [(u32, u8)],
+}
+
+/// Where the bytes of a [`Request`] are.
+#[derive(Clone, Copy, Debug)]
+pub enum Store {
+    /// Zeroed bytes of this size, for the call only.
+    Scratch(u32),
+    /// Those of the result with this index, an [`Out::Pod`].
+    Result(u8),
+    /// Those of the argument with this index, a [`Conv::Pod`].
+    Arg(u8),
 }
 
 /// A Python parameter.
@@ -153,6 +228,71 @@ pub enum Conv {
     KernelParams,
     /// `void **` as an address.
     VoidPtrPtr,
+    /// An address or foreign handle (`intptr_t`): an integer, no float.
+    Address,
+    /// C's `bool`: the truth of any object.
+    Bool,
+    /// `str` as UTF-8, nul-terminated.
+    Str,
+    /// A sequence of `str` or `bytes` as `const char **`, or the address of one; the index of the parameter with
+    /// the number of strings.
+    StrList(Option<u8>),
+    /// Memory C reads: `None`, an address, or a buffer with exactly the number of bytes that the parameter with this
+    /// index says.
+    Buffer(Option<u8>),
+    /// Memory C writes: `None`, an address, or a writable buffer with room enough.
+    BufferOut(OutSize),
+    /// A struct by address.
+    Pod(ClassId, PodRule),
+    /// A handle of the library that must be alive.
+    Live(HandleKind),
+    /// The same, and the call ends it.
+    Ended(HandleKind),
+}
+
+/// How much C writes into a buffer of the caller's.
+#[derive(Clone, Copy, Debug)]
+pub enum OutSize {
+    /// As many bytes as the parameter with this index says.
+    Arg(u8),
+    /// As many bytes as the module's function of this name says, called with the first argument.
+    Call(&'static str),
+    /// Known.
+    Const(u32),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What is taken for a struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodRule {
+    /// An instance of the class, an address, or `None` for null.
+    Address,
+    /// An instance of the class only.
+    Exact,
+    /// An address only.
+    Plain,
+}
+
+/// Handles that the engine keeps account of: the libraries crash on dead ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum HandleKind {
+    /// `nvJitLinkHandle`
+    NvJitLink,
+    /// `nvvmProgram`
+    Nvvm,
+    /// `nvFatbinHandle`
+    NvFatbin,
+    /// `nvmlEventSet_t`
+    NvmlEventSet,
+    /// `nvmlSystemEventSet_t`
+    NvmlSystemEventSet,
+}
+
+impl HandleKind {
+    /// How many there are.
+    pub const COUNT: usize = 5;
 }
 
 /// The least length of a list: the value of a parameter, less a constant.
@@ -213,6 +353,12 @@ pub enum Word {
     InOut(u8, u8),
     /// Zero.
     Null,
+    /// A constant: the room in an array whose size is part of the interface.
+    Const(u64),
+    /// The address of the number of elements ([`Raising::sizing`]).
+    Count,
+    /// The address of the request with this index ([`Raising::requests`]).
+    Request(u8),
 }
 
 /// A result.
@@ -251,6 +397,43 @@ pub enum Out {
     VoidPtr,
     /// A value whose type the parameter with this index selects.
     Attribute(EnumId, u8),
+    /// An address or foreign handle (`intptr_t`) as an int.
+    Address,
+    /// A fresh handle that the engine keeps account of, as an int.
+    Made(HandleKind),
+    /// C's `bool`.
+    Bool,
+    /// A `char` array of this length, as `str` up to the first nul; with [`Ret::Text`] the length means nothing.
+    Str(Len),
+    /// An array of integers, as a sequence with the buffer protocol.
+    Slice(Slice, Len),
+    /// A fresh struct.
+    Pod(ClassId),
+    /// A fresh array of structs.
+    Pods(ClassId, Len),
+}
+
+/// Element of an array of integers, as its buffer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// `unsigned int`, format `I`.
+    U32,
+    /// `unsigned long long`, format `Q`.
+    U64,
+    /// `unsigned long`, format `L`.
+    Ulong,
+    /// An address or foreign handle, format `q`.
+    Address,
+}
+
+impl Slice {
+    /// Size in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Slice::U32 => 4,
+            Slice::U64 | Slice::Ulong | Slice::Address => 8,
+        }
+    }
 }
 
 /// A number of elements.
@@ -260,6 +443,8 @@ pub enum Len {
     Arg(u8),
     /// Known.
     Const(u32),
+    /// What C said ([`Raising::sizing`]).
+    Counted,
 }
 
 /// Functions with a part written by hand.
@@ -295,6 +480,44 @@ pub enum Special {
     NvrtcErrorString,
     /// `sizeof`
     Sizeof,
+    /// Nothing special, in a library whose functions raise.
+    Raising,
+    /// `check_status`: raises for a bad status; the flag says whether a good one is returned.
+    CheckStatus(bool),
+    /// `nvml.check_status_size`: "too small" is a good status.
+    CheckStatusSize,
+    /// `nvml.device_get_field_values`, `device_clear_field_values`
+    FieldValues,
+    /// `nvml.device_get_handle_by_uuidv`
+    HandleByUuid,
+    /// `nvml.device_get_gpu_instances`, `gpu_instance_get_compute_instances`: another function tells the number.
+    Instances,
+    /// `nvml.event_set_get_context_data_v1`
+    ContextData,
+    /// `nvml.device_read_write_prm_v1`
+    ReadWritePrm,
+    /// `nvml.device_read_prm_counters_v1`
+    PrmCounters,
+    /// `nvml.device_set_hostname_v1`
+    SetHostname,
+    /// `nvml.device_get_supported_performance_states`
+    PerformanceStates,
+    /// `nvml.device_get_conf_compute_gpu_attestation_report`
+    AttestationReport,
+    /// `nvml.system_event_set_wait`
+    SystemEventSetWait,
+    /// Functions of NVML whose struct points at an array: asked for its length first.
+    ListInStruct,
+    /// `nvml.device_get_gsp_firmware_version`
+    GspFirmwareVersion,
+    /// `cufile.op_status_error`
+    OpStatusError,
+    /// `cudla.create_device`
+    CudlaCreateDevice,
+    /// `cudla.module_get_attributes`
+    CudlaModuleAttributes,
+    /// `cudla.submit_task`
+    CudlaSubmitTask,
 }
 
 /// Checks a table while it is compiled: the engine reads it without checking again.
@@ -326,7 +549,21 @@ pub const fn verify(functions: &[Function]) {
                     assert!((arg as usize) < f.params.len(), "no such parameter");
                     assert!((result as usize) < f.results.len(), "no such result");
                 }
-                Word::Null => {}
+                Word::Null | Word::Const(_) => {}
+                Word::Count => {
+                    let counted = match f.raising {
+                        Some(raising) => raising.sizing.is_some(),
+                        None => false,
+                    };
+                    assert!(counted, "no sizing");
+                }
+                Word::Request(request) => {
+                    let count = match f.raising {
+                        Some(raising) => raising.requests.len(),
+                        None => 0,
+                    };
+                    assert!((request as usize) < count, "no such request");
+                }
             }
             word += 1;
         }
@@ -337,6 +574,8 @@ pub const fn verify(functions: &[Function]) {
                 Conv::BytesOut(Some(other)) | Conv::VoidPtr(Some(other)) => other,
                 Conv::List(_, Some(count)) => count.param,
                 Conv::Attribute(_, other) => other,
+                Conv::StrList(Some(other)) | Conv::Buffer(Some(other)) => other,
+                Conv::BufferOut(OutSize::Arg(other)) => other,
                 Conv::Options(_, options, count) => {
                     assert!((options as usize) < f.params.len(), "no such parameter");
                     count
@@ -350,6 +589,9 @@ pub const fn verify(functions: &[Function]) {
         while result < f.results.len() {
             let other = match f.results[result].kind {
                 Out::Bytes(Len::Arg(other), _) | Out::List(_, Len::Arg(other)) => other,
+                Out::Str(Len::Arg(other))
+                | Out::Slice(_, Len::Arg(other))
+                | Out::Pods(_, Len::Arg(other)) => other,
                 Out::Attribute(_, other) => other,
                 _ => 0,
             };
@@ -357,11 +599,73 @@ pub const fn verify(functions: &[Function]) {
             assert!(other == 0 || known, "no such parameter");
             result += 1;
         }
+        if let Some(raising) = f.raising {
+            assert!(!f.plain, "a function that raises is not plain");
+            verify_raising(f, raising);
+        }
         if at > 0 {
             assert!(
                 before(functions[at - 1].name, f.name),
                 "names are not sorted"
             );
+        }
+        at += 1;
+    }
+}
+
+/// The part of [`verify`] for functions that raise.
+const fn verify_raising(f: &Function, raising: &Raising) {
+    assert!(raising.requests.len() <= MAX_REQUESTS, "too many requests");
+    assert!(
+        !raising.short || (f.results.len() <= PLAIN_RESULTS && raising.requests.is_empty()),
+        "not short"
+    );
+    let returned = matches!(raising.ret, Ret::Size | Ret::Value(_) | Ret::Text);
+    assert!(!returned || !f.results.is_empty(), "no result to return");
+    if let Some(sizing) = &raising.sizing {
+        let mut at = 0;
+        while at < sizing.arrays.len() {
+            let array = sizing.arrays[at] as usize;
+            assert!(array < f.results.len(), "no such result");
+            at += 1;
+        }
+    }
+    let mut at = 0;
+    while at < raising.requests.len() {
+        let request = &raising.requests[at];
+        // What is read or written lies within the bytes there are; those of a class the engine checks.
+        let size = match request.store {
+            Store::Scratch(size) => size as usize,
+            Store::Result(result) => {
+                assert!((result as usize) < f.results.len(), "no such result");
+                usize::MAX
+            }
+            Store::Arg(arg) => {
+                assert!((arg as usize) < f.params.len(), "no such parameter");
+                usize::MAX
+            }
+        };
+        assert!(request.version == 0 || size >= 4, "no room for the version");
+        let mut input = 0;
+        while input < request.inputs.len() {
+            let (offset, kind, param) = request.inputs[input];
+            assert!(offset as usize + kind.size() <= size, "outside the struct");
+            assert!((param as usize) < f.params.len(), "no such parameter");
+            input += 1;
+        }
+        let mut output = 0;
+        while output < request.outputs.len() {
+            let (offset, result) = request.outputs[output];
+            assert!((result as usize) < f.results.len(), "no such result");
+            let bytes = match f.results[result as usize].kind {
+                Out::Int(kind) => kind.size(),
+                Out::Bool => 1,
+                Out::Address | Out::Made(_) => 8,
+                Out::Str(Len::Const(len)) => len as usize,
+                _ => panic!("a request has no result of this kind"),
+            };
+            assert!(offset as usize + bytes <= size, "outside the struct");
+            output += 1;
         }
         at += 1;
     }

@@ -47,6 +47,10 @@ fn by_hand(bound: Bound<'_>) -> R<Owned> {
         Special::NvrtcArchs => nvrtc_archs(bound),
         Special::NvrtcErrorString => nvrtc_error_string(bound),
         Special::Sizeof => sizeof(bound),
+        _ => {
+            let message = format!("{}() has no engine yet", bound.f.name);
+            Err(errors::raise(Kind::System, &message))
+        }
     }
 }
 

@@ -83,7 +83,7 @@ fn variant(lib: &Library) -> &'static str {
 /// `sizeof` is no C function: it is answered from the tables of classes.
 const SIZEOF: &str = "Function { name: \"sizeof\", library: Library::$Library, symbol: 0, thunk: nothing, \
     keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
-    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, plain: false },\n";
+    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, plain: false, raising: None },\n";
 
 // ---------------------------------------------------------------------------------------------------------
 // C signatures
@@ -251,7 +251,7 @@ fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signat
         );
     }
     let plain = special == "None" && plain(f, python);
-    let _ = writeln!(text, "], special: Special::{special}, plain: {plain} }},");
+    let _ = writeln!(text, "], special: Special::{special}, plain: {plain}, raising: None }},");
     text
 }
 

@@ -1068,6 +1068,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuArray3DGetDescriptor",
@@ -1089,6 +1090,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuArrayCreate",
@@ -1110,6 +1112,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuArrayDestroy",
@@ -1127,6 +1130,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuArrayGetDescriptor",
@@ -1148,6 +1152,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuArrayGetMemoryRequirements",
@@ -1177,6 +1182,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuArrayGetPlane",
@@ -1206,6 +1212,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuArrayGetSparseProperties",
@@ -1227,6 +1234,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCheckpointOperationComplete",
@@ -1244,6 +1252,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCheckpointProcessCheckpoint",
@@ -1269,6 +1278,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCheckpointProcessGetRestoreThreadId",
@@ -1290,6 +1300,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCheckpointProcessGetState",
@@ -1311,6 +1322,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCheckpointProcessLock",
@@ -1336,6 +1348,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCheckpointProcessRestore",
@@ -1361,6 +1374,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCheckpointProcessUnlock",
@@ -1386,6 +1400,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCoredumpDeregisterCompleteCallback",
@@ -1403,6 +1418,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCoredumpDeregisterStartCallback",
@@ -1420,6 +1436,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCoredumpGetAttribute",
@@ -1441,6 +1458,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::CoredumpGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCoredumpGetAttributeGlobal",
@@ -1462,6 +1480,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::CoredumpGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCoredumpRegisterCompleteCallback",
@@ -1491,6 +1510,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCoredumpRegisterStartCallback",
@@ -1520,6 +1540,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCoredumpSetAttribute",
@@ -1545,6 +1566,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::CoredumpSet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCoredumpSetAttributeGlobal",
@@ -1570,6 +1592,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::CoredumpSet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCtxAttach",
@@ -1591,6 +1614,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxCreate",
@@ -1626,6 +1650,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::CtxCreate,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCtxDestroy",
@@ -1643,6 +1668,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxDetach",
@@ -1660,6 +1686,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxDisablePeerAccess",
@@ -1677,6 +1704,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxEnablePeerAccess",
@@ -1702,6 +1730,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxFromGreenCtx",
@@ -1723,6 +1752,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetApiVersion",
@@ -1744,6 +1774,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetCacheConfig",
@@ -1760,6 +1791,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetCurrent",
@@ -1776,6 +1808,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetDevResource",
@@ -1805,6 +1838,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCtxGetDevice",
@@ -1821,6 +1855,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetDevice_v2",
@@ -1842,6 +1877,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetExecAffinity",
@@ -1863,6 +1899,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuCtxGetFlags",
@@ -1879,6 +1916,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetId",
@@ -1900,6 +1938,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetLimit",
@@ -1921,6 +1960,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetSharedMemConfig",
@@ -1937,6 +1977,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxGetStreamPriorityRange",
@@ -1960,6 +2001,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxPopCurrent",
@@ -1976,6 +2018,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxPushCurrent",
@@ -1993,6 +2036,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxRecordEvent",
@@ -2018,6 +2062,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxResetPersistingL2Cache",
@@ -2030,6 +2075,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSetCacheConfig",
@@ -2047,6 +2093,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSetCurrent",
@@ -2064,6 +2111,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSetFlags",
@@ -2081,6 +2129,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSetLimit",
@@ -2106,6 +2155,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSetSharedMemConfig",
@@ -2123,6 +2173,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSynchronize",
@@ -2135,6 +2186,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxSynchronize_v2",
@@ -2152,6 +2204,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuCtxWaitEvent",
@@ -2177,6 +2230,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDestroyExternalMemory",
@@ -2194,6 +2248,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDestroyExternalSemaphore",
@@ -2211,6 +2266,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDevResourceGenerateDesc",
@@ -2247,6 +2303,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDevSmResourceSplit",
@@ -2309,6 +2366,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDevSmResourceSplitByCount",
@@ -2369,6 +2427,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceCanAccessPeer",
@@ -2398,6 +2457,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceComputeCapability",
@@ -2426,6 +2486,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGet",
@@ -2447,6 +2508,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetAttribute",
@@ -2476,6 +2538,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetByPCIBusId",
@@ -2497,6 +2560,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetCliqueCount",
@@ -2518,6 +2582,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetCliqueInfo",
@@ -2554,6 +2619,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetCount",
@@ -2570,6 +2636,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetDefaultMemPool",
@@ -2591,6 +2658,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetDevResource",
@@ -2620,6 +2688,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetExecAffinitySupport",
@@ -2649,6 +2718,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetFabricClusterUuid",
@@ -2670,6 +2740,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetGraphMemAttribute",
@@ -2699,6 +2770,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetHostAtomicCapabilities",
@@ -2741,6 +2813,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetLuid",
@@ -2769,6 +2842,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetMemPool",
@@ -2790,6 +2864,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetName",
@@ -2819,6 +2894,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetNvSciSyncAttributes",
@@ -2850,6 +2926,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetP2PAtomicCapabilities",
@@ -2904,6 +2981,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetP2PAttribute",
@@ -2939,6 +3017,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetPCIBusId",
@@ -2968,6 +3047,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetProperties",
@@ -2989,6 +3069,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetTexture1DLinearMaxWidth",
@@ -3024,6 +3105,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceGetUuid",
@@ -3045,6 +3127,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceGraphMemTrim",
@@ -3062,6 +3145,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDevicePrimaryCtxGetState",
@@ -3090,6 +3174,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDevicePrimaryCtxRelease",
@@ -3107,6 +3192,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDevicePrimaryCtxReset",
@@ -3124,6 +3210,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDevicePrimaryCtxRetain",
@@ -3145,6 +3232,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDevicePrimaryCtxSetFlags",
@@ -3170,6 +3258,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceRegisterAsyncNotification",
@@ -3205,6 +3294,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceSetGraphMemAttribute",
@@ -3236,6 +3326,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuDeviceSetMemPool",
@@ -3261,6 +3352,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceTotalMem",
@@ -3282,6 +3374,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDeviceUnregisterAsyncNotification",
@@ -3307,6 +3400,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuDriverGetVersion",
@@ -3323,6 +3417,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamConsumerAcquireFrame",
@@ -3365,6 +3460,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamConsumerConnect",
@@ -3386,6 +3482,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamConsumerConnectWithFlags",
@@ -3415,6 +3512,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamConsumerDisconnect",
@@ -3432,6 +3530,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamConsumerReleaseFrame",
@@ -3463,6 +3562,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamProducerConnect",
@@ -3498,6 +3598,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamProducerDisconnect",
@@ -3515,6 +3616,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamProducerPresentFrame",
@@ -3546,6 +3648,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEGLStreamProducerReturnFrame",
@@ -3577,6 +3680,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEventCreate",
@@ -3598,6 +3702,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEventCreateFromEGLSync",
@@ -3627,6 +3732,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEventDestroy",
@@ -3644,6 +3750,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEventElapsedTime",
@@ -3673,6 +3780,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuEventQuery",
@@ -3690,6 +3798,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEventRecord",
@@ -3715,6 +3824,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEventRecordWithFlags",
@@ -3746,6 +3856,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuEventSynchronize",
@@ -3763,6 +3874,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuExternalMemoryGetMappedBuffer",
@@ -3792,6 +3904,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuExternalMemoryGetMappedMipmappedArray",
@@ -3821,6 +3934,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuFabricCpyBatchAsync",
@@ -3865,6 +3979,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuFlushGPUDirectRDMAWrites",
@@ -3890,6 +4005,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncGetAttribute",
@@ -3919,6 +4035,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncGetModule",
@@ -3940,6 +4057,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncGetName",
@@ -3961,6 +4079,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncGetParamCount",
@@ -3982,6 +4101,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncGetParamInfo",
@@ -4018,6 +4138,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncIsLoaded",
@@ -4039,6 +4160,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncLoad",
@@ -4056,6 +4178,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncSetAttribute",
@@ -4087,6 +4210,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncSetBlockShape",
@@ -4124,6 +4248,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncSetCacheConfig",
@@ -4149,6 +4274,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncSetSharedMemConfig",
@@ -4174,6 +4300,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuFuncSetSharedSize",
@@ -4199,6 +4326,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGLGetDevices",
@@ -4235,6 +4363,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGetErrorName",
@@ -4256,6 +4385,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGetErrorString",
@@ -4277,6 +4407,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGetExportTable",
@@ -4298,6 +4429,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGetProcAddress",
@@ -4346,6 +4478,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddBatchMemOpNode",
@@ -4400,6 +4533,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddChildGraphNode",
@@ -4454,6 +4588,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddDependencies",
@@ -4524,6 +4659,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddEmptyNode",
@@ -4566,6 +4702,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddEventRecordNode",
@@ -4620,6 +4757,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddEventWaitNode",
@@ -4674,6 +4812,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddExternalSemaphoresSignalNode",
@@ -4728,6 +4867,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddExternalSemaphoresWaitNode",
@@ -4782,6 +4922,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddHostNode",
@@ -4836,6 +4977,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddKernelNode",
@@ -4890,6 +5032,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddMemAllocNode",
@@ -4944,6 +5087,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddMemFreeNode",
@@ -4998,6 +5142,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddMemcpyNode",
@@ -5059,6 +5204,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddMemsetNode",
@@ -5120,6 +5266,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddNode",
@@ -5188,6 +5335,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphAddNode_v3",
@@ -5256,6 +5404,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphBatchMemOpNodeGetParams",
@@ -5277,6 +5426,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphBatchMemOpNodeSetParams",
@@ -5302,6 +5452,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphChildGraphNodeGetGraph",
@@ -5323,6 +5474,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphClone",
@@ -5344,6 +5496,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphConditionalHandleCreate",
@@ -5391,6 +5544,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphCreate",
@@ -5412,6 +5566,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphDebugDotPrint",
@@ -5443,6 +5598,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphDestroy",
@@ -5460,6 +5616,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphDestroyNode",
@@ -5477,6 +5634,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphEventRecordNodeGetEvent",
@@ -5498,6 +5656,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphEventRecordNodeSetEvent",
@@ -5523,6 +5682,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphEventWaitNodeGetEvent",
@@ -5544,6 +5704,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphEventWaitNodeSetEvent",
@@ -5569,6 +5730,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecBatchMemOpNodeSetParams",
@@ -5600,6 +5762,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecChildGraphNodeSetParams",
@@ -5631,6 +5794,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecDestroy",
@@ -5648,6 +5812,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecEventRecordNodeSetEvent",
@@ -5679,6 +5844,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecEventWaitNodeSetEvent",
@@ -5710,6 +5876,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecExternalSemaphoresSignalNodeSetParams",
@@ -5741,6 +5908,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecExternalSemaphoresWaitNodeSetParams",
@@ -5772,6 +5940,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecGetFlags",
@@ -5793,6 +5962,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecGetId",
@@ -5814,6 +5984,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphExecHostNodeSetParams",
@@ -5845,6 +6016,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecKernelNodeSetParams",
@@ -5876,6 +6048,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecMemcpyNodeSetParams",
@@ -5913,6 +6086,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecMemsetNodeSetParams",
@@ -5950,6 +6124,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecNodeSetParams",
@@ -5981,6 +6156,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExecUpdate",
@@ -6010,6 +6186,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeGetParams",
@@ -6031,6 +6208,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeSetParams",
@@ -6056,6 +6234,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeGetParams",
@@ -6077,6 +6256,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeSetParams",
@@ -6102,6 +6282,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphGetEdges",
@@ -6154,6 +6335,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphGetId",
@@ -6175,6 +6357,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphGetNodes",
@@ -6211,6 +6394,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphGetRootNodes",
@@ -6247,6 +6431,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphHostNodeGetParams",
@@ -6268,6 +6453,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphHostNodeSetParams",
@@ -6293,6 +6479,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphInstantiate",
@@ -6322,6 +6509,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphInstantiateWithParams",
@@ -6351,6 +6539,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphKernelNodeCopyAttributes",
@@ -6376,6 +6565,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphKernelNodeGetAttribute",
@@ -6405,6 +6595,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphKernelNodeGetParams",
@@ -6426,6 +6617,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphKernelNodeSetAttribute",
@@ -6457,6 +6649,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphKernelNodeSetParams",
@@ -6482,6 +6675,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphLaunch",
@@ -6507,6 +6701,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphMemAllocNodeGetParams",
@@ -6528,6 +6723,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphMemFreeNodeGetParams",
@@ -6549,6 +6745,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphMemcpyNodeGetParams",
@@ -6570,6 +6767,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphMemcpyNodeSetParams",
@@ -6595,6 +6793,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphMemsetNodeGetParams",
@@ -6616,6 +6815,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphMemsetNodeSetParams",
@@ -6641,6 +6841,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeFindInClone",
@@ -6670,6 +6871,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetContainingGraph",
@@ -6691,6 +6893,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetDependencies",
@@ -6737,6 +6940,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetDependentNodes",
@@ -6783,6 +6987,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetEnabled",
@@ -6812,6 +7017,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetLocalId",
@@ -6833,6 +7039,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetParams",
@@ -6854,6 +7061,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetToolsId",
@@ -6875,6 +7083,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeGetType",
@@ -6896,6 +7105,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeSetEnabled",
@@ -6927,6 +7137,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeSetParams",
@@ -6952,6 +7163,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphNodeSetParams_v2",
@@ -6977,6 +7189,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphReleaseUserObject",
@@ -7008,6 +7221,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphRemoveDependencies",
@@ -7078,6 +7292,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphRetainUserObject",
@@ -7115,6 +7330,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphUpload",
@@ -7140,6 +7356,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsEGLRegisterImage",
@@ -7169,6 +7386,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsGLRegisterBuffer",
@@ -7198,6 +7416,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsGLRegisterImage",
@@ -7233,6 +7452,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsMapResources",
@@ -7264,6 +7484,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphicsResourceGetMappedEglFrame",
@@ -7299,6 +7520,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphicsResourceGetMappedMipmappedArray",
@@ -7320,6 +7542,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsResourceGetMappedPointer",
@@ -7348,6 +7571,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsResourceSetMapFlags",
@@ -7373,6 +7597,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsSubResourceGetMappedArray",
@@ -7408,6 +7633,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsUnmapResources",
@@ -7439,6 +7665,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGraphicsUnregisterResource",
@@ -7456,6 +7683,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsVDPAURegisterOutputSurface",
@@ -7485,6 +7713,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGraphicsVDPAURegisterVideoSurface",
@@ -7514,6 +7743,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxCreate",
@@ -7549,6 +7779,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxDestroy",
@@ -7566,6 +7797,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxGetDevResource",
@@ -7595,6 +7827,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxGetId",
@@ -7616,6 +7849,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxRecordEvent",
@@ -7641,6 +7875,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxStreamCreate",
@@ -7676,6 +7911,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuGreenCtxWaitEvent",
@@ -7701,6 +7937,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuImportExternalMemory",
@@ -7722,6 +7959,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuImportExternalSemaphore",
@@ -7743,6 +7981,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuInit",
@@ -7760,6 +7999,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuIpcCloseMemHandle",
@@ -7777,6 +8017,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuIpcGetEventHandle",
@@ -7798,6 +8039,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuIpcGetMemHandle",
@@ -7819,6 +8061,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuIpcOpenEventHandle",
@@ -7840,6 +8083,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuIpcOpenMemHandle",
@@ -7869,6 +8113,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuKernelGetAttribute",
@@ -7904,6 +8149,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelGetFunction",
@@ -7925,6 +8171,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelGetLibrary",
@@ -7946,6 +8193,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelGetName",
@@ -7967,6 +8215,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelGetParamCount",
@@ -7988,6 +8237,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelGetParamInfo",
@@ -8024,6 +8274,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelSetAttribute",
@@ -8061,6 +8312,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuKernelSetCacheConfig",
@@ -8092,6 +8344,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLaunch",
@@ -8109,6 +8362,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLaunchCooperativeKernel",
@@ -8193,6 +8447,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLaunchCooperativeKernelMultiDevice",
@@ -8231,6 +8486,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLaunchGrid",
@@ -8262,6 +8518,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLaunchGridAsync",
@@ -8299,6 +8556,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLaunchHostFunc",
@@ -8330,6 +8588,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLaunchHostFunc_v2",
@@ -8367,6 +8626,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLaunchKernel",
@@ -8458,6 +8718,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLaunchKernelEx",
@@ -8495,6 +8756,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryEnumerateKernels",
@@ -8524,6 +8786,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryGetGlobal",
@@ -8560,6 +8823,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryGetKernel",
@@ -8589,6 +8853,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryGetKernelCount",
@@ -8610,6 +8875,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLibraryGetManaged",
@@ -8646,6 +8912,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryGetModule",
@@ -8667,6 +8934,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLibraryGetUnifiedFunction",
@@ -8696,6 +8964,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryLoadData",
@@ -8778,6 +9047,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryLoadFromFile",
@@ -8860,6 +9130,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLibraryUnload",
@@ -8877,6 +9148,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLinkAddData",
@@ -8954,6 +9226,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLinkAddFile",
@@ -9017,6 +9290,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLinkComplete",
@@ -9045,6 +9319,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLinkCreate",
@@ -9087,6 +9362,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::LinkCreate,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLinkDestroy",
@@ -9104,6 +9380,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::LinkDestroy,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointAddDevice",
@@ -9129,6 +9406,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointBindAddr",
@@ -9185,6 +9463,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointBindMem",
@@ -9248,6 +9527,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointCreate",
@@ -9273,6 +9553,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointDestroy",
@@ -9290,6 +9571,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointExport",
@@ -9319,6 +9601,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointGetLimits",
@@ -9347,6 +9630,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointIdRelease",
@@ -9372,6 +9656,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointIdReserve",
@@ -9393,6 +9678,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointImport",
@@ -9424,6 +9710,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointQuery",
@@ -9453,6 +9740,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogicalEndpointUnbind",
@@ -9490,6 +9778,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogsCurrent",
@@ -9511,6 +9800,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuLogsDumpToFile",
@@ -9546,6 +9836,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogsDumpToMemory",
@@ -9599,6 +9890,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogsRegisterCallback",
@@ -9628,6 +9920,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuLogsUnregisterCallback",
@@ -9645,6 +9938,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAddressFree",
@@ -9670,6 +9964,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAddressReserve",
@@ -9717,6 +10012,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAdvise",
@@ -9754,6 +10050,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemAlloc",
@@ -9775,6 +10072,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAllocAsync",
@@ -9804,6 +10102,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAllocFromPoolAsync",
@@ -9839,6 +10138,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAllocHost",
@@ -9860,6 +10160,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAllocManaged",
@@ -9889,6 +10190,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemAllocPitch",
@@ -9937,6 +10239,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemBatchDecompressAsync",
@@ -9984,6 +10287,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemCreate",
@@ -10019,6 +10323,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemDiscardAndPrefetchBatchAsync",
@@ -10117,6 +10422,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemDiscardBatchAsync",
@@ -10180,6 +10486,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemExportToShareableHandle",
@@ -10215,6 +10522,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemFree",
@@ -10232,6 +10540,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemFreeAsync",
@@ -10257,6 +10566,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemFreeHost",
@@ -10274,6 +10584,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemGetAccess",
@@ -10303,6 +10614,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemGetAddressRange",
@@ -10331,6 +10643,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemGetAllocationGranularity",
@@ -10360,6 +10673,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemGetAllocationPropertiesFromHandle",
@@ -10381,6 +10695,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemGetDefaultMemPool",
@@ -10410,6 +10725,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemGetHandleForAddressRange",
@@ -10457,6 +10773,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemGetInfo",
@@ -10480,6 +10797,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemGetLocationInfo",
@@ -10529,6 +10847,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemGetMemPool",
@@ -10558,6 +10877,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemHostAlloc",
@@ -10587,6 +10907,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemHostGetDevicePointer",
@@ -10616,6 +10937,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemHostGetFlags",
@@ -10637,6 +10959,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemHostRegister",
@@ -10668,6 +10991,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemHostUnregister",
@@ -10685,6 +11009,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemImportFromShareableHandle",
@@ -10714,6 +11039,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemMap",
@@ -10763,6 +11089,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemMapArrayAsync",
@@ -10801,6 +11128,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolCreate",
@@ -10822,6 +11150,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolDestroy",
@@ -10839,6 +11168,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemPoolExportPointer",
@@ -10860,6 +11190,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolExportToShareableHandle",
@@ -10895,6 +11226,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolGetAccess",
@@ -10924,6 +11256,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolGetAttribute",
@@ -10953,6 +11286,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolImportFromShareableHandle",
@@ -10988,6 +11322,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolImportPointer",
@@ -11017,6 +11352,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolSetAccess",
@@ -11055,6 +11391,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolSetAttribute",
@@ -11086,6 +11423,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPoolTrimTo",
@@ -11111,6 +11449,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemPrefetchAsync",
@@ -11160,6 +11499,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemPrefetchBatchAsync",
@@ -11258,6 +11598,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemRangeGetAttribute",
@@ -11305,6 +11646,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::RangeGetAttribute,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemRangeGetAttributes",
@@ -11373,6 +11715,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::RangeGetAttributes,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemRelease",
@@ -11390,6 +11733,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemRetainAllocationHandle",
@@ -11411,6 +11755,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemSetAccess",
@@ -11455,6 +11800,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemSetMemPool",
@@ -11486,6 +11832,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemUnmap",
@@ -11511,6 +11858,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpy",
@@ -11542,6 +11890,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpy2D",
@@ -11559,6 +11908,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy2DAsync",
@@ -11584,6 +11934,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy2DUnaligned",
@@ -11601,6 +11952,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy3D",
@@ -11618,6 +11970,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy3DAsync",
@@ -11643,6 +11996,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy3DBatchAsync",
@@ -11687,6 +12041,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy3DPeer",
@@ -11704,6 +12059,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy3DPeerAsync",
@@ -11729,6 +12085,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpy3DWithAttributesAsync",
@@ -11760,6 +12117,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyAsync",
@@ -11797,6 +12155,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyAtoA",
@@ -11846,6 +12205,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyAtoD",
@@ -11883,6 +12243,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyAtoH",
@@ -11920,6 +12281,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyAtoHAsync",
@@ -11969,6 +12331,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyBatchAsync",
@@ -12074,6 +12437,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyDtoA",
@@ -12111,6 +12475,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyDtoD",
@@ -12142,6 +12507,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyDtoDAsync",
@@ -12179,6 +12545,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyDtoH",
@@ -12210,6 +12577,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyDtoHAsync",
@@ -12247,6 +12615,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyHtoA",
@@ -12284,6 +12653,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyHtoAAsync",
@@ -12333,6 +12703,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyHtoD",
@@ -12364,6 +12735,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyHtoDAsync",
@@ -12401,6 +12773,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemcpyPeer",
@@ -12450,6 +12823,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyPeerAsync",
@@ -12506,6 +12880,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemcpyWithAttributesAsync",
@@ -12555,6 +12930,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMemsetD16",
@@ -12586,6 +12962,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD16Async",
@@ -12623,6 +13000,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD2D16",
@@ -12672,6 +13050,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD2D16Async",
@@ -12728,6 +13107,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD2D32",
@@ -12777,6 +13157,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD2D32Async",
@@ -12833,6 +13214,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD2D8",
@@ -12882,6 +13264,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD2D8Async",
@@ -12938,6 +13321,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD32",
@@ -12969,6 +13353,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD32Async",
@@ -13006,6 +13391,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD8",
@@ -13037,6 +13423,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMemsetD8Async",
@@ -13074,6 +13461,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMipmappedArrayCreate",
@@ -13103,6 +13491,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMipmappedArrayDestroy",
@@ -13120,6 +13509,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMipmappedArrayGetLevel",
@@ -13149,6 +13539,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMipmappedArrayGetMemoryRequirements",
@@ -13178,6 +13569,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMipmappedArrayGetSparseProperties",
@@ -13199,6 +13591,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleEnumerateFunctions",
@@ -13228,6 +13621,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleGetFunction",
@@ -13257,6 +13651,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleGetFunctionCount",
@@ -13278,6 +13673,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuModuleGetGlobal",
@@ -13314,6 +13710,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleGetLoadingMode",
@@ -13330,6 +13727,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuModuleGetSurfRef",
@@ -13359,6 +13757,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleGetTexRef",
@@ -13388,6 +13787,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleLoad",
@@ -13409,6 +13809,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleLoadData",
@@ -13430,6 +13831,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleLoadDataEx",
@@ -13484,6 +13886,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleLoadFatBinary",
@@ -13505,6 +13908,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuModuleUnload",
@@ -13522,6 +13926,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMulticastAddDevice",
@@ -13547,6 +13952,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMulticastBindAddr",
@@ -13596,6 +14002,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMulticastBindAddr_v2",
@@ -13652,6 +14059,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMulticastBindMem",
@@ -13708,6 +14116,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMulticastBindMem_v2",
@@ -13771,6 +14180,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuMulticastCreate",
@@ -13792,6 +14202,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMulticastGetGranularity",
@@ -13821,6 +14232,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuMulticastUnbind",
@@ -13858,6 +14270,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuOccupancyAvailableDynamicSMemPerBlock",
@@ -13893,6 +14306,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -13928,6 +14342,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
@@ -13975,6 +14390,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuOccupancyMaxActiveClusters",
@@ -14004,6 +14420,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSize",
@@ -14059,6 +14476,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSizeWithFlags",
@@ -14121,6 +14539,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuOccupancyMaxPotentialClusterSize",
@@ -14150,6 +14569,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuParamSetSize",
@@ -14175,6 +14595,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuParamSetTexRef",
@@ -14206,6 +14627,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuParamSetf",
@@ -14237,6 +14659,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuParamSeti",
@@ -14268,6 +14691,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuParamSetv",
@@ -14305,6 +14729,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuPointerGetAttribute",
@@ -14334,6 +14759,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuPointerGetAttributes",
@@ -14376,6 +14802,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::PointerGetAttributes,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuPointerSetAttribute",
@@ -14407,6 +14834,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuProfilerStart",
@@ -14419,6 +14847,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuProfilerStop",
@@ -14431,6 +14860,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuSignalExternalSemaphoresAsync",
@@ -14482,6 +14912,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamAddCallback",
@@ -14519,6 +14950,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamAttachMemAsync",
@@ -14556,6 +14988,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamBatchMemOp",
@@ -14600,6 +15033,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamBeginCapture",
@@ -14625,6 +15059,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamBeginCaptureToCig",
@@ -14650,6 +15085,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamBeginCaptureToGraph",
@@ -14720,6 +15156,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamBeginRecaptureToGraph",
@@ -14769,6 +15206,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamCopyAttributes",
@@ -14794,6 +15232,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamCreate",
@@ -14815,6 +15254,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamCreateWithPriority",
@@ -14844,6 +15284,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamDestroy",
@@ -14861,6 +15302,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamEndCapture",
@@ -14882,6 +15324,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamEndCaptureToCig",
@@ -14899,6 +15342,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetAttribute",
@@ -14928,6 +15372,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamGetCaptureInfo",
@@ -14984,6 +15429,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::CaptureInfo,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamGetCtx",
@@ -15005,6 +15451,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetCtx_v2",
@@ -15033,6 +15480,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetDevResource",
@@ -15062,6 +15510,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamGetDevice",
@@ -15083,6 +15532,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetFlags",
@@ -15104,6 +15554,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetGreenCtx",
@@ -15125,6 +15576,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetId",
@@ -15146,6 +15598,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamGetPriority",
@@ -15167,6 +15620,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamIsCapturing",
@@ -15188,6 +15642,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamQuery",
@@ -15205,6 +15660,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamSetAttribute",
@@ -15236,6 +15692,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamSynchronize",
@@ -15253,6 +15710,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamUpdateCaptureDependencies",
@@ -15316,6 +15774,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuStreamWaitEvent",
@@ -15347,6 +15806,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamWaitValue32",
@@ -15384,6 +15844,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamWaitValue64",
@@ -15421,6 +15882,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamWriteValue32",
@@ -15458,6 +15920,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuStreamWriteValue64",
@@ -15495,6 +15958,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuSurfObjectCreate",
@@ -15516,6 +15980,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuSurfObjectDestroy",
@@ -15533,6 +15998,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuSurfObjectGetResourceDesc",
@@ -15554,6 +16020,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuSurfRefGetArray",
@@ -15575,6 +16042,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuSurfRefSetArray",
@@ -15606,6 +16074,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTensorMapEncodeIm2col",
@@ -15758,6 +16227,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTensorMapEncodeIm2colWide",
@@ -15903,6 +16373,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTensorMapEncodeTiled",
@@ -16027,6 +16498,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTensorMapReplaceAddress",
@@ -16052,6 +16524,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTensorMapSetAllocationClass",
@@ -16081,6 +16554,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexObjectCreate",
@@ -16116,6 +16590,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexObjectDestroy",
@@ -16133,6 +16608,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexObjectGetResourceDesc",
@@ -16154,6 +16630,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexObjectGetResourceViewDesc",
@@ -16175,6 +16652,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexObjectGetTextureDesc",
@@ -16196,6 +16674,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefCreate",
@@ -16212,6 +16691,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefDestroy",
@@ -16229,6 +16709,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetAddress",
@@ -16250,6 +16731,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetAddressMode",
@@ -16279,6 +16761,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetArray",
@@ -16300,6 +16783,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetBorderColor",
@@ -16321,6 +16805,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetFilterMode",
@@ -16342,6 +16827,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetFlags",
@@ -16363,6 +16849,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetFormat",
@@ -16391,6 +16878,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetMaxAnisotropy",
@@ -16412,6 +16900,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetMipmapFilterMode",
@@ -16433,6 +16922,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetMipmapLevelBias",
@@ -16454,6 +16944,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetMipmapLevelClamp",
@@ -16482,6 +16973,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefGetMipmappedArray",
@@ -16503,6 +16995,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetAddress",
@@ -16538,6 +17031,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetAddress2D",
@@ -16575,6 +17069,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetAddressMode",
@@ -16606,6 +17101,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetArray",
@@ -16637,6 +17133,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetBorderColor",
@@ -16662,6 +17159,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetFilterMode",
@@ -16687,6 +17185,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetFlags",
@@ -16712,6 +17211,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetFormat",
@@ -16743,6 +17243,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetMaxAnisotropy",
@@ -16768,6 +17269,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetMipmapFilterMode",
@@ -16793,6 +17295,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetMipmapLevelBias",
@@ -16818,6 +17321,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetMipmapLevelClamp",
@@ -16849,6 +17353,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuTexRefSetMipmappedArray",
@@ -16880,6 +17385,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuThreadExchangeStreamCaptureMode",
@@ -16901,6 +17407,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuUserObjectCreate",
@@ -16948,6 +17455,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "cuUserObjectRelease",
@@ -16973,6 +17481,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuUserObjectRetain",
@@ -16998,6 +17507,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuVDPAUCtxCreate",
@@ -17045,6 +17555,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuVDPAUGetDevice",
@@ -17074,6 +17585,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "cuWaitExternalSemaphoresAsync",
@@ -17125,6 +17637,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "sizeof",
@@ -17146,5 +17659,6 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::Sizeof,
         plain: false,
+        raising: None,
     },
 ];

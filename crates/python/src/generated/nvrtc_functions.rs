@@ -99,6 +99,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcCompileProgram",
@@ -137,6 +138,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcCreateProgram",
@@ -205,6 +207,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcDestroyProgram",
@@ -222,6 +225,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetBundledHeadersInfo",
@@ -245,6 +249,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetCUBIN",
@@ -270,6 +275,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::NvrtcGetCubin,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetCUBINSize",
@@ -291,6 +297,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetErrorString",
@@ -312,6 +319,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::NvrtcErrorString,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetLTOIR",
@@ -337,6 +345,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::NvrtcGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetLTOIRSize",
@@ -358,6 +367,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetLoweredName",
@@ -387,6 +397,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetNumSupportedArchs",
@@ -403,6 +414,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetOptiXIR",
@@ -428,6 +440,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::NvrtcGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetOptiXIRSize",
@@ -449,6 +462,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetPCHCreateStatus",
@@ -466,6 +480,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetPCHHeapSize",
@@ -482,6 +497,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetPCHHeapSizeRequired",
@@ -503,6 +519,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetPTX",
@@ -528,6 +545,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::NvrtcGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetPTXSize",
@@ -549,6 +567,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetProgramLog",
@@ -574,6 +593,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::NvrtcGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetProgramLogSize",
@@ -595,6 +615,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcGetSupportedArchs",
@@ -611,6 +632,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::NvrtcArchs,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetTileIR",
@@ -636,6 +658,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::NvrtcGet,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcGetTileIRSize",
@@ -657,6 +680,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcInstallBundledHeaders",
@@ -686,6 +710,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcRemoveBundledHeaders",
@@ -707,6 +732,7 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcSetFlowCallback",
@@ -738,6 +764,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: false,
+        raising: None,
     },
     Function {
         name: "nvrtcSetPCHHeapSize",
@@ -755,6 +782,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "nvrtcVersion",
@@ -778,6 +806,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         special: Special::None,
         plain: true,
+        raising: None,
     },
     Function {
         name: "sizeof",
@@ -799,5 +828,6 @@ pub static FUNCTIONS: &[Function] = &[
         }],
         special: Special::Sizeof,
         plain: false,
+        raising: None,
     },
 ];
