@@ -55,7 +55,10 @@ unsafe extern "C" fn setter(
 }
 
 /// Bytes as a Python int of type `prim`.
-unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
     let raw = u64::from_le_bytes(bytes);
     // SAFETY: the GIL is held.
     unsafe {
@@ -164,8 +167,16 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                     held
                 }
             }
+            _ => misplaced(field),
         }
     }
+}
+
+/// The tables give the other kinds to `Kind::Pod` classes only.
+fn misplaced(field: &Field) -> *mut ffi::PyObject {
+    let text = format!("{:?} is no kind of a record's attribute", field.kind);
+    super::errors::raise(Exc::Runtime, &text);
+    null_mut()
 }
 
 /// Size in bytes of an element.
@@ -327,6 +338,10 @@ pub unsafe fn set(
                 point(obj, offset, at, held)
             }
             FieldKind::CString => set_text(obj, offset, value, site),
+            _ => {
+                misplaced(field);
+                None
+            }
         }
     }
 }

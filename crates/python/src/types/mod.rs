@@ -15,7 +15,9 @@ mod lists;
 mod memory;
 mod module;
 mod object;
+mod pod;
 mod registry;
+mod slices;
 mod structs;
 pub mod table;
 
@@ -24,9 +26,11 @@ use std::ffi::c_void;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use self::object::Instance;
-use self::table::Kind;
 pub use self::memory::readable;
+use self::object::Instance;
+#[allow(unused_imports)] // the engine is about to use them
+pub use self::slices::{new_array, new_slice};
+use self::table::Kind;
 pub use self::table::{ClassId, EnumId};
 
 /// Adds what the Python packages call to the native module.
@@ -49,7 +53,10 @@ pub fn handle_value(obj: *mut ffi::PyObject) -> Option<u64> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
         let id = registry::of(obj)?;
-        if matches!(table::class(id).1.kind, Kind::Record | Kind::Marker) {
+        if matches!(
+            table::class(id).1.kind,
+            Kind::Record | Kind::Marker | Kind::Pod
+        ) {
             return None;
         }
         let value = convert::handle_bits(obj.cast::<Instance>(), id);
@@ -67,7 +74,10 @@ pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
         let id = registry::of(obj)?;
-        if matches!(table::class(id).1.kind, Kind::Record | Kind::Marker) {
+        if matches!(
+            table::class(id).1.kind,
+            Kind::Record | Kind::Marker | Kind::Pod
+        ) {
             return None;
         }
         Some((*obj.cast::<Instance>()).data)
@@ -132,6 +142,49 @@ pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
             return None;
         }
         Some((obj, (*obj.cast::<Instance>()).data))
+    }
+}
+
+/// A new object of a `Kind::Pod` class with `count` zeroed structs of its own (1 for a class without `ARRAY`), and where
+/// they are; None with an exception.
+#[allow(dead_code)] // the engine is about to use it
+pub fn new_pod(id: ClassId, count: usize) -> Option<(*mut ffi::PyObject, *mut u8)> {
+    // SAFETY: the caller holds the GIL; the type is that of the class.
+    unsafe {
+        let ty = registry::type_of(id);
+        if ty.is_null() {
+            return None;
+        }
+        let obj = pod::zeroed(ty, id, count);
+        if obj.is_null() {
+            return None;
+        }
+        Some((obj.cast(), (*obj).base.data))
+    }
+}
+
+/// Where the structs of a `Kind::Pod` object are: of exactly class `id`, or of any. None for other objects, and no
+/// exception. Memory that somebody else owns may be gone: see [`prepare_struct`].
+#[inline]
+#[allow(dead_code)] // the engine is about to use it
+pub fn pod_ptr(obj: *mut ffi::PyObject, id: Option<ClassId>) -> Option<*mut u8> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        let have = registry::of(obj)?;
+        if id.is_some_and(|id| id != have) || table::class(have).1.kind != Kind::Pod {
+            return None;
+        }
+        Some((*obj.cast::<Instance>()).data)
+    }
+}
+
+/// How many structs a `Kind::Pod` object stands for; 0 for other objects.
+#[allow(dead_code)] // the engine is about to use it
+pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
+    match pod_ptr(obj, None) {
+        // SAFETY: the object is a Pod.
+        Some(_) => unsafe { (*obj.cast::<pod::Pod>()).count },
+        None => 0,
     }
 }
 

@@ -143,14 +143,6 @@ unsafe fn install(name: *mut ffi::PyObject) -> Option<()> {
     }
 }
 
-fn loader_library(lib: &Library) -> cupyrite_sys::loader::Library {
-    if lib.module == "cuda.bindings.nvrtc" {
-        cupyrite_sys::loader::Library::Nvrtc
-    } else {
-        cupyrite_sys::loader::Library::Driver
-    }
-}
-
 fn library(name: &str) -> Option<&'static Library> {
     LIBRARIES.iter().find(|l| l.module == name).copied()
 }
@@ -257,9 +249,7 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
 
 /// Every public name of a library's module.
 fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
-    let functions = crate::function::all(loader_library(lib))
-        .iter()
-        .map(|f| f.name);
+    let functions = crate::function::all(lib.loader).iter().map(|f| f.name);
     lib.class_index
         .iter()
         .map(|c| c.0)
@@ -297,7 +287,7 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
             ffi::Py_INCREF(base);
             return base;
         }
-        match crate::function::get(loader_library(lib), name) {
+        match crate::function::get(lib.loader, name) {
             Some(Ok(function)) => function.into_ptr(),
             _ => null_mut(),
         }

@@ -577,6 +577,21 @@ unsafe fn drop_links(obj: *mut Instance) {
     }
 }
 
+/// Lets go of everything held for pointers, and of the list itself.
+///
+/// # Safety
+/// `obj` is a dying struct instance.
+pub unsafe fn drop_kept(obj: *mut Instance) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let list = take_kept(obj);
+        if !list.is_empty() {
+            release(list);
+        }
+        drop_links(obj);
+    }
+}
+
 /// A dying view takes itself out of its root's list, before anything else can run.
 unsafe fn forget_view(view: *mut Instance) {
     // SAFETY: the root is an instance the view holds a reference to.
@@ -609,7 +624,11 @@ unsafe fn take_kept(obj: *mut Instance) -> Vec<Kept> {
     }
 }
 
-unsafe fn free(obj: *mut ffi::PyObject) {
+/// Gives the memory of a dead object back.
+///
+/// # Safety
+/// Called at the end of a `tp_dealloc`.
+pub unsafe fn free(obj: *mut ffi::PyObject) {
     // SAFETY: the object is dead; its type's tp_free matches its allocation. A heap type's instance holds its type.
     unsafe {
         let ty = ffi::Py_TYPE(obj);
@@ -652,11 +671,7 @@ pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }
-        let list = take_kept(this);
-        if !list.is_empty() {
-            release(list);
-        }
-        drop_links(this);
+        drop_kept(this);
         ffi::Py_XDECREF((*this).root);
         free(obj);
     }
@@ -667,11 +682,7 @@ unsafe extern "C" fn storage_dealloc(obj: *mut ffi::PyObject) {
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Storage>();
-        let list = take_kept(obj.cast());
-        if !list.is_empty() {
-            release(list);
-        }
-        drop_links(obj.cast());
+        drop_kept(obj.cast());
         std::alloc::dealloc((*this).base.data, storage_layout((*this).len));
         free(obj);
     }

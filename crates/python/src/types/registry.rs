@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 use pyo3::ffi;
 
 use super::table::{self, ClassId, EnumId, Kind};
-use super::{enums, handles, structs};
+use super::{enums, handles, pod, structs};
 use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
 
 static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
@@ -95,6 +95,7 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
         match table::class(id).1.kind {
             Kind::Record => structs::make_type(id),
             Kind::Marker => structs::make_marker(id),
+            Kind::Pod => pod::make_type(id),
             _ => handles::make_type(id),
         }
     };

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use cupyrite_sys::loader;
+
 use crate::generated::{driver_types, nvrtc_types};
 
 /// Index of a Python class over all libraries (`crate::generated::ids::class`).
@@ -142,6 +144,35 @@ pub enum FieldKind {
     KernelParams,
     /// `const char *` given as bytes.
     CString,
+
+    // What only classes of `Kind::Pod` have. In classes with `ARRAY` every attribute has a value an element: a plain
+    // value for one element, a NumPy array for any other number.
+    /// A pointer-sized integer that takes ints only (an address, a handle of another library).
+    Intptr,
+    /// `const char *` given as `str`, which the object copies and keeps.
+    Text,
+    /// `char[len]` read and written as `str`, NUL-terminated.
+    Str(u32),
+    /// An array of numbers of this length inside the struct, read as a NumPy array.
+    Fixed(Prim, u32),
+    /// The same, of which the first `count` elements are in use; assigning sets the count.
+    Counted(Prim, u32, Count),
+    /// A nested struct, read as a live view.
+    Pod(ClassId),
+    /// An array of structs inside the struct, read as a live view of the class. With a count: its first elements are in
+    /// use, and assigning sets the count.
+    Pods(ClassId, u32, Option<Count>),
+    /// A nested struct of an `ARRAY` class, read as a NumPy record array; with a length other than 0 an array of them.
+    Records(ClassId, u32),
+    /// A pointer to numbers, which the object owns once they are assigned; assigning sets the count.
+    PointerInts(Prim, Count),
+    /// A pointer to structs, read as the class; assigning keeps the given object and sets the count.
+    PointerPods(ClassId, Count),
+    /// A pointer to 64-bit words, read as `array`; assigning sets the count.
+    PointerWords(Count),
+    /// A member that is no attribute and only shows in the NumPy layout (counts, `reserved`): a number, or an array of
+    /// them where the length is not 0.
+    Hidden(Prim, u32),
 }
 
 /// An attribute.
@@ -172,20 +203,27 @@ pub enum Kind {
     Record,
     /// A class without content (`cudaBindingsDriverGlobal`).
     Marker,
+    /// A struct or union of the modules whose functions raise: `ptr`, `from_data`, `from_buffer`, `from_ptr`, a buffer;
+    /// with `ARRAY` also a length and elements.
+    Pod,
 }
 
 /// `__eq__` and `__hash__` by value.
-pub const EQ_HASH: u8 = 1;
+pub const EQ_HASH: u16 = 1;
 /// `__index__`.
-pub const INDEX: u8 = 2;
+pub const INDEX: u16 = 2;
 /// `__cuda_stream__`.
-pub const CUDA_STREAM: u8 = 4;
+pub const CUDA_STREAM: u16 = 4;
 /// Cannot be made without `_ptr`.
-pub const NEEDS_POINTER: u8 = 8;
+pub const NEEDS_POINTER: u16 = 8;
 /// `sizeof` knows the class.
-pub const SIZEOF: u8 = 16;
+pub const SIZEOF: u16 = 16;
 /// `set_dsts_srcs`.
-pub const SET_DSTS_SRCS: u8 = 32;
+pub const SET_DSTS_SRCS: u16 = 32;
+/// A `Kind::Pod` that stands for any number of structs: `X(size=1)`.
+pub const ARRAY: u16 = 64;
+/// Not listed by `dir()` and `__all__` (`_py_anon_pod0`).
+pub const PRIVATE: u16 = 128;
 
 /// A class.
 #[derive(Debug)]
@@ -201,7 +239,7 @@ pub struct Class {
     /// Alignment of the C type in bytes.
     pub align: u32,
     /// `EQ_HASH`, `INDEX`, ...
-    pub flags: u8,
+    pub flags: u16,
     /// How C spells the type.
     pub c_name: &'static str,
     /// Attributes in C order; empty for derived classes, which inherit them.
@@ -224,13 +262,79 @@ pub struct Enum {
     pub members: &'static [(&'static str, i64)],
 }
 
+/// How a library's functions report failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)] // which of them occur is up to the libraries
+pub enum Style {
+    /// `(status, values...)`
+    Tuple,
+    /// The values; a failure is an exception.
+    Raises,
+}
+
+/// The base of a library's enums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)] // which of them occur is up to the libraries
+pub enum EnumBase {
+    /// `FastEnum`, ours.
+    Fast,
+    /// `enum.IntEnum` of the standard library.
+    Int,
+}
+
+/// Where the text of a library's exception comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)] // which of them occur is up to the libraries
+pub enum ErrorText {
+    /// Name and number of the status: `ERROR_INVALID_INPUT (3)`.
+    Name,
+    /// The library's own words for it.
+    Library,
+    /// cuFile's: two error codes, one of which may be the driver's.
+    CuFile,
+}
+
+/// An exception class.
+#[derive(Debug)]
+pub struct Exception {
+    /// Python name.
+    pub name: &'static str,
+    /// Index of the class it derives from; none: `Exception`.
+    pub base: Option<u16>,
+}
+
+/// How statuses become exceptions.
+#[derive(Debug)]
+pub struct Errors {
+    /// The exceptions, bases before derived ones; the first is that of statuses without one of their own.
+    pub exceptions: &'static [Exception],
+    /// Indexes by name, sorted.
+    pub index: &'static [(&'static str, u16)],
+    /// The enum of the statuses.
+    pub status: EnumId,
+    /// Where the text comes from.
+    pub text: ErrorText,
+    /// Whether making an exception of an unknown status is a `ValueError`.
+    pub unknown_is_value_error: bool,
+    /// Statuses with an exception of their own, sorted, and its index.
+    pub by_status: &'static [(i64, u16)],
+}
+
 /// The types of one library.
 #[derive(Debug)]
 pub struct Library {
     /// `cuda.bindings.driver`
     pub module: &'static str,
+    /// The C library whose functions the module has.
+    pub loader: loader::Library,
     /// Where NVIDIA documents it.
     pub url: &'static str,
+    /// How its functions report failure.
+    pub style: Style,
+    /// What its enums derive from.
+    pub enum_base: EnumBase,
+    /// Its exceptions; none where functions return the status.
+    pub errors: Option<&'static Errors>,
     /// Id of the first class.
     pub first_class: u16,
     /// Id of the first enum.
@@ -243,19 +347,24 @@ pub struct Library {
     pub enums: &'static [Enum],
     /// Module constants, sorted by name.
     pub constants: &'static [(&'static str, i64)],
+    /// Further names of objects of this module, or (with dots) of another, sorted by name.
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// Names of the NumPy layouts and the classes they belong to, sorted by name.
+    pub dtypes: &'static [(&'static str, u16)],
 }
 
 /// Every library, in the order of their ids.
-pub static LIBRARIES: [&Library; 2] = [&driver_types::LIBRARY, &nvrtc_types::LIBRARY];
+pub static LIBRARIES: &[&Library] = &[&driver_types::LIBRARY, &nvrtc_types::LIBRARY];
 
 /// The library a class belongs to, and the class.
 #[inline]
 pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
     let mut found = LIBRARIES[0];
     for lib in &LIBRARIES[1..] {
-        if id.0 >= lib.first_class {
-            found = lib;
+        if id.0 < lib.first_class {
+            break;
         }
+        found = lib;
     }
     (found, &found.classes[(id.0 - found.first_class) as usize])
 }
@@ -265,9 +374,10 @@ pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
 pub fn enumeration(id: EnumId) -> (&'static Library, &'static Enum) {
     let mut found = LIBRARIES[0];
     for lib in &LIBRARIES[1..] {
-        if id.0 >= lib.first_enum {
-            found = lib;
+        if id.0 < lib.first_enum {
+            break;
         }
+        found = lib;
     }
     (found, &found.enums[(id.0 - found.first_enum) as usize])
 }
