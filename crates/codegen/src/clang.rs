@@ -112,6 +112,7 @@ functions! {
     clang_Cursor_isAnonymous: fn(RawCursor) -> c_uint;
     clang_Cursor_isMacroFunctionLike: fn(RawCursor) -> c_uint;
     clang_isCursorDefinition: fn(RawCursor) -> c_uint;
+    clang_Cursor_getStorageClass: fn(RawCursor) -> c_int;
     clang_getCursorLocation: fn(RawCursor) -> RawLocation;
     clang_getExpansionLocation: fn(RawLocation, *mut *mut c_void, *mut c_uint, *mut c_uint, *mut c_uint);
     clang_getFileName: fn(*mut c_void) -> RawString;
@@ -416,6 +417,12 @@ impl<'u> Cursor<'u> {
     pub fn is_function_like_macro(&self) -> bool {
         // SAFETY: see `ty`.
         unsafe { (self.clang.f.clang_Cursor_isMacroFunctionLike)(self.raw) != 0 }
+    }
+
+    /// Whether a function is `static`: it is compiled into its callers, no library exports it.
+    pub fn is_static(&self) -> bool {
+        // SAFETY: see `ty`. 3 is CX_SC_Static.
+        unsafe { (self.clang.f.clang_Cursor_getStorageClass)(self.raw) == 3 }
     }
 
     /// File name (last component) and line.

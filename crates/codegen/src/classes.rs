@@ -60,7 +60,11 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
         });
     }
     lib.python = PyModule {
+        style: overlay.library.style,
         name: overlay.library.python.clone(),
+        errors: None,
+        exceptions: Vec::new(),
+        aliases: Vec::new(),
         classes,
         enums: enums(lib, overlay)?,
         constants: lib
@@ -108,6 +112,8 @@ fn enums(lib: &Library, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
             name,
             base: "FastEnum".to_owned(),
             members,
+            aliases: Vec::new(),
+            c_type: None,
         })
         .collect())
 }

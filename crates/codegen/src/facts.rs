@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<Value, String> {
 /// The facts say nothing about one of the libraries.
 pub fn compare(api: &Api, facts: &Value, path: &Path) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
-    for lib in &api.libraries {
+    for lib in api.libraries.iter().filter(|l| l.in_python()) {
         let module = &facts["modules"][&lib.python.name];
         if module.is_null() {
             return Err(format!(

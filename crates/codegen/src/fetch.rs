@@ -1,8 +1,15 @@
-//! The pinned packages: installed with pip below `target/`, once per content of `api/headers.lock`.
+//! The pinned packages: installed with pip below `target/`, once per content of `api/headers*.lock`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The locks in `api/`: the file, the folder its packages go to, and pip's name of the machine they are made for where
+/// that is not this one (cuDLA's header comes with the library, which exists for NVIDIA's SoCs only).
+const LOCKS: &[(&str, &str, Option<&str>)] = &[
+    ("headers.lock", "", None),
+    ("headers-aarch64.lock", "aarch64", Some("manylinux2014_aarch64")),
+];
 
 /// Where the pieces of the installed packages lie.
 #[derive(Clone, Debug)]
@@ -18,26 +25,40 @@ impl Packages {
 
     /// Include directories of CUDA 13.
     pub fn cuda13(&self) -> Vec<PathBuf> {
-        vec![self.root.join("nvidia/cu13/include")]
+        vec![
+            self.root.join("nvidia/cu13/include"),
+            self.root.join("aarch64/nvidia/cu13/include"),
+        ]
     }
 
     /// Include directories of CUDA 12 (its profiler header never changed and is taken from 13).
     pub fn cuda12(&self) -> Vec<PathBuf> {
-        vec![
-            self.root.join("nvidia/cuda_runtime/include"),
-            self.root.join("nvidia/cuda_nvrtc/include"),
-            self.root.join("profiler"),
+        [
+            "nvidia/cuda_runtime/include",
+            "nvidia/cuda_nvrtc/include",
+            "nvidia/nvjitlink/include",
+            "nvidia/cuda_nvcc/nvvm/include",
+            "nvidia/nvfatbin/include",
+            "nvidia/nvml_dev/include",
+            "nvidia/cufile/include",
+            "profiler",
         ]
+        .map(|dir| self.root.join(dir))
+        .to_vec()
     }
 }
 
-/// Installs what `lock` names into `target`, unless that was done already.
+/// Installs what the locks in the folder `api` name into `target`, unless that was done already.
 ///
 /// # Errors
 ///
 /// No Python with pip, a package or hash that is not there, or a file error: with what to do about it.
-pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
-    let text = fs::read_to_string(lock).map_err(|e| format!("{}: {e}", lock.display()))?;
+pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
+    let mut text = String::new();
+    for (name, ..) in LOCKS {
+        let lock = api.join(name);
+        text += &fs::read_to_string(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
+    }
     let packages = Packages {
         root: target.join("packages"),
     };
@@ -47,38 +68,8 @@ pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
     }
     // Installed under a name of its own and renamed when complete: two runs at once cannot see each other's half.
     let fresh = target.join(format!("packages-{}", std::process::id()));
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    eprintln!(
-        "codegen: installing the packages of {} with {python} -m pip (once)",
-        lock.display()
-    );
-    let status = Command::new(&python)
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--only-binary=:all:",
-        ])
-        .args([
-            "--require-hashes",
-            "--disable-pip-version-check",
-            "--no-compile",
-        ])
-        .arg("--target")
-        .arg(&fresh)
-        .arg("-r")
-        .arg(lock)
-        .status()
-        .map_err(|e| {
-            format!("cannot run {python} ({e}); codegen needs Python 3 with pip, or set PYTHON")
-        })?;
-    if !status.success() {
-        return Err(format!(
-            "pip could not install the packages of {}; codegen needs a package index with them and x86-64 Linux",
-            lock.display()
-        ));
+    for (name, folder, platform) in LOCKS {
+        install(&api.join(name), &fresh.join(folder), *platform)?;
     }
     let profiler = fresh.join("profiler");
     fs::create_dir_all(&profiler)
@@ -89,7 +80,8 @@ pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
             )
         })
         .map_err(|e| format!("cudaProfiler.h: {e}"))?;
-    drop_libraries(&fresh.join("nvidia"));
+    keep_headers(&fresh.join("nvidia"));
+    keep_headers(&fresh.join("aarch64/nvidia"));
     let io = |e: std::io::Error| format!("{}: {e}", packages.root.display());
     fs::write(fresh.join("headers.lock"), &text).map_err(io)?;
     if packages.root.exists() {
@@ -106,18 +98,53 @@ pub fn packages(lock: &Path, target: &Path) -> Result<Packages, String> {
     }
 }
 
-/// NVIDIA's wheels carry hundreds of megabytes of libraries that reading headers does not need.
-fn drop_libraries(dir: &Path) {
+fn install(lock: &Path, folder: &Path, platform: Option<&str>) -> Result<(), String> {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    eprintln!(
+        "codegen: installing the packages of {} with {python} -m pip (once)",
+        lock.display()
+    );
+    let mut command = Command::new(&python);
+    command
+        .args(["-m", "pip", "install", "--quiet", "--no-deps"])
+        .args(["--only-binary=:all:", "--require-hashes", "--no-compile"])
+        .arg("--disable-pip-version-check")
+        .arg("--target")
+        .arg(folder)
+        .arg("-r")
+        .arg(lock);
+    if let Some(platform) = platform {
+        command.args(["--platform", platform]);
+    }
+    let status = command.status().map_err(|e| {
+        format!("cannot run {python} ({e}); codegen needs Python 3 with pip, or set PYTHON")
+    })?;
+    if !status.success() {
+        return Err(format!(
+            "pip could not install the packages of {}; codegen needs a package index with them and x86-64 Linux",
+            lock.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Removes the hundreds of megabytes of libraries and tools in NVIDIA's wheels that reading headers does not need.
+fn keep_headers(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        if path.is_dir() && path.file_name().is_some_and(|n| n == "lib") {
-            // Nothing depends on it: what cannot be removed only takes space.
-            let _ = fs::remove_dir_all(&path);
-        } else if path.is_dir() {
-            drop_libraries(&path);
+        if !path.is_dir() {
+            continue;
+        }
+        match path.file_name().and_then(|n| n.to_str()) {
+            Some("include") => {}
+            Some("lib" | "lib64" | "bin" | "libdevice" | "man" | "gds") => {
+                // Nothing depends on it: what cannot be removed only takes space.
+                let _ = fs::remove_dir_all(&path);
+            }
+            _ => keep_headers(&path),
         }
     }
 }

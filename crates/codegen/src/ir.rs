@@ -8,13 +8,15 @@
 use serde::{Deserialize, Serialize};
 
 mod python;
+mod raising;
 
 pub use python::*;
+pub use raising::*;
 
 /// Everything the back ends are given.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Api {
-    /// One entry a C library, in the order `driver`, `nvrtc`.
+    /// One entry a C library, in the order of `merge::SOURCES`.
     pub libraries: Vec<Library>,
 }
 
@@ -52,6 +54,8 @@ pub struct Library {
     pub typedefs: Vec<Typedef>,
     /// Macros with a constant value.
     pub constants: Vec<Constant>,
+    /// Types of other libraries that the declarations name, by name.
+    pub uses: Vec<Foreign>,
     /// The Python module.
     pub python: PyModule,
 }
@@ -77,17 +81,44 @@ impl Library {
         self.functions.iter().find(|f| f.name == name)
     }
 
-    /// `ty` with every typedef on the way replaced by what it stands for (not inside pointers or arrays).
+    /// The type of another library called `name`, if this one uses it.
+    pub fn foreign(&self, name: &str) -> Option<&Foreign> {
+        self.uses.iter().find(|f| f.name == name)
+    }
+
+    /// Whether the Python module has anything in it.
+    pub fn in_python(&self) -> bool {
+        !self.python.classes.is_empty()
+            || !self.python.enums.is_empty()
+            || self.functions.iter().any(|f| f.python.is_some())
+    }
+
+    /// `ty` with every typedef on the way replaced by what it stands for (not inside pointers or arrays); enums of
+    /// other libraries by their integer.
     pub fn resolve<'a>(&'a self, ty: &'a Type) -> &'a Type {
         let mut ty = ty;
         while let Type::Named { name } = ty {
-            match self.typedef(name) {
-                Some(t) => ty = &t.ty,
-                None => break,
+            match (self.typedef(name), self.foreign(name)) {
+                (Some(t), _) => ty = &t.ty,
+                (None, Some(f)) => return &f.ty,
+                (None, None) => break,
             }
         }
         ty
     }
+}
+
+/// A type that another library declares.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Foreign {
+    /// Name: `CUstream`.
+    pub name: String,
+    /// The library that declares it: `driver`.
+    pub library: String,
+    /// What it is to C, without typedefs: a pointer (whose pointee is the other library's), an integer.
+    pub ty: Type,
+    /// Whether it is an enum there; `ty` is then its integer.
+    pub is_enum: bool,
 }
 
 /// A C type. `Named` refers to a typedef, record, enum or opaque tag of the same library by its C name.
@@ -274,6 +305,18 @@ pub enum Role {
     },
     /// Not visible in Python: a null pointer or zero is passed.
     Null,
+    /// A constant: the room there is in a result whose size the interface fixes.
+    Const {
+        /// The value.
+        value: u64,
+    },
+    /// The address of the number of elements ([`PyFunction::sizing`]).
+    Count,
+    /// The address of a struct ([`PyFunction::requests`]).
+    Request {
+        /// Index there.
+        request: usize,
+    },
     /// Python does not expose the function.
     Unknown,
 }

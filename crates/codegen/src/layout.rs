@@ -15,6 +15,8 @@ pub struct HeaderSet {
     pub name: String,
     /// What to include.
     pub includes: &'static [&'static str],
+    /// Macros to define.
+    pub defines: &'static [&'static str],
     /// Include directories, stubs first.
     pub dirs: Vec<PathBuf>,
     /// The records, members before containers.
@@ -85,10 +87,7 @@ pub fn check(sets: &[HeaderSet], scratch: &Path) -> Result<(), String> {
         let mut command = Command::new(&cc);
         command
             .args(["-std=c11", "-fsyntax-only", "-nostdinc", "-w"])
-            .args([
-                "-D__CUDA_API_VERSION_INTERNAL",
-                "-D__CUDA_API_VERSION_INTERNAL_ODR",
-            ]);
+            .args(set.defines.iter().map(|d| format!("-D{d}")));
         for dir in &set.dirs {
             command.arg("-isystem").arg(dir);
         }
@@ -153,6 +152,7 @@ mod tests {
         let set = HeaderSet {
             name: "x".into(),
             includes: &[],
+            defines: &[],
             dirs: Vec::new(),
             records: vec![
                 record("A_anon0", None, 4, vec![field("x", false, int(), 0, 4)]),

@@ -8,10 +8,12 @@ pub mod clang;
 pub mod classes;
 pub mod facts;
 pub mod fetch;
+pub mod foreign;
 pub mod ir;
 pub mod layout;
 pub mod macros;
 pub mod merge;
+pub mod naming;
 pub mod output;
 pub mod overlay;
 pub mod python;
@@ -44,7 +46,7 @@ pub struct Description {
 ///
 /// Packages that cannot be installed, headers that cannot be parsed, an overlay that does not fit them.
 pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
-    let packages = fetch::packages(&root.join("api/headers.lock"), target)?;
+    let packages = fetch::packages(&root.join("api"), target)?;
     let clang = clang::Clang::load(&packages.libclang())?;
     let toolkits = [
         merge::Toolkit {
@@ -62,19 +64,32 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         headers: Vec::new(),
     };
     for source in merge::SOURCES {
-        let read = merge::library(&clang, source, &toolkits, &stubs, &target.join("scratch"))?;
+        let scratch = target.join("scratch");
+        let read = merge::library(&clang, source, &toolkits, &stubs, &scratch, &out.api)?;
         let mut lib = read.library;
         let overlay = root.join(format!("api/overlay/{}.toml", source.name));
         let overlay = overlay::Overlay::load(&overlay)?;
-        python::functions(&mut lib, &overlay)?;
-        classes::module(&mut lib, &overlay)?;
+        match overlay.library.style {
+            ir::Style::Tuple => {
+                python::functions(&mut lib, &overlay)?;
+                classes::module(&mut lib, &overlay)?;
+            }
+            ir::Style::Raises => {
+                lib.status_enum = overlay.library.status.clone();
+                lib.success = overlay.library.success.clone();
+                lib.python.name = overlay.library.python.clone();
+                lib.python.style = overlay.library.style;
+            }
+        }
         out.api.libraries.push(lib);
-        for (toolkit, (major, records)) in toolkits.iter().zip(read.records) {
+        for (major, records) in read.records {
+            let toolkit = toolkits.iter().find(|t| t.major == major);
             let mut dirs = vec![stubs.clone()];
-            dirs.extend(toolkit.dirs.iter().cloned());
+            dirs.extend(toolkit.into_iter().flat_map(|t| t.dirs.iter().cloned()));
             out.headers.push(layout::HeaderSet {
                 name: format!("{}-{major}", source.name),
                 includes: source.includes,
+                defines: source.all_defines(),
                 dirs,
                 records,
             });

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::clang::Clang;
+use crate::foreign;
 use crate::ir::{
-    Constant, EntryPoint, Enum, Function, Library, Param, Record, Role, StreamMode, Type,
+    Api, Constant, EntryPoint, Enum, Function, Library, Param, Record, Role, StreamMode, Type,
 };
 use crate::macros;
 use crate::read::{self, Declarations, Macro, Pfn, Prototype, Request};
@@ -22,6 +23,12 @@ pub struct Source {
     pub versioned: bool,
     /// Prefix of exported functions.
     pub prefix: &'static str,
+    /// Macros to define before the headers are read, beyond those for older ABI versions.
+    pub defines: &'static [&'static str],
+    /// CUDA majors that have the headers.
+    pub majors: &'static [u32],
+    /// Libraries whose types the headers use; they come earlier in [`SOURCES`].
+    pub uses: &'static [&'static str],
     /// NVIDIA's documentation.
     pub doc_url: &'static str,
 }
@@ -56,6 +63,9 @@ pub const SOURCES: &[Source] = &[
         ],
         versioned: true,
         prefix: "cu",
+        defines: &[],
+        majors: &[13, 12],
+        uses: &[],
         doc_url: "https://docs.nvidia.com/cuda/cuda-driver-api/",
     },
     Source {
@@ -64,9 +74,97 @@ pub const SOURCES: &[Source] = &[
         wanted: &["nvrtc.h"],
         versioned: false,
         prefix: "nvrtc",
+        defines: &[],
+        majors: &[13, 12],
+        uses: &[],
         doc_url: "https://docs.nvidia.com/cuda/nvrtc/",
     },
+    Source {
+        name: "nvjitlink",
+        includes: &["nvJitLink.h"],
+        wanted: &["nvJitLink.h"],
+        versioned: false,
+        prefix: "nvJitLink",
+        // Functions instead of inline ones that call `__nvJitLinkCreate_13_5` and the like.
+        defines: &["NVJITLINK_NO_INLINE"],
+        majors: &[13, 12],
+        uses: &[],
+        doc_url: "https://docs.nvidia.com/cuda/nvjitlink/",
+    },
+    Source {
+        name: "nvvm",
+        includes: &["nvvm.h"],
+        wanted: &["nvvm.h"],
+        versioned: false,
+        prefix: "nvvm",
+        defines: &[],
+        majors: &[13, 12],
+        uses: &[],
+        doc_url: "https://docs.nvidia.com/cuda/libnvvm-api/",
+    },
+    Source {
+        name: "nvfatbin",
+        includes: &["nvFatbin.h"],
+        wanted: &["nvFatbin.h"],
+        versioned: false,
+        prefix: "nvFatbin",
+        defines: &[],
+        majors: &[13, 12],
+        uses: &[],
+        doc_url: "https://docs.nvidia.com/cuda/nvfatbin/",
+    },
+    Source {
+        name: "nvml",
+        includes: &["nvml.h"],
+        wanted: &["nvml.h"],
+        versioned: false,
+        prefix: "nvml",
+        // Functions by the names that the library exports, older versions included.
+        defines: &["NVML_NO_UNVERSIONED_FUNC_DEFS"],
+        majors: &[13, 12],
+        uses: &[],
+        doc_url: "https://docs.nvidia.com/deploy/nvml-api/",
+    },
+    Source {
+        name: "cufile",
+        includes: &["cufile.h"],
+        wanted: &["cufile.h"],
+        versioned: false,
+        prefix: "cuFile",
+        defines: &[],
+        majors: &[13, 12],
+        uses: &["driver"],
+        doc_url: "https://docs.nvidia.com/gpudirect-storage/api-reference-guide/",
+    },
+    Source {
+        name: "cudla",
+        includes: &["cudla.h"],
+        wanted: &["cudla.h"],
+        versioned: false,
+        prefix: "cudla",
+        defines: &[],
+        majors: &[13],
+        uses: &[],
+        doc_url: "https://docs.nvidia.com/cuda/cudla-api/",
+    },
 ];
+
+/// What makes the driver's headers declare their older ABI versions too.
+pub const OLDER_VERSIONS: &[&str] = &[
+    "__CUDA_API_VERSION_INTERNAL",
+    "__CUDA_API_VERSION_INTERNAL_ODR",
+];
+
+impl Source {
+    /// Every macro that reading all of the library's declarations takes.
+    pub fn all_defines(&self) -> &'static [&'static str] {
+        if self.versioned {
+            OLDER_VERSIONS
+        } else {
+            self.defines
+        }
+    }
+}
 
 /// One CUDA major's headers.
 pub struct Toolkit {
@@ -96,7 +194,7 @@ fn parse(
     let mut request = Request {
         includes: source.includes,
         dirs: &dirs,
-        defines: &[],
+        defines: source.defines,
         wanted: &wanted,
         scratch,
         major: toolkit.major,
@@ -104,10 +202,7 @@ fn parse(
     let context = |e: String| format!("{} of CUDA {}: {e}", source.name, toolkit.major);
     let current = read::read(clang, &request).map_err(context)?;
     let all = if source.versioned {
-        request.defines = &[
-            "__CUDA_API_VERSION_INTERNAL",
-            "__CUDA_API_VERSION_INTERNAL_ODR",
-        ];
+        request.defines = OLDER_VERSIONS;
         read::read(clang, &request).map_err(context)?
     } else {
         current.clone()
@@ -127,7 +222,8 @@ pub struct Read {
     pub records: Vec<(u32, Vec<Record>)>,
 }
 
-/// Reads a library from all toolkits (newest first) and joins what they say.
+/// Reads a library from the toolkits that have it (newest first) and joins what they say. `known` holds the libraries
+/// read before it, whose types it may use.
 ///
 /// # Errors
 ///
@@ -138,9 +234,11 @@ pub fn library(
     toolkits: &[Toolkit],
     stubs: &Path,
     scratch: &Path,
+    known: &Api,
 ) -> Result<Read, String> {
     let mut majors = toolkits
         .iter()
+        .filter(|t| source.majors.contains(&t.major))
         .map(|t| parse(clang, source, t, stubs, scratch))
         .collect::<Result<Vec<_>, _>>()?;
     let records = majors
@@ -157,6 +255,13 @@ pub fn library(
     let names = Names::new(&majors, source.prefix);
     lib.entry_points = entry_points(&majors, &names, source.versioned)?;
     merge_functions(&mut lib, &majors, &names)?;
+    if lib.functions.is_empty() {
+        return Err(format!("{}: the headers declare no function", source.name));
+    }
+    // Symbols that begin so are the library's own: its headers' inline functions call them.
+    lib.functions.retain(|f| !f.name.starts_with("__"));
+    lib.entry_points.retain(|e| !e.symbol.starts_with("__"));
+    foreign::note(&mut lib, source.uses, known)?;
     Ok(Read {
         library: lib,
         records,

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::ir::{ErrorText, Style};
+
 /// One overlay file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +40,21 @@ pub struct Overlay {
     /// Methods of classes beyond `getPtr`.
     #[serde(default)]
     pub methods: BTreeMap<String, Vec<String>>,
+    /// Structs that Python shows, where the style is `raises`.
+    #[serde(default)]
+    pub types: TypeRules,
+    /// Enum classes by Python name, where the style is `raises`.
+    #[serde(default)]
+    pub enums: BTreeMap<String, EnumOverlay>,
+    /// Constants by Python name, where the style is `raises`: the macro.
+    #[serde(default)]
+    pub constants: BTreeMap<String, String>,
+    /// Exceptions, where the style is `raises`.
+    #[serde(default)]
+    pub exceptions: ExceptionRules,
+    /// Further names: what they stand for, in this module or (with dots) in another.
+    #[serde(default)]
+    pub aliases: BTreeMap<String, String>,
 }
 
 /// `[library]`
@@ -52,6 +69,21 @@ pub struct LibraryRules {
     pub success: String,
     /// CUDA major whose interface Python shows.
     pub major: u32,
+    /// `tuple` (the default) or `raises`.
+    #[serde(default)]
+    pub style: Style,
+    /// Taken off names of functions and classes, where the style is `raises`.
+    #[serde(default)]
+    pub prefix: String,
+    /// Spellings that are one word each in snake_case: `NvLink` becomes `nvlink`.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// The class of exceptions, where the style is `raises`.
+    #[serde(default)]
+    pub exception: String,
+    /// Functions that may wait for long, and that Ctrl-C must end.
+    #[serde(default)]
+    pub interruptible: Vec<String>,
     /// Functions (names or prefixes ending in `*`) that Python does not expose.
     #[serde(default)]
     pub hide_functions: Vec<String>,
@@ -73,6 +105,87 @@ pub struct MemberRules {
     /// Members (names or prefixes ending in `*`) that classes do not show.
     #[serde(default)]
     pub hide: Vec<String>,
+}
+
+/// `[types]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypeRules {
+    /// What C puts before the Python name of a struct (and `_t` after some).
+    #[serde(default)]
+    pub prefix: String,
+    /// Base of the enums: `FastEnum`, the default, or `IntEnum`.
+    #[serde(default)]
+    pub enum_base: Option<String>,
+    /// Python names of the structs whose class holds one.
+    #[serde(default)]
+    pub single: Vec<String>,
+    /// Python names of the structs whose class holds any number.
+    #[serde(default)]
+    pub array: Vec<String>,
+    /// C names by Python name, where the rule gives another.
+    #[serde(default)]
+    pub c_names: BTreeMap<String, String>,
+    /// Nameless structs that are members with a name, by IR name: the number in the class's name.
+    #[serde(default)]
+    pub anonymous: BTreeMap<String, usize>,
+    /// Names of NumPy types by class, where the rule gives another.
+    #[serde(default)]
+    pub dtypes: BTreeMap<String, String>,
+    /// Members whose Python name gets an underscore at the end.
+    #[serde(default)]
+    pub underscored: Vec<String>,
+}
+
+/// An enum class: the members of a C enum, or macros with a prefix.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnumOverlay {
+    /// C enum.
+    pub c: Option<String>,
+    /// Its name is not C's name of the same thing: nothing tells of the C enum.
+    #[serde(default)]
+    pub unrelated: bool,
+    /// Taken off the names of the enumerators; those without it keep theirs.
+    #[serde(default)]
+    pub strip: String,
+    /// What the names of the macros begin with.
+    pub macros: Option<String>,
+    /// C writes `CamelCase`, Python `UPPER_CASE`.
+    #[serde(default)]
+    pub upper: bool,
+    /// Every member has a second name: C's without this.
+    pub aliases: Option<String>,
+    /// Names, after taking off what is taken off, that are no members.
+    #[serde(default)]
+    pub leave_out: Vec<String>,
+    /// Members that have another name than the rule gives, by the rule's.
+    #[serde(default)]
+    pub rename: BTreeMap<String, String>,
+    /// Further members: a macro, or a value.
+    #[serde(default)]
+    pub extra: BTreeMap<String, toml::Value>,
+    /// Further names of members.
+    #[serde(default)]
+    pub also: BTreeMap<String, String>,
+}
+
+/// `[exceptions]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExceptionRules {
+    /// Python name of the status enum.
+    #[serde(default)]
+    pub status: String,
+    /// Where the text comes from.
+    #[serde(default)]
+    pub text: ErrorText,
+    /// Whether every failure has a class of its own.
+    #[serde(default)]
+    pub by_status: bool,
+    /// Classes whose name would hide a built-in one, and theirs; the name of the rule becomes an alias.
+    #[serde(default)]
+    pub rename: BTreeMap<String, String>,
 }
 
 /// A function's exceptions.

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ir::{
-    ArgKind, Builtin, Element, Function, Gil, Len, Library, PyArg, PyFunction, PyResult,
-    ResultKind, Role, Type,
+    ArgKind, Builtin, Element, Function, Gil, Len, Library, PodRule, PyArg, PyFunction, PyResult,
+    ResultKind, Ret, Role, Type,
 };
 use crate::overlay::{FunctionOverlay, Overlay, ParamOverlay, listed};
 
@@ -206,10 +206,15 @@ fn function(
         Gil::Release
     };
     let python = PyFunction {
+        name: f.name.clone(),
         args,
         results,
         gil,
         special: entry.special.clone(),
+        ret: Ret::Status,
+        sizing: None,
+        requests: Vec::new(),
+        interruptible: false,
     };
     Ok((python, roles))
 }
@@ -533,6 +538,15 @@ fn doc_type(c: &Context<'_>, kind: &ArgKind) -> String {
         ArgKind::OptionValues { .. } | ArgKind::VoidPtrPtr => "list[Any]".to_owned(),
         ArgKind::CString | ArgKind::BytesOut => "bytes".to_owned(),
         ArgKind::VoidPtr | ArgKind::Attribute { .. } | ArgKind::KernelParams => "Any".to_owned(),
+        ArgKind::Address | ArgKind::Live { .. } => "intptr_t".to_owned(),
+        ArgKind::Bool => "bint".to_owned(),
+        ArgKind::Str => "str".to_owned(),
+        ArgKind::StrList { .. } => "object".to_owned(),
+        ArgKind::Buffer { .. } | ArgKind::BufferOut { .. } => "bytes".to_owned(),
+        ArgKind::Pod { class, rule } => match rule {
+            PodRule::Exact => class.clone(),
+            PodRule::Address | PodRule::Plain => "intptr_t".to_owned(),
+        },
     }
 }
 
@@ -645,5 +659,13 @@ fn result_type(kind: &ResultKind) -> (String, Option<String>) {
         ResultKind::List { of, .. } => (format!("list[{}]", element_name(of)), None),
         ResultKind::VoidPtr | ResultKind::Attribute { .. } => ("Any".to_owned(), None),
         ResultKind::Attributes { .. } => ("list[Any]".to_owned(), None),
+        ResultKind::Address | ResultKind::Made { .. } => {
+            ("int".to_owned(), Some("intptr_t".to_owned()))
+        }
+        ResultKind::Bool => ("bool".to_owned(), None),
+        ResultKind::Str { .. } => ("str".to_owned(), None),
+        ResultKind::Slice { .. } => ("_memoryviewslice".to_owned(), None),
+        ResultKind::Pod { class } | ResultKind::Pods { class, .. } => (class.clone(), None),
+        ResultKind::ByHand => ("Any".to_owned(), None),
     }
 }

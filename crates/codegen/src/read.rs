@@ -142,7 +142,7 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
                     body: tokens,
                 });
             }
-            cursor::FUNCTION => {
+            cursor::FUNCTION if !c.is_static() => {
                 let name = c.name();
                 if functions.insert(name, ()).is_none() {
                     let f = reader.function(c, &file)?;
@@ -232,6 +232,8 @@ impl<'u> Reader<'u> {
                     "uint32_t" => Some(Builtin::UInt),
                     "int64_t" => Some(Builtin::Long),
                     "uint64_t" => Some(Builtin::ULong),
+                    "ssize_t" | "off_t" => Some(Builtin::Long),
+                    "loff_t" => Some(Builtin::LongLong),
                     _ => None,
                 };
                 match standard {
@@ -299,6 +301,7 @@ impl<'u> Reader<'u> {
         let (ret, _) = c.ty().function();
         let mut params = Vec::new();
         for a in c.arguments() {
+            self.note_opaques(&a.ty());
             let ty = match (self.ty(a.ty())?, a.ty().kind()) {
                 (Type::Array { of, .. }, _) => Type::Pointer {
                     is_const: a.ty().array().0.is_const(),
@@ -508,7 +511,11 @@ impl<'u> Reader<'u> {
             .filter(|m| m.kind() == cursor::ENUM_CONSTANT)
             .map(|m| EnumMember {
                 name: m.name(),
-                value: m.enum_value(),
+                value: match underlying {
+                    // libclang sign-extends: 0x80000000 is no negative number here.
+                    Builtin::UInt => i64::from(m.enum_value() as u32),
+                    _ => m.enum_value(),
+                },
                 majors: vec![self.major],
                 value_cuda12: None,
             })

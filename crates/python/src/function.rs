@@ -42,6 +42,7 @@ pub fn all(library: Library) -> &'static [Function] {
     match library {
         Library::Driver => driver_functions::FUNCTIONS,
         Library::Nvrtc => nvrtc_functions::FUNCTIONS,
+        _ => &[],
     }
 }
 
@@ -50,6 +51,12 @@ pub const fn module_name(library: Library) -> &'static str {
     match library {
         Library::Driver => "cuda.bindings.driver",
         Library::Nvrtc => "cuda.bindings.nvrtc",
+        Library::NvJitLink => "cuda.bindings.nvjitlink",
+        Library::Nvvm => "cuda.bindings.nvvm",
+        Library::NvFatbin => "cuda.bindings.nvfatbin",
+        Library::Nvml => "cuda.bindings.nvml",
+        Library::CuFile => "cuda.bindings.cufile",
+        Library::Cudla => "cuda.bindings.cudla",
     }
 }
 
@@ -68,7 +75,8 @@ pub fn descriptor(library: Library, name: &str) -> Option<&'static Function> {
 ///
 /// Memory.
 pub fn get(library: Library, name: &str) -> Option<R<Owned>> {
-    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; 2] = [const { OnceLock::new() }; 2];
+    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; Library::COUNT] =
+        [const { OnceLock::new() }; Library::COUNT];
     let index = index_of(library, name)?;
     let places = OBJECTS[library as usize].get_or_init(|| {
         all(library)
@@ -219,6 +227,7 @@ pub fn doc(f: &Function) -> String {
             "nvrtcResult",
             "https://docs.nvidia.com/cuda/nvrtc/",
         ),
+        other => (other.name(), "", ""),
     };
     let mut text = String::new();
     if f.special == crate::desc::Special::Sizeof {

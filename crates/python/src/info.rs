@@ -36,12 +36,10 @@ fn device_reason(py: Python<'_>) -> PyResult<String> {
         .map_err(|_| PyErr::fetch(py))
 }
 
-/// The file a library ("cuda", "nvrtc") was loaded from; None before its first use and for the CPU device.
+/// The file a library ("cuda", "nvrtc", "nvJitLink") was loaded from; None before its first use and for the CPU device.
 #[pyfunction]
 fn library_path(name: &str) -> Option<OsString> {
-    [Library::Driver, Library::Nvrtc]
-        .into_iter()
-        .find(|library| library.name() == name)
+    Library::from_name(name)
         .and_then(loader::library_path)
         .map(PathBuf::into_os_string)
 }

@@ -30,16 +30,10 @@ pub fn symbol(f: &'static Function) -> R<*const c_void> {
 /// As [`symbol`].
 #[inline]
 pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void> {
-    let table = match library {
-        Library::Driver => {
-            if !PREPARED.load(Ordering::Acquire) {
-                prepare()?;
-            }
-            &cupyrite_sys::driver::TABLE
-        }
-        Library::Nvrtc => &cupyrite_sys::nvrtc::TABLE,
-    };
-    match table.get(index) {
+    if library == Library::Driver && !PREPARED.load(Ordering::Acquire) {
+        prepare()?;
+    }
+    match cupyrite_sys::table(library).get(index) {
         Ok(address) => Ok(address),
         Err(error) => Err(raise_load_error(error, name)),
     }
@@ -145,17 +139,18 @@ struct Success {
     tuple: AtomicPtr<ffi::PyObject>,
 }
 
-static SUCCESS: [Success; 2] = [const {
+static SUCCESS: [Success; Library::COUNT] = [const {
     Success {
         member: AtomicPtr::new(std::ptr::null_mut()),
         tuple: AtomicPtr::new(std::ptr::null_mut()),
     }
-}; 2];
+}; Library::COUNT];
 
+/// The enum that the tuples of a library begin with. Functions of the other libraries raise.
 fn status_enum(library: Library) -> EnumId {
     match library {
-        Library::Driver => ids::enums::CUresult,
         Library::Nvrtc => ids::enums::nvrtcResult,
+        _ => ids::enums::CUresult,
     }
 }
 

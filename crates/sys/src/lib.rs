@@ -7,4 +7,20 @@ pub mod abi;
 mod generated;
 pub mod loader;
 
-pub use generated::{driver, nvrtc};
+pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvvm};
+
+use loader::{Library, Table};
+
+/// The functions of a library.
+pub fn table(library: Library) -> &'static Table {
+    match library {
+        Library::Driver => &driver::TABLE,
+        Library::Nvrtc => &nvrtc::TABLE,
+        Library::NvJitLink => &nvjitlink::TABLE,
+        Library::Nvvm => &nvvm::TABLE,
+        Library::NvFatbin => &nvfatbin::TABLE,
+        Library::Nvml => &nvml::TABLE,
+        Library::CuFile => &cufile::TABLE,
+        Library::Cudla => &cudla::TABLE,
+    }
+}

@@ -13,7 +13,8 @@
 //! | `gpu` | the NVIDIA driver; an error where there is none |
 //! | `cpu` | the CPU device |
 //!
-//! The CPU device plugs in from above with [`register_cpu_driver`].
+//! The CPU device plugs in from above with [`register_cpu_driver`] and [`register_cpu_nvml`]. NVML has the same
+//! choice ([`nvml_backend`]), made on its own first use. All other libraries are the installed ones.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt;
@@ -24,25 +25,11 @@ use std::sync::{Mutex, OnceLock};
 use cupyrite_pathfinder as pathfinder;
 use pathfinder::dl::Handle;
 
-/// A library whose symbols this crate declares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(usize)]
-pub enum Library {
-    /// The CUDA driver API: `libcuda.so.1`, or the CPU device.
-    Driver = 0,
-    /// The run-time compiler: `libnvrtc`.
-    Nvrtc = 1,
-}
+mod library;
+mod nvml;
 
-impl Library {
-    /// The name [`cupyrite_pathfinder`] knows it by.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Library::Driver => "cuda",
-            Library::Nvrtc => "nvrtc",
-        }
-    }
-}
+pub use library::Library;
+pub use nvml::{nvml_backend, register_cpu_nvml};
 
 /// Where the driver's symbols come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +157,9 @@ impl Table {
         let row = &self.rows[index];
         let address = match self.library {
             Library::Driver => driver_symbol(row),
-            Library::Nvrtc => nvrtc().map(|loaded| loaded.handle.symbol(row.export).cast_const()),
+            Library::Nvml => nvml::symbol(row),
+            library => loaded(library)
+                .map(|loaded| library.find(row, |name| loaded.handle.symbol(name).cast_const())),
         }
         .map_err(intern)?;
         if address.is_null() {
@@ -206,7 +195,7 @@ pub enum LoadErrorKind {
 pub struct LoadError {
     /// What is missing.
     pub kind: LoadErrorKind,
-    /// The library's name: `cuda`, `nvrtc`.
+    /// The library's name: `cuda`, `nvrtc`, `nvJitLink`.
     pub library: &'static str,
     /// The exported name of the symbol, if one is missing.
     pub symbol: Option<&'static CStr>,
@@ -231,25 +220,22 @@ impl LoadError {
 
     fn symbol(library: Library, row: &Row) -> LoadError {
         let name = row.export.to_string_lossy();
-        let place =
-            library_path(library).map_or_else(String::new, |path| format!(" ({})", path.display()));
+        let place = match (library_path(library), library) {
+            (Some(path), _) => format!("the loaded lib{} ({})", library.name(), path.display()),
+            (None, Library::Driver | Library::Nvml) => "the embedded CPU device".to_owned(),
+            (None, _) => format!("the loaded lib{}", library.name()),
+        };
         let since = match row.version {
             0 => String::new(),
             v => format!("; it came with CUDA {}.{}", v / 1000, v % 1000 / 10),
         };
-        let fix = match library {
-            Library::Driver => "a newer NVIDIA driver has it",
-            Library::Nvrtc => "a newer one has it: pip install --upgrade nvidia-cuda-nvrtc",
-        };
+        let fix = library.newer();
         LoadError {
             kind: LoadErrorKind::SymbolNotFound,
             library: library.name(),
             symbol: Some(row.export),
             search: None,
-            message: format!(
-                "the function {name} is not in the loaded lib{}{place}{since}; {fix}",
-                library.name()
-            ),
+            message: format!("the function {name} is not in {place}{since}; {fix}"),
         }
     }
 
@@ -294,7 +280,9 @@ pub type CpuGetProc = fn(&CStr) -> *const c_void;
 static CPU_DRIVER: OnceLock<CpuGetProc> = OnceLock::new();
 static PER_THREAD_DEFAULT_STREAM: AtomicBool = AtomicBool::new(false);
 static DRIVER: OnceLock<Driver> = OnceLock::new();
-static NVRTC: OnceLock<pathfinder::Loaded> = OnceLock::new();
+/// The libraries that were loaded, by [`Library`]. The driver has a place of its own, [`DRIVER`].
+static LOADED: [OnceLock<pathfinder::Loaded>; Library::COUNT] =
+    [const { OnceLock::new() }; Library::COUNT];
 
 /// Plugs the CPU device in. Called once at start-up by whatever contains it; later calls change nothing.
 pub fn register_cpu_driver(get_proc: CpuGetProc) {
@@ -391,23 +379,22 @@ const AUTO_CPU_REASON: &str = "no NVIDIA driver (libcuda.so.1) is installed on t
 
 /// The file a library was loaded from; `None` before its first use and for the CPU device.
 pub fn library_path(library: Library) -> Option<PathBuf> {
-    match library {
-        Library::Driver => match &DRIVER.get()?.source {
-            Source::Gpu { loaded, .. } => Some(loaded.path.clone()),
-            Source::Cpu(_) => None,
-        },
-        Library::Nvrtc => NVRTC.get().map(|loaded| loaded.path.clone()),
-    }
+    in_use(library).map(|loaded| loaded.path.clone())
 }
 
 /// How a library was found, in the words of `cuda.pathfinder`; `None` as for [`library_path`].
 pub fn library_found_via(library: Library) -> Option<String> {
+    in_use(library).map(|loaded| loaded.found_via.to_string())
+}
+
+/// The library if it was loaded already.
+fn in_use(library: Library) -> Option<&'static pathfinder::Loaded> {
     match library {
         Library::Driver => match &DRIVER.get()?.source {
-            Source::Gpu { loaded, .. } => Some(loaded.found_via.to_string()),
+            Source::Gpu { loaded, .. } => Some(loaded),
             Source::Cpu(_) => None,
         },
-        Library::Nvrtc => NVRTC.get().map(|loaded| loaded.found_via.to_string()),
+        library => LOADED[library as usize].get(),
     }
 }
 
@@ -434,14 +421,18 @@ fn selection(value: Option<&str>) -> Result<Selection, LoadError> {
     }
 }
 
+/// What `CUPYRITE_DEVICE` says.
+fn asked_for() -> Result<Selection, LoadError> {
+    let value = std::env::var_os("CUPYRITE_DEVICE");
+    let value = value.as_deref().map(|value| value.to_string_lossy());
+    selection(value.as_deref())
+}
+
 fn driver() -> Result<&'static Driver, LoadError> {
     if let Some(driver) = DRIVER.get() {
         return Ok(driver);
     }
-    let value = std::env::var_os("CUPYRITE_DEVICE");
-    let value = value.as_deref().map(|value| value.to_string_lossy());
-    let selection = selection(value.as_deref())?;
-    let chosen = choose(selection, CPU_DRIVER.get().copied(), || {
+    let chosen = choose(asked_for()?, CPU_DRIVER.get().copied(), || {
         pathfinder::load(Library::Driver.name())
     })?;
     // Two threads may get here together: both chose from the same facts, the first one counts.
@@ -587,13 +578,15 @@ fn with_export(
     }
 }
 
-fn nvrtc() -> Result<&'static pathfinder::Loaded, LoadError> {
-    if let Some(loaded) = NVRTC.get() {
+/// A library that is not the driver, loaded by the first call.
+fn loaded(library: Library) -> Result<&'static pathfinder::Loaded, LoadError> {
+    let place = &LOADED[library as usize];
+    if let Some(loaded) = place.get() {
         return Ok(loaded);
     }
-    let loaded = pathfinder::load(Library::Nvrtc.name())
-        .map_err(|error| LoadError::library(Library::Nvrtc, error, ""))?;
-    Ok(NVRTC.get_or_init(|| loaded))
+    let loaded =
+        pathfinder::load(library.name()).map_err(|error| LoadError::library(library, error, ""))?;
+    Ok(place.get_or_init(|| loaded))
 }
 
 /// The handle of a library, for symbols outside the generated tables; loads it if need be. `None` for the
@@ -604,11 +597,12 @@ fn nvrtc() -> Result<&'static pathfinder::Loaded, LoadError> {
 /// As [`Table::get`].
 pub fn library_handle(library: Library) -> Result<Option<Handle>, LoadError> {
     match library {
-        Library::Nvrtc => nvrtc().map(|loaded| Some(loaded.handle)),
         Library::Driver => driver().map(|driver| match &driver.source {
             Source::Gpu { loaded, .. } => Some(loaded.handle),
             Source::Cpu(_) => None,
         }),
+        Library::Nvml if nvml_backend()? == Backend::Cpu => Ok(None),
+        library => loaded(library).map(|loaded| Some(loaded.handle)),
     }
 }
 

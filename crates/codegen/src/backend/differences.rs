@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::ir::{Api, Function, Library, Type};
+use crate::naming::short_title;
 
 /// Generated files: paths from the repository root and contents.
 pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
@@ -15,10 +16,9 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
          major that is new enough has both.\n",
     );
     for lib in &api.libraries {
-        let title = if lib.name == "driver" {
-            "Driver API"
-        } else {
-            "NVRTC"
+        let title = match short_title(lib) {
+            "CUDA driver API" => "Driver API",
+            title => title,
         };
         let _ = write!(out, "\n## {title}\n");
         functions(&mut out, lib);

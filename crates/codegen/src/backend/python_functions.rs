@@ -8,9 +8,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::ir::{
-    Api, ArgKind, Builtin, Element, Function, Gil, Len, Library, PyArg, PyFunction, PyResult,
-    ResultKind, Role, Type,
+    Api, ArgKind, Builtin, Element, Function, Gil, Len, Library, OutSize, PodRule, PyArg,
+    PyFunction, PyResult, Request, ResultKind, Ret, Role, Store, Style, Type,
 };
+use crate::naming::loader_variant;
 
 /// Generated files: paths from the repository root and contents.
 pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
@@ -34,7 +35,7 @@ fn library(lib: &Library) -> String {
     let mut signatures: BTreeSet<String> = BTreeSet::new();
     let mut thunks = String::new();
     let mut table = String::new();
-    let mut sizeof = Some(SIZEOF.replace("$Library", variant(lib)));
+    let mut sizeof = Some(SIZEOF.replace("$Library", loader_variant(lib)));
     for (f, python) in functions {
         if f.name.as_str() > "sizeof"
             && let Some(text) = sizeof.take()
@@ -70,14 +71,6 @@ fn library(lib: &Library) -> String {
         name = lib.name,
         module = lib.python.name,
     )
-}
-
-fn variant(lib: &Library) -> &'static str {
-    if lib.name == "nvrtc" {
-        "Nvrtc"
-    } else {
-        "Driver"
-    }
 }
 
 /// `sizeof` is no C function: it is answered from the tables of classes.
@@ -202,12 +195,16 @@ impl Signature {
 // Descriptors
 
 fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signature) -> String {
-    let special = special(f);
+    let special = match lib.python.style {
+        Style::Tuple => special(f).to_owned(),
+        Style::Raises => special_raising(python),
+    };
     let mut text = format!(
-        "Function {{ name: {name:?}, library: Library::{variant}, symbol: Symbol::{name} as u16, thunk: {thunk}, \
+        "Function {{ name: {name:?}, library: Library::{variant}, symbol: Symbol::{symbol} as u16, thunk: {thunk}, \
          keep_gil: {keep}, params: &[",
-        name = f.name,
-        variant = variant(lib),
+        name = python.name,
+        symbol = f.name,
+        variant = loader_variant(lib),
         thunk = signature.name(),
         keep = python.gil == Gil::Keep,
     );
@@ -237,6 +234,9 @@ fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signat
             Role::Out { result } => format!("Word::Result({result})"),
             Role::InOut { arg, result } => format!("Word::InOut({arg}, {result})"),
             Role::Null | Role::Unknown => "Word::Null".to_owned(),
+            Role::Const { value } => format!("Word::Const({value})"),
+            Role::Count => "Word::Count".to_owned(),
+            Role::Request { request } => format!("Word::Request({request})"),
         };
         let _ = write!(text, "{word}, ");
     }
@@ -251,7 +251,14 @@ fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signat
         );
     }
     let plain = special == "None" && plain(f, python);
-    let _ = writeln!(text, "], special: Special::{special}, plain: {plain}, raising: None }},");
+    let raising = match lib.python.style {
+        Style::Tuple => "None".to_owned(),
+        Style::Raises => raising(f, python),
+    };
+    let _ = writeln!(
+        text,
+        "], special: Special::{special}, plain: {plain}, raising: {raising} }},"
+    );
     text
 }
 
@@ -305,6 +312,14 @@ fn special(f: &Function) -> &'static str {
         "nvrtcGetSupportedArchs" => "NvrtcArchs",
         "nvrtcGetErrorString" => "NvrtcErrorString",
         _ => "None",
+    }
+}
+
+/// The variant of `desc::Special` in a library whose functions raise.
+fn special_raising(python: &PyFunction) -> String {
+    match &python.special {
+        None => "Raising".to_owned(),
+        Some(special) => special.clone(),
     }
 }
 
@@ -408,7 +423,137 @@ fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> Strin
         } => format!("Conv::Options(enums::{selector}, {by}, {count})"),
         ArgKind::KernelParams => "Conv::KernelParams".to_owned(),
         ArgKind::VoidPtrPtr => "Conv::VoidPtrPtr".to_owned(),
+        ArgKind::Address => "Conv::Address".to_owned(),
+        ArgKind::Bool => "Conv::Bool".to_owned(),
+        ArgKind::Str => "Conv::Str".to_owned(),
+        ArgKind::StrList { count } => format!("Conv::StrList({})", optional(*count)),
+        ArgKind::Buffer { size } => format!("Conv::Buffer({})", optional(*size)),
+        ArgKind::BufferOut { size } => format!(
+            "Conv::BufferOut({})",
+            match size {
+                OutSize::Arg { arg } => format!("OutSize::Arg({arg})"),
+                OutSize::Call { function } => format!("OutSize::Call({function:?})"),
+                OutSize::Const { value } => format!("OutSize::Const({value})"),
+                OutSize::Unknown => "OutSize::Unknown".to_owned(),
+            }
+        ),
+        ArgKind::Pod { class, rule } => {
+            let rule = match rule {
+                PodRule::Address => "Address",
+                PodRule::Exact => "Exact",
+                PodRule::Plain => "Plain",
+            };
+            format!("Conv::Pod({}, PodRule::{rule})", class_path(lib, class))
+        }
+        ArgKind::Live { handle, ends } => {
+            let conv = if *ends { "Ended" } else { "Live" };
+            format!("Conv::{conv}(HandleKind::{})", handle_kind(handle))
+        }
     }
+}
+
+/// The number of a class: flat in the libraries that share C's names, else in a module of the library's.
+fn class_path(lib: &Library, class: &str) -> String {
+    match lib.python.style {
+        Style::Tuple => format!("class::{class}"),
+        Style::Raises => format!("class::{}::{class}", lib.name),
+    }
+}
+
+/// The variant of `desc::HandleKind`.
+fn handle_kind(typedef: &str) -> &'static str {
+    match typedef {
+        "nvJitLinkHandle" => "NvJitLink",
+        "nvvmProgram" => "Nvvm",
+        "nvFatbinHandle" => "NvFatbin",
+        "nvmlEventSet_t" => "NvmlEventSet",
+        "nvmlSystemEventSet_t" => "NvmlSystemEventSet",
+        other => panic!("no account is kept of {other}: name it here and in desc.rs"),
+    }
+}
+
+/// What a function that raises has besides: a `desc::Raising`.
+fn raising(f: &Function, python: &PyFunction) -> String {
+    let ret = match python.ret {
+        Ret::Status => "Status".to_owned(),
+        Ret::CuFile => "CuFile".to_owned(),
+        Ret::Size => "Size".to_owned(),
+        Ret::Value { builtin } => format!("Value({})", int(builtin)),
+        Ret::Text => "Text".to_owned(),
+        Ret::Void => "Void".to_owned(),
+    };
+    let sizing = match &python.sizing {
+        Some(sizing) => format!(
+            "Some(Sizing {{ count: {}, arrays: &{:?} }})",
+            int(sizing.count),
+            sizing.arrays
+        ),
+        None => "None".to_owned(),
+    };
+    let requests: Vec<String> = python.requests.iter().map(|r| request(python, r)).collect();
+    format!(
+        "Some(&Raising {{ symbol: {:?}, ret: Ret::{ret}, sizing: {sizing}, requests: &[{}], \
+         interruptible: {}, short: {} }})",
+        f.symbol,
+        requests.join(", "),
+        python.interruptible,
+        short(f, python),
+    )
+}
+
+fn request(python: &PyFunction, request: &Request) -> String {
+    let store = match request.store {
+        Store::Scratch => format!("Scratch({})", request.size),
+        Store::Result { result } => format!("Result({result})"),
+        Store::Arg { arg } => format!("Arg({arg})"),
+    };
+    let inputs: Vec<String> = (request.inputs.iter())
+        .map(|field| {
+            assert!(field.index < python.args.len(), "no such argument");
+            format!("({}, {}, {})", field.offset, int(field.builtin), field.index)
+        })
+        .collect();
+    let outputs: Vec<String> = (request.outputs.iter())
+        .map(|field| format!("({}, {})", field.offset, field.index))
+        .collect();
+    format!(
+        "Request {{ store: Store::{store}, version: {:#x}, inputs: &[{}], outputs: &[{}] }}",
+        request.version,
+        inputs.join(", "),
+        outputs.join(", "),
+    )
+}
+
+/// Whether the short way does, as `desc::Raising::short` defines it.
+fn short(f: &Function, python: &PyFunction) -> bool {
+    let args = python.args.iter().all(|arg| {
+        matches!(
+            arg.kind,
+            ArgKind::Int { .. }
+                | ArgKind::Address
+                | ArgKind::Bool
+                | ArgKind::Live { ends: false, .. }
+        )
+    });
+    let results = python.results.iter().all(|result| {
+        matches!(
+            result.kind,
+            ResultKind::Int { .. } | ResultKind::Address | ResultKind::Bool
+        )
+    });
+    let words = f.params.iter().all(|p| match p.role {
+        Role::In { arg } => !by_address(&p.ty, &python.args[arg].kind),
+        Role::Out { .. } => true,
+        _ => false,
+    });
+    args && results
+        && words
+        && python.results.len() <= 4
+        && python.ret == Ret::Status
+        && python.sizing.is_none()
+        && python.requests.is_empty()
+        && !python.interruptible
+        && python.special.is_none()
 }
 
 fn optional(index: Option<usize>) -> String {
@@ -517,7 +662,29 @@ fn out(lib: &Library, f: &Function, result: &PyResult, index: usize) -> String {
                 "Out::VoidPtr".to_owned()
             }
         },
-        ResultKind::VoidPtr => "Out::VoidPtr".to_owned(),
+        ResultKind::VoidPtr | ResultKind::ByHand => "Out::VoidPtr".to_owned(),
+        ResultKind::Address => "Out::Address".to_owned(),
+        ResultKind::Made { handle } => format!("Out::Made(HandleKind::{})", handle_kind(handle)),
+        ResultKind::Bool => "Out::Bool".to_owned(),
+        ResultKind::Str { len } => format!("Out::Str({})", known(f, *len)),
+        ResultKind::Slice {
+            builtin,
+            address,
+            len,
+        } => {
+            let slice = match builtin {
+                _ if *address => "Address",
+                Builtin::UInt | Builtin::Int => "U32",
+                Builtin::ULong => "Ulong",
+                Builtin::ULongLong => "U64",
+                other => panic!("{}: no array of {other:?}", f.name),
+            };
+            format!("Out::Slice(Slice::{slice}, {})", known(f, *len))
+        }
+        ResultKind::Pod { class } => format!("Out::Pod({})", class_path(lib, class)),
+        ResultKind::Pods { class, len } => {
+            format!("Out::Pods({}, {})", class_path(lib, class), known(f, *len))
+        }
         ResultKind::Attribute { .. } | ResultKind::Attributes { .. } if special(f) != "None" => {
             "Out::VoidPtr".to_owned()
         }
@@ -543,5 +710,14 @@ fn len(f: &Function, len: Len) -> Option<String> {
             _ => None,
         }),
         Len::Call { .. } => None,
+        Len::Counted => Some("Len::Counted".to_owned()),
+    }
+}
+
+/// A number of elements that must be known before the call.
+fn known(f: &Function, len: Len) -> String {
+    match self::len(f, len) {
+        Some(len) => len,
+        None => panic!("{}: a length that is not known before the call", f.name),
     }
 }

@@ -13,7 +13,7 @@ const FOLDER: &str = "crates/python/src/generated";
 pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
     let ids = Ids::new(api);
     let mut files = vec![(PathBuf::from(FOLDER).join("ids.rs"), ids.source(api))];
-    for lib in &api.libraries {
+    for lib in api.libraries.iter().filter(|l| l.in_python()) {
         files.push((
             PathBuf::from(FOLDER).join(format!("{}_types.rs", lib.name)),
             library(lib, &ids),
@@ -38,7 +38,7 @@ impl Ids {
             first: BTreeMap::new(),
             counts: (0, 0),
         };
-        for lib in &api.libraries {
+        for lib in api.libraries.iter().filter(|l| l.in_python()) {
             ids.first.insert(lib.name.clone(), ids.counts);
             for class in &lib.python.classes {
                 ids.classes
@@ -79,7 +79,7 @@ impl Ids {
             out,
             "\n/// Numbers of the classes.\npub mod class {{\nuse crate::types::ClassId;\n"
         );
-        for lib in &api.libraries {
+        for lib in api.libraries.iter().filter(|l| l.in_python()) {
             for class in &lib.python.classes {
                 let _ = writeln!(
                     out,
@@ -93,7 +93,7 @@ impl Ids {
             out,
             "}}\n\n/// Numbers of the enums.\npub mod enums {{\nuse crate::types::EnumId;\n"
         );
-        for lib in &api.libraries {
+        for lib in api.libraries.iter().filter(|l| l.in_python()) {
             for e in sorted_enums(lib) {
                 let _ = writeln!(
                     out,
@@ -119,13 +119,16 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
         "//! Types of `{}` for Python.\n//!\n{HEADER}\n\n",
         lib.python.name
     );
-    out.push_str(
-        "// Not every library has everything.\n#[allow(unused_imports)]\nuse crate::types::table::{\nCUDA_STREAM, Class, ClassId, Count, EQ_HASH, Elem, Enum, EnumId, Field, FieldKind, INDEX, Kind, Library, NEEDS_POINTER, Prim, SET_DSTS_SRCS, SIZEOF,\n};\n\n",
-    );
+    out.push_str("use cupyrite_sys::loader;\n\nuse crate::types::table::*;\n\n");
+    let variant = if lib.name == "nvrtc" {
+        "Nvrtc"
+    } else {
+        "Driver"
+    };
     let (first_class, first_enum) = ids.first[&lib.name];
     let _ = writeln!(
         out,
-        "/// The types of `{}`.\npub static LIBRARY: Library = Library {{\nmodule: {:?},\nurl: {:?},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\n}};\n",
+        "/// The types of `{}`.\npub static LIBRARY: Library = Library {{\nmodule: {:?},\nloader: loader::Library::{variant},\nurl: {:?},\nstyle: Style::Tuple,\nenum_base: EnumBase::Fast,\nerrors: None,\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &[],\ndtypes: &[],\n}};\n",
         lib.python.name, lib.python.name, lib.doc_url
     );
     let classes = &lib.python.classes;
@@ -197,6 +200,16 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
                 c_name = r.c_name.clone().unwrap_or_else(|| describe_part(lib, r));
             }
             "Kind::Record".to_owned()
+        }
+        ClassKind::Pod { record, array } => {
+            if *array {
+                flags.push("ARRAY");
+            }
+            if let Some(r) = lib.record(record) {
+                align = r.align;
+                c_name = r.c_name.clone().unwrap_or_else(|| describe_part(lib, r));
+            }
+            "Kind::Pod".to_owned()
         }
         // A few pointer typedefs behave as numbers in Python.
         ClassKind::Handle | ClassKind::Callback if !has("__index__") => {
@@ -332,6 +345,10 @@ fn sets_count(class: &ir::PyClass) -> bool {
         || class.name.starts_with("CUDA_FABRIC_CPY_BATCH_NODE_PARAMS")
 }
 
+fn count((offset, size): (usize, usize)) -> String {
+    format!("Count {{ offset: {offset}, size: {size} }}")
+}
+
 fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &Ids) -> String {
     match &attr.kind {
         AttrKind::Int { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
@@ -383,5 +400,46 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
         AttrKind::VoidPtr => "FieldKind::Address".to_owned(),
         AttrKind::KernelParams => "FieldKind::KernelParams".to_owned(),
         AttrKind::CString => "FieldKind::CString".to_owned(),
+        AttrKind::Address => "FieldKind::Intptr".to_owned(),
+        AttrKind::Text => "FieldKind::Text".to_owned(),
+        AttrKind::Str { len } => format!("FieldKind::Str({len})"),
+        AttrKind::Fixed { builtin, len } => format!("FieldKind::Fixed({}, {len})", prim(*builtin)),
+        AttrKind::Counted {
+            builtin,
+            max,
+            count_at,
+        } => format!(
+            "FieldKind::Counted({}, {max}, {})",
+            prim(*builtin),
+            count(*count_at)
+        ),
+        AttrKind::Pod { class } => format!("FieldKind::Pod({})", ids.class(class)),
+        AttrKind::Pods {
+            class,
+            max,
+            count_at,
+        } => {
+            let count = count_at.map_or("None".to_owned(), |at| format!("Some({})", count(at)));
+            format!("FieldKind::Pods({}, {max}, {count})", ids.class(class))
+        }
+        AttrKind::Nested { class, len } => {
+            format!("FieldKind::Records({}, {len})", ids.class(class))
+        }
+        AttrKind::PointerInts { builtin, count_at } => format!(
+            "FieldKind::PointerInts({}, {})",
+            prim(*builtin),
+            count(*count_at)
+        ),
+        AttrKind::PointerPods { class, count_at } => format!(
+            "FieldKind::PointerPods({}, {})",
+            ids.class(class),
+            count(*count_at)
+        ),
+        AttrKind::PointerSlice { count_at } => {
+            format!("FieldKind::PointerWords({})", count(*count_at))
+        }
+        AttrKind::Hidden { builtin, len } => {
+            format!("FieldKind::Hidden({}, {len})", prim(*builtin))
+        }
     }
 }

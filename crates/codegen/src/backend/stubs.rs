@@ -8,12 +8,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::python_types::{in_c_order, takes_raw_memory};
-use crate::ir::{self, ArgKind, AttrKind, ClassKind, Element, ResultKind};
+use crate::ir::{self, ArgKind, AttrKind, ClassKind, Element, PodRule, ResultKind};
 
 /// Generated files: paths from the repository root and contents.
 pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
     api.libraries
         .iter()
+        .filter(|lib| lib.in_python())
         .map(|lib| {
             (
                 PathBuf::from(format!("python/cuda/bindings/{}.pyi", lib.name)),
@@ -236,6 +237,18 @@ fn attribute(attr: &ir::PyAttr) -> (String, String) {
         // Addresses, buffers (NumPy arrays among them) and objects with an address.
         AttrKind::VoidPtr | AttrKind::KernelParams => ("int".into(), "Any".into()),
         AttrKind::CString => ("bytes | int".into(), "bytes | None".into()),
+        AttrKind::Address => ("int".into(), "int".into()),
+        AttrKind::Text | AttrKind::Str { .. } => ("str".into(), "str".into()),
+        // NumPy arrays where NumPy is there, else memoryviews; record arrays.
+        AttrKind::Fixed { .. }
+        | AttrKind::Counted { .. }
+        | AttrKind::PointerInts { .. }
+        | AttrKind::PointerSlice { .. }
+        | AttrKind::Nested { .. }
+        | AttrKind::Hidden { .. } => ("Any".into(), "Any".into()),
+        AttrKind::Pod { class }
+        | AttrKind::Pods { class, .. }
+        | AttrKind::PointerPods { class, .. } => (class.clone(), class.clone()),
     }
 }
 
@@ -287,6 +300,16 @@ fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         | ArgKind::Attribute { .. }
         | ArgKind::KernelParams
         | ArgKind::VoidPtrPtr => "Any".into(),
+        ArgKind::Address | ArgKind::Live { .. } => "int".into(),
+        ArgKind::Bool => "bool".into(),
+        ArgKind::Str => "str".into(),
+        ArgKind::StrList { .. } => "Sequence[str | bytes] | int".into(),
+        ArgKind::Buffer { .. } | ArgKind::BufferOut { .. } => "Buffer | int | None".into(),
+        ArgKind::Pod { class, rule } => match rule {
+            PodRule::Address => format!("{class} | int | None"),
+            PodRule::Exact => class.clone(),
+            PodRule::Plain => "int".into(),
+        },
     }
 }
 
@@ -300,6 +323,12 @@ fn result(kind: &ResultKind) -> String {
         ResultKind::List { of, .. } => format!("list[{}]", element(of)),
         ResultKind::Attribute { .. } => "Any".into(),
         ResultKind::Attributes { .. } => "list[Any]".into(),
+        ResultKind::Address | ResultKind::Made { .. } => "int".into(),
+        ResultKind::Bool => "bool".into(),
+        ResultKind::Str { .. } => "str".into(),
+        ResultKind::Slice { .. } => "memoryview".into(),
+        ResultKind::Pod { class } | ResultKind::Pods { class, .. } => class.clone(),
+        ResultKind::ByHand => "Any".into(),
     }
 }
 

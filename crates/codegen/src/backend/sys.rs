@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::HEADER;
 use crate::ir::{Api, Builtin, Constant, Enum, Function, Library, Record, StreamMode, Type};
+use crate::naming::{loader_variant, short_title, title};
 
 const DIR: &str = "crates/sys/src/generated";
 
@@ -36,8 +37,9 @@ fn library(lib: &Library) -> String {
          //!\n\
          {HEADER}\n\
          //!\n\
-         //! Meaning, parameters and errors: <{}>. A name ending in `_cuda12` is what CUDA 12's headers call by the\n\
-         //! name before it, where that is another function or layout than CUDA 13's.\n\n\
+         //! Meaning, parameters and errors: <{}>.\n\
+         //! A name ending in `_cuda12` is what CUDA 12's headers call by the name before it, where that is another\n\
+         //! function or layout than CUDA 13's.\n\n\
          #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n\
          #![allow(clippy::too_many_arguments, clippy::useless_transmute)]\n\n\
          use std::ffi::*;\n\n\
@@ -45,6 +47,13 @@ fn library(lib: &Library) -> String {
          use crate::loader::{{Library, PerThread, Row, Slot, Table}};\n\n",
         lib.doc_url
     );
+    let mut others: Vec<&str> = lib.uses.iter().map(|f| f.library.as_str()).collect();
+    others.dedup();
+    for other in others {
+        let used = lib.uses.iter().filter(|f| f.library == other);
+        let names: Vec<&str> = used.map(|f| f.name.as_str()).collect();
+        let _ = writeln!(out, "use super::{other}::{{{}}};\n", names.join(", "));
+    }
     for o in &lib.opaques {
         let _ = write!(
             out,
@@ -71,19 +80,11 @@ fn library(lib: &Library) -> String {
     for c in &lib.constants {
         constant(&mut out, lib, c);
     }
-    functions(&mut out, lib, title);
+    functions(&mut out, lib);
     if versioned {
         entry_points(&mut out, lib);
     }
     out
-}
-
-fn title(lib: &Library) -> &'static str {
-    match lib.name.as_str() {
-        "driver" => "The CUDA driver API",
-        "nvrtc" => "NVRTC, the run-time compiler",
-        _ => "A CUDA library",
-    }
 }
 
 /// A C name as a Rust identifier.
@@ -244,6 +245,8 @@ fn constant(out: &mut String, lib: &Library, c: &Constant) {
                     ty.to_owned(),
                     format!("std::ptr::without_provenance_mut({})", c.value),
                 )
+            } else if lib.enumeration(cast).is_some() {
+                (ty.to_owned(), format!("{cast}({})", c.value))
             } else {
                 (ty.to_owned(), c.value.to_string())
             }
@@ -263,7 +266,7 @@ fn mode(stream: StreamMode) -> &'static str {
     }
 }
 
-fn functions(out: &mut String, lib: &Library, title: &str) {
+fn functions(out: &mut String, lib: &Library) {
     out.push_str(
         "\n/// Index of a function in [`ROWS`].\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\n#[repr(u16)]\npub enum Symbol {\n",
     );
@@ -271,11 +274,7 @@ fn functions(out: &mut String, lib: &Library, title: &str) {
         let _ = writeln!(out, "    {},", f.name);
     }
     let n = lib.functions.len();
-    let variant = if lib.name == "driver" {
-        "Driver"
-    } else {
-        "Nvrtc"
-    };
+    let variant = loader_variant(lib);
     let _ = write!(
         out,
         "}}\n\n/// The functions, by [`Symbol`].\n#[rustfmt::skip]\npub static ROWS: [Row; {n}] = [\n"
@@ -306,17 +305,13 @@ fn functions(out: &mut String, lib: &Library, title: &str) {
          c_functions! {{ TABLE, Symbol;\n"
     );
     for f in &lib.functions {
-        function(out, lib, f, title);
+        function(out, lib, f);
     }
     out.push_str("}\n");
 }
 
-fn function(out: &mut String, lib: &Library, f: &Function, title: &str) {
-    let title = title
-        .trim_start_matches("The ")
-        .split(',')
-        .next()
-        .unwrap_or(title);
+fn function(out: &mut String, lib: &Library, f: &Function) {
+    let title = short_title(lib);
     let exported = if f.symbol == f.name {
         String::new()
     } else {
@@ -395,7 +390,7 @@ fn layout(api: &Api) -> String {
          }};\n\
          )*}};\n}}\n\n"
     );
-    for lib in &api.libraries {
+    for lib in api.libraries.iter().filter(|l| !l.records.is_empty()) {
         let _ = writeln!(
             out,
             "mod {} {{\n    use super::super::{}::*;\n    use super::*;\n    layout! {{",

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Builtin;
+use super::{Builtin, OutSize, PodRule, PyErrors, PyException, Request, Ret, Sizing, Style};
 
 /// A function as Python sees it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PyFunction {
+    /// Name: the C name, or in snake_case where the module's style is [`Style::Raises`].
+    pub name: String,
     /// Arguments in order, as the Python signature has them.
     pub args: Vec<PyArg>,
     /// What comes back after the status, in order.
@@ -16,6 +18,14 @@ pub struct PyFunction {
     /// Set where the generic engine must not be used: the name of the hand-written implementation
     /// (e.g. `launch_kernel`, `get_proc_address`).
     pub special: Option<String>,
+    /// What C returns.
+    pub ret: Ret,
+    /// Set where the number of elements is asked for first.
+    pub sizing: Option<Sizing>,
+    /// Structs that are taken apart or have a version word.
+    pub requests: Vec<Request>,
+    /// Whether the call may wait for long, and Ctrl-C must be able to leave it.
+    pub interruptible: bool,
 }
 
 /// GIL policy of a call.
@@ -122,6 +132,41 @@ pub enum ArgKind {
     KernelParams,
     /// `void **` given as an address (`extra`).
     VoidPtrPtr,
+    /// An address or a handle as a plain int (`intptr_t`).
+    Address,
+    /// C's `bool`.
+    Bool,
+    /// `str`, UTF-8, as `const char *`.
+    Str,
+    /// A sequence of `str` or `bytes`, or the address of a `char *[]`.
+    StrList {
+        /// Index of the argument with the number of strings.
+        count: Option<usize>,
+    },
+    /// Memory C reads: None, an address, or a buffer of exactly as many bytes as an argument says.
+    Buffer {
+        /// Index of that argument.
+        size: Option<usize>,
+    },
+    /// Memory C writes: None, an address, or a writable buffer.
+    BufferOut {
+        /// Room needed.
+        size: OutSize,
+    },
+    /// A struct by address.
+    Pod {
+        /// Class.
+        class: String,
+        /// What is taken.
+        rule: PodRule,
+    },
+    /// A handle, as an int, that the module's own functions made and that must be alive.
+    Live {
+        /// C typedef: `nvvmProgram`.
+        handle: String,
+        /// Whether the call ends it.
+        ends: bool,
+    },
 }
 
 /// Element of a list argument or list result.
@@ -247,6 +292,43 @@ pub enum ResultKind {
         /// Index of the argument with their number.
         count: usize,
     },
+    /// An address or a handle as a plain int (`intptr_t`).
+    Address,
+    /// A handle as a plain int, which the module's functions check to be alive ([`ArgKind::Live`]).
+    Made {
+        /// C typedef: `nvvmProgram`.
+        handle: String,
+    },
+    /// C's `bool`.
+    Bool,
+    /// Text up to the NUL, in a `char` buffer of this length, or what C returns ([`Ret::Text`]; the length is 0).
+    Str {
+        /// Length of the buffer.
+        len: Len,
+    },
+    /// An array of integers, handles included (`Address` set), as an object with the buffer protocol.
+    Slice {
+        /// C type.
+        builtin: Builtin,
+        /// Whether the elements are addresses or handles.
+        address: bool,
+        /// Number of elements.
+        len: Len,
+    },
+    /// A fresh struct.
+    Pod {
+        /// Class.
+        class: String,
+    },
+    /// A fresh array of structs.
+    Pods {
+        /// Class.
+        class: String,
+        /// Number of elements.
+        len: Len,
+    },
+    /// Made by hand (`special`); the type's name is all there is to tell.
+    ByHand,
 }
 
 /// A length.
@@ -273,6 +355,8 @@ pub enum Len {
         /// Index of that function in `Library::functions`.
         index: usize,
     },
+    /// What C says when it is called for the number ([`Sizing`]).
+    Counted,
 }
 
 /// The Python module of a library.
@@ -280,6 +364,14 @@ pub enum Len {
 pub struct PyModule {
     /// `cuda.bindings.driver`
     pub name: String,
+    /// How its functions answer.
+    pub style: Style,
+    /// What they raise, where the style is [`Style::Raises`].
+    pub errors: Option<PyErrors>,
+    /// Exception classes, bases first.
+    pub exceptions: Vec<PyException>,
+    /// Further names: the name, and what it stands for (`cuda.bindings.driver.CUresult`: of another module).
+    pub aliases: Vec<(String, String)>,
     /// Classes in an order in which bases come before derived classes and member classes before their parents.
     pub classes: Vec<PyClass>,
     /// Enum classes by name. Python's functions are `Library::functions` with `python` set.
@@ -334,6 +426,13 @@ pub enum ClassKind {
     },
     /// A callback pointer (`CUhostFn`).
     Callback,
+    /// A struct or union with a NumPy type, of a module whose style is [`Style::Raises`].
+    Pod {
+        /// Record name.
+        record: String,
+        /// Whether an object holds several, as a NumPy record array does.
+        array: bool,
+    },
     /// Something else (the base or an utility class); `what` tells.
     Other {
         /// Free text.
@@ -428,6 +527,78 @@ pub enum AttrKind {
     KernelParams,
     /// A `const char *` member given as bytes (kept alive by the object).
     CString,
+    /// A pointer or handle as a plain int.
+    Address,
+    /// A `const char *` member as `str` (kept alive by the object).
+    Text,
+    /// A `char` array as `str`.
+    Str {
+        /// Length of the array.
+        len: usize,
+    },
+    /// An array of numbers.
+    Fixed {
+        /// C type.
+        builtin: Builtin,
+        /// Length.
+        len: usize,
+    },
+    /// An array of numbers of which another, hidden member says how many count.
+    Counted {
+        /// C type.
+        builtin: Builtin,
+        /// Length of the array.
+        max: usize,
+        /// Offset and size in bytes of the hidden member.
+        count_at: (usize, usize),
+    },
+    /// A struct within the struct.
+    Pod {
+        /// Class.
+        class: String,
+    },
+    /// An array of structs within the struct.
+    Pods {
+        /// Class.
+        class: String,
+        /// Length of the array.
+        max: usize,
+        /// Offset and size in bytes of the hidden member that says how many count, where there is one.
+        count_at: Option<(usize, usize)>,
+    },
+    /// A pointer to numbers, and the offset and size of the hidden member that says how many.
+    PointerInts {
+        /// C type.
+        builtin: Builtin,
+        /// Offset and size in bytes.
+        count_at: (usize, usize),
+    },
+    /// A pointer to structs, and the offset and size of the hidden member that says how many.
+    PointerPods {
+        /// Class.
+        class: String,
+        /// Offset and size in bytes.
+        count_at: (usize, usize),
+    },
+    /// A pointer to 64-bit words, and the offset and size of the hidden member that says how many.
+    PointerSlice {
+        /// Offset and size in bytes.
+        count_at: (usize, usize),
+    },
+    /// Structs that show as NumPy records: one (0), or an array.
+    Nested {
+        /// Class.
+        class: String,
+        /// Length of the array; 0 for one struct.
+        len: usize,
+    },
+    /// Only the NumPy type shows it: numbers, an array where the length is not 0.
+    Hidden {
+        /// C type.
+        builtin: Builtin,
+        /// Length of the array; 0 for one number.
+        len: usize,
+    },
 }
 
 /// An enum class.
@@ -439,6 +610,10 @@ pub struct PyEnum {
     pub base: String,
     /// Members in order of definition.
     pub members: Vec<(String, i64)>,
+    /// Further names of members, after them: the name, and the member's.
+    pub aliases: Vec<(String, String)>,
+    /// What the C library calls it; `None` where macros make it up.
+    pub c_type: Option<String>,
 }
 
 /// A module constant.

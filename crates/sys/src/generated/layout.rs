@@ -196,3 +196,255 @@ mod nvrtc {
         nvrtcBundledHeadersInfo: 40 / 8 { available @ 0, compressedSize @ 8, uncompressedSize @ 16, cudaVersionMajor @ 24, cudaVersionMinor @ 28, numFiles @ 32 }
     }
 }
+mod nvml {
+    use super::super::nvml::*;
+    use super::*;
+    layout! {
+        nvmlPciInfoExt_v1_t: 64 / 4 { version @ 0, domain @ 4, bus @ 8, device @ 12, pciDeviceId @ 16, pciSubSystemId @ 20, baseClass @ 24, subClass @ 28, busId @ 32 }
+        nvmlPciInfo_st: 68 / 4 { busIdLegacy @ 0, domain @ 16, bus @ 20, device @ 24, pciDeviceId @ 28, pciSubSystemId @ 32, busId @ 36 }
+        nvmlEccErrorCounts_st: 32 / 8 { l1Cache @ 0, l2Cache @ 8, deviceMemory @ 16, registerFile @ 24 }
+        nvmlUtilization_st: 8 / 4 { gpu @ 0, memory @ 4 }
+        nvmlMemory_st: 24 / 8 { total @ 0, free @ 8, used @ 16 }
+        nvmlMemory_v2_st: 40 / 8 { version @ 0, total @ 8, reserved @ 16, free @ 24, used @ 32 }
+        nvmlSetMemoryLimits_v1_t: 24 / 8 { nameSpace @ 0, softLimit @ 8, hardLimit @ 16 }
+        nvmlGetMemoryLimits_v1_t: 32 / 8 { nameSpace @ 0, softLimit @ 8, hardLimit @ 16, currentUsed @ 24 }
+        nvmlBAR1Memory_st: 24 / 8 { bar1Total @ 0, bar1Free @ 8, bar1Used @ 16 }
+        nvmlProcessInfo_v1_st: 16 / 8 { pid @ 0, usedGpuMemory @ 8 }
+        nvmlProcessInfo_v2_st: 24 / 8 { pid @ 0, usedGpuMemory @ 8, gpuInstanceId @ 16, computeInstanceId @ 20 }
+        nvmlProcessDetail_v1_t: 32 / 8 { pid @ 0, usedGpuMemory @ 8, gpuInstanceId @ 16, computeInstanceId @ 20, usedGpuCcProtectedMemory @ 24 }
+        nvmlProcessDetailList_v1_t: 24 / 8 { version @ 0, mode @ 4, numProcArrayEntries @ 8, procArray @ 16 }
+        nvmlDeviceAttributes_st: 40 / 8 { multiprocessorCount @ 0, sharedCopyEngineCount @ 4, sharedDecoderCount @ 8, sharedEncoderCount @ 12, sharedJpegCount @ 16, sharedOfaCount @ 20, gpuInstanceSliceCount @ 24, computeInstanceSliceCount @ 28, memorySizeMB @ 32 }
+        nvmlC2cModeInfo_v1_t: 4 / 4 { isC2cEnabled @ 0 }
+        nvmlDeviceAddressingMode_v1_t: 8 / 4 { version @ 0, value @ 4 }
+        nvmlRepairStatus_v1_t: 12 / 4 { version @ 0, bChannelRepairPending @ 4, bTpcRepairPending @ 8 }
+        nvmlUnrepairableMemoryStatus_v1_t: 4 / 4 { bUnrepairableMemory @ 0 }
+        nvmlRowRemapperHistogramValues_st: 20 / 4 { max @ 0, high @ 4, partial @ 8, low @ 12, none @ 16 }
+        nvmlNvLinkUtilizationControl_st: 8 / 4 { units @ 0, pktfilter @ 4 }
+        nvmlBridgeChipInfo_st: 8 / 4 { r#type @ 0, fwVersion @ 4 }
+        nvmlBridgeChipHierarchy_st: 1028 / 4 { bridgeCount @ 0, bridgeChipInfo @ 4 }
+        nvmlValue_st: 8 / 8 { dVal @ 0, siVal @ 0, uiVal @ 0, ulVal @ 0, ullVal @ 0, sllVal @ 0, usVal @ 0 }
+        nvmlSample_st: 16 / 8 { timeStamp @ 0, sampleValue @ 8 }
+        nvmlViolationTime_st: 16 / 8 { referenceTime @ 0, violationTime @ 8 }
+        nvmlGpuThermalSettings_t_sensor: 20 / 4 { controller @ 0, defaultMinTemp @ 4, defaultMaxTemp @ 8, currentTemp @ 12, target @ 16 }
+        nvmlGpuThermalSettings_t: 64 / 4 { count @ 0, sensor @ 4 }
+        nvmlCoolerInfo_v1_t: 16 / 4 { version @ 0, index @ 4, signalType @ 8, target @ 12 }
+        nvmlUUIDValue_t: 41 / 1 { str @ 0, bytes @ 0 }
+        nvmlUUID_v1_t: 52 / 4 { version @ 0, r#type @ 4, value @ 8 }
+        nvmlPdi_v1_t: 16 / 8 { version @ 0, value @ 8 }
+        nvmlPmgrPwrTuple_t: 4 / 4 { pwrmW @ 0 }
+        nvmlRailMetrics_t: 16 / 8 { freqkHz @ 0, utilPct @ 8 }
+        nvmlCoreRailMetrics_t: 32 / 8 { rails @ 0 }
+        nvmlPwrModelMetricsDlppm1xPerf_t: 4 / 4 { perfms @ 0 }
+        nvmlPwrModelMetricsDlppm1x_t: 64 / 8 { bValid @ 0, coreRail @ 8, fbRail @ 40, tgpPwrTuple @ 56, perfMetrics @ 60 }
+        nvmlPwrModelMetricsDlppm1xDramclkEstimates_t: 520 / 8 { estimatedMetrics @ 0, numEstimatedMetrics @ 512 }
+        nvmlObservedMetrics_t: 1624 / 8 { initialDramclkEst @ 0, bValid @ 1560, coreRail @ 1568, fbRail @ 1600, tgpPwrTuple @ 1616, perfMetrics @ 1620 }
+        nvmlPerfMetricsDlppc2xSample_t: 1624 / 8 { observedMetrics @ 0 }
+        nvmlPwrModelMetricsSamplePfpp1x_t: 68 / 4 { freqkHz @ 0, estTgpPwrmW @ 64 }
+        nvmlPwrModelOperatingPointPfpp1x_t: 8 / 4 { freqkHz @ 0, pwrmW @ 4 }
+        nvmlPwrModelMetricsPfpp1x_t: 2204 / 4 { numVfPoints @ 0, estimatedMetrics @ 4, bValid @ 2180, maxPerfPerWattPoint @ 2184, fmaxAtVmaxPoint @ 2192, tgpHeadroommW @ 2200 }
+        nvmlPerfMetricsPfpp1xSample_t: 2204 / 4 { estimatedMetrics @ 0 }
+        nvmlPerfMetricControllerSample_t_data: 2208 / 8 { dlppc2x @ 0, pfpp1x @ 0 }
+        nvmlPerfMetricControllerSample_t: 2216 / 8 { controllerType @ 0, data @ 8 }
+        nvmlPerfMetricsSample_t: 8872 / 8 { numControllerData @ 0, controllerData @ 8 }
+        nvmlPerfMetricsSamples_v1_t: 115344 / 8 { numSamples @ 0, samples @ 8 }
+        nvmlBBXTimeData_v1_t: 4 / 4 { timeRun @ 0 }
+        nvmlGpuUptime_v1_t: 4 / 4 { uptime @ 0 }
+        nvmlDramEncryptionInfo_v1_t: 8 / 4 { version @ 0, encryptionState @ 4 }
+        nvmlMarginTemperature_v1_t: 8 / 4 { version @ 0, marginTemperature @ 4 }
+        nvmlClkMonFaultInfo_struct: 8 / 4 { clkApiDomain @ 0, clkDomainFaultMask @ 4 }
+        nvmlClkMonStatus_status: 264 / 4 { bGlobalStatus @ 0, clkMonListSize @ 4, clkMonList @ 8 }
+        nvmlClockOffset_v1_t: 24 / 4 { version @ 0, r#type @ 4, pstate @ 8, clockOffsetMHz @ 12, minClockOffsetMHz @ 16, maxClockOffsetMHz @ 20 }
+        nvmlFanSpeedInfo_v1_t: 12 / 4 { version @ 0, fan @ 4, speed @ 8 }
+        nvmlDevicePerfModes_v1_t: 2052 / 4 { version @ 0, str @ 4 }
+        nvmlDeviceCurrentClockFreqs_v1_t: 2052 / 4 { version @ 0, str @ 4 }
+        nvmlDevicePowerMizerModes_v1_t: 12 / 4 { currentMode @ 0, mode @ 4, supportedPowerMizerModes @ 8 }
+        nvmlProcessUtilizationSample_st: 32 / 8 { pid @ 0, timeStamp @ 8, smUtil @ 16, memUtil @ 20, encUtil @ 24, decUtil @ 28 }
+        nvmlProcessUtilizationInfo_v1_t: 40 / 8 { timeStamp @ 0, pid @ 8, smUtil @ 12, memUtil @ 16, encUtil @ 20, decUtil @ 24, jpgUtil @ 28, ofaUtil @ 32 }
+        nvmlProcessesUtilizationInfo_v1_t: 24 / 8 { version @ 0, processSamplesCount @ 4, lastSeenTimeStamp @ 8, procUtilArray @ 16 }
+        nvmlEccSramErrorStatus_v1_t: 104 / 8 { version @ 0, aggregateUncParity @ 8, aggregateUncSecDed @ 16, aggregateCor @ 24, volatileUncParity @ 32, volatileUncSecDed @ 40, volatileCor @ 48, aggregateUncBucketL2 @ 56, aggregateUncBucketSm @ 64, aggregateUncBucketPcie @ 72, aggregateUncBucketMcu @ 80, aggregateUncBucketOther @ 88, bThresholdExceeded @ 96 }
+        nvmlPlatformInfo_v1_t: 44 / 4 { version @ 0, ibGuid @ 4, rackGuid @ 20, chassisPhysicalSlotNumber @ 36, computeSlotIndex @ 37, nodeIndex @ 38, peerType @ 39, moduleId @ 40 }
+        nvmlPlatformInfo_v2_t: 44 / 4 { version @ 0, ibGuid @ 4, chassisSerialNumber @ 20, slotNumber @ 36, trayIndex @ 37, hostId @ 38, peerType @ 39, moduleId @ 40 }
+        nvmlHostname_v1_t: 64 / 1 { value @ 0 }
+        nvmlEccSramUniqueUncorrectedErrorEntry_v1_t: 28 / 4 { unit @ 0, location @ 4, sublocation @ 8, extlocation @ 12, address @ 16, isParity @ 20, count @ 24 }
+        nvmlEccSramUniqueUncorrectedErrorCounts_v1_t: 16 / 8 { version @ 0, entryCount @ 4, entries @ 8 }
+        nvmlRemappedRowsInfo_v2_t: 24 / 4 { corrActiveRemaps @ 0, corrInactiveRemaps @ 4, uncActiveRemaps @ 8, uncInactiveRemaps @ 12, bPending @ 16, bFailureOccurred @ 20 }
+        nvmlRusdSettings_v1_t: 16 / 8 { version @ 0, pollMask @ 8 }
+        nvmlGpuDynamicPstatesInfo_st_utilization: 16 / 4 { bIsPresent @ 0, percentage @ 4, incThreshold @ 8, decThreshold @ 12 }
+        nvmlGpuDynamicPstatesInfo_st: 132 / 4 { flags @ 0, utilization @ 4 }
+        nvmlPowerValue_v2_t: 12 / 4 { version @ 0, powerScope @ 4, powerValueMw @ 8 }
+        nvmlAdaptiveTgpModeInfo_v1_t: 20 / 4 { inBandEnableRequest @ 0, featureAllowedByAdmin @ 4, adminOverrideEnabled @ 8, enablementStatus @ 12, adjustedLimitMw @ 16 }
+        nvmlVgpuHeterogeneousMode_v1_t: 8 / 4 { version @ 0, mode @ 4 }
+        nvmlVgpuPlacementId_v1_t: 8 / 4 { version @ 0, placementId @ 4 }
+        nvmlVgpuPlacementList_v1_t: 24 / 8 { version @ 0, placementSize @ 4, count @ 8, placementIds @ 16 }
+        nvmlVgpuPlacementList_v2_t: 32 / 8 { version @ 0, placementSize @ 4, count @ 8, placementIds @ 16, mode @ 24 }
+        nvmlVgpuTypeBar1Info_v1_t: 16 / 8 { version @ 0, bar1Size @ 8 }
+        nvmlVgpuInstanceUtilizationSample_st: 48 / 8 { vgpuInstance @ 0, timeStamp @ 8, smUtil @ 16, memUtil @ 24, encUtil @ 32, decUtil @ 40 }
+        nvmlVgpuInstanceUtilizationInfo_v1_t: 64 / 8 { timeStamp @ 0, vgpuInstance @ 8, smUtil @ 16, memUtil @ 24, encUtil @ 32, decUtil @ 40, jpgUtil @ 48, ofaUtil @ 56 }
+        nvmlVgpuInstancesUtilizationInfo_v1_t: 32 / 8 { version @ 0, sampleValType @ 4, vgpuInstanceCount @ 8, lastSeenTimeStamp @ 16, vgpuUtilArray @ 24 }
+        nvmlVgpuProcessUtilizationSample_st: 96 / 8 { vgpuInstance @ 0, pid @ 4, processName @ 8, timeStamp @ 72, smUtil @ 80, memUtil @ 84, encUtil @ 88, decUtil @ 92 }
+        nvmlVgpuProcessUtilizationInfo_v1_t: 104 / 8 { processName @ 0, timeStamp @ 64, vgpuInstance @ 72, pid @ 76, smUtil @ 80, memUtil @ 84, encUtil @ 88, decUtil @ 92, jpgUtil @ 96, ofaUtil @ 100 }
+        nvmlVgpuProcessesUtilizationInfo_v1_t: 24 / 8 { version @ 0, vgpuProcessCount @ 4, lastSeenTimeStamp @ 8, vgpuProcUtilArray @ 16 }
+        nvmlVgpuRuntimeState_v1_t: 16 / 8 { version @ 0, size @ 8 }
+        nvmlVgpuSchedulerParams_t_vgpuSchedDataWithARR: 8 / 4 { avgFactor @ 0, timeslice @ 4 }
+        nvmlVgpuSchedulerParams_t_vgpuSchedData: 4 / 4 { timeslice @ 0 }
+        nvmlVgpuSchedulerParams_t: 8 / 4 { vgpuSchedDataWithARR @ 0, vgpuSchedData @ 0 }
+        nvmlVgpuSchedulerLogEntries_st: 48 / 8 { timestamp @ 0, timeRunTotal @ 8, timeRun @ 16, swRunlistId @ 24, targetTimeSlice @ 32, cumulativePreemptionTime @ 40 }
+        nvmlVgpuSchedulerLog_st: 9624 / 8 { engineId @ 0, schedulerPolicy @ 4, arrMode @ 8, schedulerParams @ 12, entriesCount @ 20, logEntries @ 24 }
+        nvmlVgpuSchedulerGetState_st: 16 / 4 { schedulerPolicy @ 0, arrMode @ 4, schedulerParams @ 8 }
+        nvmlVgpuSchedulerSetParams_t_vgpuSchedDataWithARR: 8 / 4 { avgFactor @ 0, frequency @ 4 }
+        nvmlVgpuSchedulerSetParams_t_vgpuSchedData: 4 / 4 { timeslice @ 0 }
+        nvmlVgpuSchedulerSetParams_t: 8 / 4 { vgpuSchedDataWithARR @ 0, vgpuSchedData @ 0 }
+        nvmlVgpuSchedulerSetState_st: 16 / 4 { schedulerPolicy @ 0, enableARRMode @ 4, schedulerParams @ 8 }
+        nvmlVgpuSchedulerCapabilities_st: 40 / 4 { supportedSchedulers @ 0, maxTimeslice @ 12, minTimeslice @ 16, isArrModeSupported @ 20, maxFrequencyForARR @ 24, minFrequencyForARR @ 28, maxAvgFactorForARR @ 32, minAvgFactorForARR @ 36 }
+        nvmlVgpuLicenseExpiry_st: 16 / 4 { year @ 0, month @ 4, day @ 6, hour @ 8, min @ 10, sec @ 12, status @ 14 }
+        nvmlVgpuLicenseInfo_st: 24 / 4 { isLicensed @ 0, licenseExpiry @ 4, currentState @ 20 }
+        nvmlGridLicenseExpiry_st: 16 / 4 { year @ 0, month @ 4, day @ 6, hour @ 8, min @ 10, sec @ 12, status @ 14 }
+        nvmlGridLicensableFeature_st: 284 / 4 { featureCode @ 0, featureState @ 4, licenseInfo @ 8, productName @ 136, featureEnabled @ 264, licenseExpiry @ 268 }
+        nvmlGridLicensableFeatures_st: 860 / 4 { isGridLicenseSupported @ 0, licensableFeaturesCount @ 4, gridLicensableFeatures @ 8 }
+        nvmlVgpuTypeIdInfo_v1_t: 16 / 8 { version @ 0, vgpuCount @ 4, vgpuTypeIds @ 8 }
+        nvmlVgpuTypeMaxInstance_v1_t: 12 / 4 { version @ 0, vgpuTypeId @ 4, maxInstancePerGI @ 8 }
+        nvmlActiveVgpuInstanceInfo_v1_t: 16 / 8 { version @ 0, vgpuCount @ 4, vgpuInstances @ 8 }
+        nvmlVgpuSchedulerState_v1_t: 24 / 4 { version @ 0, engineId @ 4, schedulerPolicy @ 8, enableARRMode @ 12, schedulerParams @ 16 }
+        nvmlVgpuSchedulerStateInfo_v1_t: 24 / 4 { version @ 0, engineId @ 4, schedulerPolicy @ 8, arrMode @ 12, schedulerParams @ 16 }
+        nvmlVgpuSchedulerLogInfo_v1_t: 9632 / 8 { version @ 0, engineId @ 4, schedulerPolicy @ 8, arrMode @ 12, schedulerParams @ 16, entriesCount @ 24, logEntries @ 32 }
+        nvmlVgpuCreatablePlacementInfo_v1_t: 32 / 8 { version @ 0, vgpuTypeId @ 4, count @ 8, placementIds @ 16, placementSize @ 24 }
+        nvmlVgpuSchedulerStateInfo_v2_t: 16 / 4 { engineId @ 0, schedulerPolicy @ 4, avgFactor @ 8, timeslice @ 12 }
+        nvmlVgpuSchedulerLogEntry_v2_t: 56 / 8 { timestamp @ 0, timeRunTotal @ 8, timeRun @ 16, swRunlistId @ 24, targetTimeSlice @ 32, cumulativePreemptionTime @ 40, weight @ 48 }
+        nvmlVgpuSchedulerLogInfo_v2_t: 11224 / 8 { engineId @ 0, schedulerPolicy @ 4, avgFactor @ 8, timeslice @ 12, entriesCount @ 16, logEntries @ 24 }
+        nvmlVgpuSchedulerState_v2_t: 16 / 4 { engineId @ 0, schedulerPolicy @ 4, avgFactor @ 8, frequency @ 12 }
+        nvmlNvLinkPowerThres_st: 4 / 4 { lowPwrThreshold @ 0 }
+        nvmlFieldValue_st: 40 / 8 { fieldId @ 0, scopeId @ 4, timestamp @ 8, latencyUsec @ 16, valueType @ 24, nvmlReturn @ 28, value @ 32 }
+        nvmlHwbcEntry_st: 36 / 4 { hwbcId @ 0, firmwareVersion @ 4 }
+        nvmlLedState_st: 260 / 4 { cause @ 0, color @ 256 }
+        nvmlUnitInfo_st: 384 / 1 { name @ 0, id @ 96, serial @ 192, firmwareVersion @ 288 }
+        nvmlPSUInfo_st: 268 / 4 { state @ 0, current @ 256, voltage @ 260, power @ 264 }
+        nvmlUnitFanInfo_st: 8 / 4 { speed @ 0, state @ 4 }
+        nvmlUnitFanSpeeds_st: 196 / 4 { fans @ 0, count @ 192 }
+        nvmlEventData_st: 32 / 8 { device @ 0, eventType @ 8, eventData @ 16, gpuInstanceId @ 24, computeInstanceId @ 28 }
+        nvmlEventSetGetContextCount_v1_t: 4 / 4 { count @ 0 }
+        nvmlEventSetGetContextInfo_v1_t: 20 / 4 { index @ 0, nvmlGpuOperationalEventContextType @ 4, sourceEventContextType @ 8, dataSize @ 12, dataFormatVersion @ 16 }
+        nvmlEventSetGetContextData_v1_t: 16 / 8 { data @ 0, index @ 8, dataSize @ 12 }
+        nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1_t: 8 / 4 { index @ 0, xidCode @ 4 }
+        nvmlSystemEventSetCreateRequest_v1_t: 16 / 8 { version @ 0, set @ 8 }
+        nvmlSystemEventSetFreeRequest_v1_t: 16 / 8 { version @ 0, set @ 8 }
+        nvmlSystemRegisterEventRequest_v1_t: 24 / 8 { version @ 0, eventTypes @ 8, set @ 16 }
+        nvmlSystemEventData_v1_t: 16 / 8 { eventType @ 0, gpuId @ 8 }
+        nvmlSystemEventSetWaitRequest_v1_t: 32 / 8 { version @ 0, timeoutms @ 4, set @ 8, data @ 16, dataSize @ 24, numEvent @ 28 }
+        nvmlAccountingStats_st: 56 / 8 { gpuUtilization @ 0, memoryUtilization @ 4, maxMemoryUsage @ 8, time @ 16, startTime @ 24, isRunning @ 32, reserved @ 36 }
+        nvmlAccountingStats_v2_t: 64 / 8 { pid @ 0, isRunning @ 4, gpuUtilization @ 8, memoryUtilization @ 12, maxMemoryUsage @ 16, sampleCount @ 24, sumGpuUtil @ 32, sumFbUtil @ 40, time @ 48, startTime @ 56 }
+        nvmlEncoderSessionInfo_st: 32 / 4 { sessionId @ 0, pid @ 4, vgpuInstance @ 8, codecType @ 12, hResolution @ 16, vResolution @ 20, averageFps @ 24, averageLatency @ 28 }
+        nvmlFBCStats_st: 12 / 4 { sessionsCount @ 0, averageFPS @ 4, averageLatency @ 8 }
+        nvmlFBCSessionInfo_st: 48 / 4 { sessionId @ 0, pid @ 4, vgpuInstance @ 8, displayOrdinal @ 12, sessionType @ 16, sessionFlags @ 20, hMaxResolution @ 24, vMaxResolution @ 28, hResolution @ 32, vResolution @ 36, averageFPS @ 40, averageLatency @ 44 }
+        nvmlConfComputeSystemCaps_st: 8 / 4 { cpuCaps @ 0, gpusCaps @ 4 }
+        nvmlConfComputeSystemState_st: 12 / 4 { environment @ 0, ccFeature @ 4, devToolsMode @ 8 }
+        nvmlSystemConfComputeSettings_v1_t: 20 / 4 { version @ 0, environment @ 4, ccFeature @ 8, devToolsMode @ 12, multiGpuMode @ 16 }
+        nvmlSystemConfComputeSettings_v2_t: 24 / 4 { version @ 0, environment @ 4, ccFeature @ 8, devToolsMode @ 12, multiGpuMode @ 16, tdispState @ 20 }
+        nvmlConfComputeMemSizeInfo_st: 16 / 8 { protectedMemSizeKib @ 0, unprotectedMemSizeKib @ 8 }
+        nvmlConfComputeGpuCertificate_st: 9224 / 4 { certChainSize @ 0, attestationCertChainSize @ 4, certChain @ 8, attestationCertChain @ 4104 }
+        nvmlConfComputeGpuAttestationReport_st: 12332 / 4 { isCecAttestationReportPresent @ 0, attestationReportSize @ 4, cecAttestationReportSize @ 8, nonce @ 12, attestationReport @ 44, cecAttestationReport @ 8236 }
+        nvmlConfComputeSetKeyRotationThresholdInfo_st: 16 / 8 { version @ 0, maxAttackerAdvantage @ 8 }
+        nvmlConfComputeGetKeyRotationThresholdInfo_st: 16 / 8 { version @ 0, attackerAdvantage @ 8 }
+        nvmlGpuFabricInfo_t: 28 / 4 { clusterUuid @ 0, status @ 16, cliqueId @ 20, state @ 24 }
+        nvmlGpuFabricInfo_v2_t: 36 / 4 { version @ 0, clusterUuid @ 4, status @ 20, cliqueId @ 24, state @ 28, healthMask @ 32 }
+        nvmlGpuFabricInfo_v3_t: 40 / 4 { version @ 0, clusterUuid @ 4, status @ 20, cliqueId @ 24, state @ 28, healthMask @ 32, healthSummary @ 36 }
+        nvmlGpuFabricClique_v1_t: 8 / 4 { r#type @ 0, id @ 4 }
+        nvmlGpuFabricInfo_v4_t: 548 / 4 { clusterUuid @ 0, status @ 16, cliques @ 20, numCliques @ 532, state @ 536, healthMask @ 540, healthSummary @ 544 }
+        nvmlGpuOperationalEventConfig_v1_st: 104 / 4 { uuid @ 0, minLogLevel @ 96, minSeverity @ 100 }
+        nvmlEventSetWait_v3_t: 224 / 8 { timeoutMs @ 0, dataType @ 4, uuid @ 8, sourceModule @ 104, eventType @ 120, eventData @ 128, groupCursor @ 136, instanceId @ 144, timestampUsec @ 152, traceId @ 160, gpuInstanceId @ 168, computeInstanceId @ 172, severity @ 176, categoryId @ 180, moduleEventCode @ 184, scope @ 188, originator @ 192, moduleInstance @ 196, chipletId @ 200, logLevel @ 204, attributes @ 208, groupCperSize @ 212, groupAttributes @ 216, groupSize @ 220, groupIndex @ 221 }
+        nvmlCPERCursor_v1_t: 96 / 8 { cperTypeMask @ 0, uuid @ 4, handle @ 88 }
+        nvmlGetCPER_v1_t: 112 / 8 { cursor @ 0, buffer @ 96, bufferSize @ 104 }
+        nvmlSystemDriverBranchInfo_v1_t: 84 / 4 { version @ 0, branch @ 4 }
+        nvmlTemperature_v1_t: 12 / 4 { version @ 0, sensorType @ 4, temperature @ 8 }
+        nvmlNvlinkSupportedBwModes_v1_t: 28 / 4 { version @ 0, bwModes @ 4, totalBwModes @ 27 }
+        nvmlNvlinkGetBwMode_v1_t: 12 / 4 { version @ 0, bIsBest @ 4, bwMode @ 8 }
+        nvmlNvlinkSetBwMode_v1_t: 12 / 4 { version @ 0, bSetBest @ 4, bwMode @ 8 }
+        nvmlNvlinkSetBwModeAsync_v1_t: 12 / 4 { bSetBest @ 0, bwMode @ 4, asyncPollTimeoutMs @ 8 }
+        nvmlNvLinkInfo_v1_t: 8 / 4 { version @ 0, isNvleEnabled @ 4 }
+        nvmlNvlinkFirmwareVersion_t: 16 / 4 { ucodeType @ 0, major @ 4, minor @ 8, subMinor @ 12 }
+        nvmlNvlinkFirmwareInfo_t: 1604 / 4 { firmwareVersion @ 0, numValidEntries @ 1600 }
+        nvmlNvLinkInfo_v2_t: 1612 / 4 { version @ 0, isNvleEnabled @ 4, firmwareInfo @ 8 }
+        nvmlNvLinkInfo_v3_t: 1612 / 4 { isNvleEnabled @ 0, firmwareInfo @ 4, isNvleReady @ 1608 }
+        nvmlNvlinkTelemetrySample_v1_t: 32 / 8 { linkId @ 0, sampleType @ 4, sampleCount @ 8, samples @ 16, nvmlReturn @ 24 }
+        nvmlNvlinkTelemetrySamples_v1_t: 16 / 8 { telemetryCount @ 0, telemetrySamples @ 8 }
+        nvmlNvlinkGetRemapTableInfo_v1_t: 32776 / 4 { alid @ 0, flaRemapTabAddr @ 4, gpaRemapTabAddr @ 16388, remapTabSize @ 32772 }
+        nvmlNvlinkSetNvleReady_v1_t: 1 / 1 { bNvleReady @ 0 }
+        nvmlNvlinkLockRemapTable_v1_t: 2 / 1 { bRemapTableLocked @ 0, bRemapTableLockDisabled @ 1 }
+        nvmlNvlinkNvlePrivateInfo_v1_t: 260 / 4 { data @ 0, size @ 256 }
+        nvmlNvlinkSetupNvleEncryptionKey_v1_t: 560 / 4 { nvleKey @ 0, localGpuAlid @ 32, remoteGpuAlid @ 36, localGpuNvlePrivateInfo @ 40, remoteGpuNvlePrivateInfo @ 300 }
+        nvmlVgpuVersion_st: 8 / 4 { minVersion @ 0, maxVersion @ 4 }
+        nvmlVgpuMetadata_st: 212 / 4 { version @ 0, revision @ 4, guestInfoState @ 8, guestDriverVersion @ 12, hostDriverVersion @ 92, reserved @ 172, vgpuVirtualizationCaps @ 196, guestVgpuVersion @ 200, opaqueDataSize @ 204, opaqueData @ 208 }
+        nvmlVgpuPgpuMetadata_st: 128 / 4 { version @ 0, revision @ 4, hostDriverVersion @ 8, pgpuVirtualizationCaps @ 88, reserved @ 92, hostSupportedVgpuRange @ 112, opaqueDataSize @ 120, opaqueData @ 124 }
+        nvmlVgpuPgpuCompatibility_st: 8 / 4 { vgpuVmCompatibility @ 0, compatibilityLimitCode @ 4 }
+        nvmlExcludedDeviceInfo_st: 148 / 4 { pciInfo @ 0, uuid @ 68 }
+        nvmlPRMTLV_v1_t_anon0: 496 / 1 { inData @ 0, outData @ 0 }
+        nvmlPRMTLV_v1_t: 504 / 4 { dataSize @ 0, status @ 4, anon0 @ 8 }
+        nvmlPRMCounterInput_v1_t: 4 / 4 { localPort @ 0 }
+        nvmlPRMCounterValue_v1_t: 16 / 8 { status @ 0, outputType @ 4, outputValue @ 8 }
+        nvmlPRMCounter_v1_t: 24 / 8 { counterId @ 0, inData @ 4, counterValue @ 8 }
+        nvmlPRMCounterList_v1_t: 16 / 8 { numCounters @ 0, counters @ 8 }
+        nvmlGpuInstancePlacement_st: 8 / 4 { start @ 0, size @ 4 }
+        nvmlGpuInstanceProfileInfo_st: 48 / 8 { id @ 0, isP2pSupported @ 4, sliceCount @ 8, instanceCount @ 12, multiprocessorCount @ 16, copyEngineCount @ 20, decoderCount @ 24, encoderCount @ 28, jpegCount @ 32, ofaCount @ 36, memorySizeMB @ 40 }
+        nvmlGpuInstanceProfileInfo_v2_st: 152 / 8 { version @ 0, id @ 4, isP2pSupported @ 8, sliceCount @ 12, instanceCount @ 16, multiprocessorCount @ 20, copyEngineCount @ 24, decoderCount @ 28, encoderCount @ 32, jpegCount @ 36, ofaCount @ 40, memorySizeMB @ 48, name @ 56 }
+        nvmlGpuInstanceProfileInfo_v3_st: 152 / 8 { version @ 0, id @ 4, sliceCount @ 8, instanceCount @ 12, multiprocessorCount @ 16, copyEngineCount @ 20, decoderCount @ 24, encoderCount @ 28, jpegCount @ 32, ofaCount @ 36, memorySizeMB @ 40, name @ 48, capabilities @ 144 }
+        nvmlGpuInstanceInfo_st: 24 / 8 { device @ 0, id @ 8, profileId @ 12, placement @ 16 }
+        nvmlComputeInstancePlacement_st: 8 / 4 { start @ 0, size @ 4 }
+        nvmlComputeInstanceProfileInfo_st: 36 / 4 { id @ 0, sliceCount @ 4, instanceCount @ 8, multiprocessorCount @ 12, sharedCopyEngineCount @ 16, sharedDecoderCount @ 20, sharedEncoderCount @ 24, sharedJpegCount @ 28, sharedOfaCount @ 32 }
+        nvmlComputeInstanceProfileInfo_v2_st: 136 / 4 { version @ 0, id @ 4, sliceCount @ 8, instanceCount @ 12, multiprocessorCount @ 16, sharedCopyEngineCount @ 20, sharedDecoderCount @ 24, sharedEncoderCount @ 28, sharedJpegCount @ 32, sharedOfaCount @ 36, name @ 40 }
+        nvmlComputeInstanceProfileInfo_v3_st: 140 / 4 { version @ 0, id @ 4, sliceCount @ 8, instanceCount @ 12, multiprocessorCount @ 16, sharedCopyEngineCount @ 20, sharedDecoderCount @ 24, sharedEncoderCount @ 28, sharedJpegCount @ 32, sharedOfaCount @ 36, name @ 40, capabilities @ 136 }
+        nvmlComputeInstanceInfo_st: 32 / 8 { device @ 0, gpuInstance @ 8, id @ 16, profileId @ 20, placement @ 24 }
+        nvmlGpmMetric_t_metricInfo: 24 / 8 { shortName @ 0, longName @ 8, unit @ 16 }
+        nvmlGpmMetric_t: 40 / 8 { metricId @ 0, nvmlReturn @ 4, value @ 8, metricInfo @ 16 }
+        nvmlGpmMetricsGet_t: 19104 / 8 { version @ 0, numMetrics @ 4, sample1 @ 8, sample2 @ 16, metrics @ 24 }
+        nvmlGpmSupport_t: 8 / 4 { version @ 0, isSupportedDevice @ 4 }
+        nvmlDeviceCapabilities_v1_t: 8 / 4 { version @ 0, capMask @ 4 }
+        nvmlMask255_t: 32 / 4 { mask @ 0 }
+        nvmlWorkloadPowerProfileInfo_v1_t: 44 / 4 { version @ 0, profileId @ 4, priority @ 8, conflictingMask @ 12 }
+        nvmlWorkloadPowerProfileProfilesInfo_v1_t: 11256 / 4 { version @ 0, perfProfilesMask @ 4, perfProfile @ 36 }
+        nvmlWorkloadPowerProfileCurrentProfiles_v1_t: 100 / 4 { version @ 0, perfProfilesMask @ 4, requestedProfilesMask @ 36, enforcedProfilesMask @ 68 }
+        nvmlWorkloadPowerProfileRequestedProfiles_v1_t: 36 / 4 { version @ 0, requestedProfilesMask @ 4 }
+        nvmlWorkloadPowerProfileUpdateProfiles_v1_t: 36 / 4 { operation @ 0, updateProfilesMask @ 4 }
+        nvmlPowerSmoothingProfile_v1_t: 24 / 8 { version @ 0, profileId @ 4, paramId @ 8, value @ 16 }
+        nvmlPowerSmoothingState_v1_t: 8 / 4 { version @ 0, state @ 4 }
+        nvmlEccBankRemapperHistogram_v1_t: 8 / 4 { maxSpareGroupCount @ 0, noSpareGroupCount @ 4 }
+        nvmlEccBankRemapperStatus_v1_t: 20 / 4 { activeRemappings @ 0, inactiveRemappings @ 4, bPending @ 8, histogram @ 12 }
+        nvmlGpmMetricsGet_t_cuda12: 8424 / 8 { version @ 0, numMetrics @ 4, sample1 @ 8, sample2 @ 16, metrics @ 24 }
+    }
+}
+mod cufile {
+    use super::super::cufile::*;
+    use super::*;
+    layout! {
+        CUfileError: 8 / 4 { err @ 0, cu_err @ 4 }
+        CUfileDrvProps_nvfs: 32 / 8 { major_version @ 0, minor_version @ 4, poll_thresh_size @ 8, max_direct_io_size @ 16, dstatusflags @ 24, dcontrolflags @ 28 }
+        CUfileDrvProps: 56 / 8 { nvfs @ 0, fflags @ 32, max_device_cache_size @ 36, per_buffer_cache_size @ 40, max_device_pinned_mem_size @ 44, max_batch_io_size @ 48, max_batch_io_timeout_msecs @ 52 }
+        cufileRDMAInfo: 16 / 8 { version @ 0, desc_len @ 4, desc_str @ 8 }
+        CUfileFSOps: 40 / 8 { fs_type @ 0, getRDMADeviceList @ 8, getRDMADevicePriority @ 16, read @ 24, write @ 32 }
+        CUfileDescr_t_handle: 8 / 8 { fd @ 0, handle @ 0 }
+        CUfileDescr_t: 24 / 8 { r#type @ 0, handle @ 8, fs_ops @ 16 }
+        CUfileIOParams_u_batch: 32 / 8 { devPtr_base @ 0, file_offset @ 8, devPtr_offset @ 16, size @ 24 }
+        CUfileIOParams_u: 32 / 8 { batch @ 0 }
+        CUfileIOParams: 64 / 8 { mode @ 0, u @ 8, fh @ 40, opcode @ 48, cookie @ 56 }
+        CUfileIOEvents: 24 / 8 { cookie @ 0, status @ 8, ret @ 16 }
+        CUfileIOVec: 16 / 8 { base @ 0, len @ 8 }
+        CUfileOpCounter: 16 / 8 { ok @ 0, err @ 8 }
+        CUfileStatsLevel1: 624 / 8 { read_ops @ 0, write_ops @ 16, hdl_register_ops @ 32, hdl_deregister_ops @ 48, buf_register_ops @ 64, buf_deregister_ops @ 80, read_bytes @ 96, write_bytes @ 104, read_bw_bytes_per_sec @ 112, write_bw_bytes_per_sec @ 120, read_lat_avg_us @ 128, write_lat_avg_us @ 136, read_ops_per_sec @ 144, write_ops_per_sec @ 152, read_lat_sum_us @ 160, write_lat_sum_us @ 168, batch_submit_ops @ 176, batch_complete_ops @ 192, batch_setup_ops @ 208, batch_cancel_ops @ 224, batch_destroy_ops @ 240, batch_enqueued_ops @ 256, batch_posix_enqueued_ops @ 272, batch_processed_ops @ 288, batch_posix_processed_ops @ 304, batch_nvfs_submit_ops @ 320, batch_p2p_submit_ops @ 336, batch_aio_submit_ops @ 352, batch_iouring_submit_ops @ 368, batch_mixed_io_submit_ops @ 384, batch_total_submit_ops @ 400, batch_read_bytes @ 416, batch_write_bytes @ 424, batch_read_bw_bytes @ 432, batch_write_bw_bytes @ 440, batch_submit_lat_avg_us @ 448, batch_completion_lat_avg_us @ 456, batch_submit_ops_per_sec @ 464, batch_complete_ops_per_sec @ 472, batch_submit_lat_sum_us @ 480, batch_completion_lat_sum_us @ 488, last_batch_read_bytes @ 496, last_batch_write_bytes @ 504, readv_ops @ 512, writev_ops @ 528, readv_bytes @ 544, writev_bytes @ 552, readv_bw_bytes_per_sec @ 560, writev_bw_bytes_per_sec @ 568, readv_lat_avg_us @ 576, writev_lat_avg_us @ 584, readv_ops_per_sec @ 592, writev_ops_per_sec @ 600, readv_lat_sum_us @ 608, writev_lat_sum_us @ 616 }
+        CUfileStatsLevel2: 1136 / 8 { basic @ 0, read_size_kb_hist @ 624, write_size_kb_hist @ 880 }
+        CUfilePerGpuStats: 248 / 8 { uuid @ 0, read_bytes @ 16, read_bw_bytes_per_sec @ 24, read_utilization @ 32, read_duration_us @ 40, n_total_reads @ 48, n_p2p_reads @ 56, n_nvfs_reads @ 64, n_posix_reads @ 72, n_unaligned_reads @ 80, n_dr_reads @ 88, n_sparse_regions @ 96, n_inline_regions @ 104, n_reads_err @ 112, writes_bytes @ 120, write_bw_bytes_per_sec @ 128, write_utilization @ 136, write_duration_us @ 144, n_total_writes @ 152, n_p2p_writes @ 160, n_nvfs_writes @ 168, n_posix_writes @ 176, n_unaligned_writes @ 184, n_dr_writes @ 192, n_writes_err @ 200, n_mmap @ 208, n_mmap_ok @ 216, n_mmap_err @ 224, n_mmap_free @ 232, reg_bytes @ 240 }
+        CUfileStatsLevel3: 5112 / 8 { detailed @ 0, num_gpus @ 1136, per_gpu_stats @ 1144 }
+    }
+}
+mod cudla {
+    use super::super::cudla::*;
+    use super::*;
+    layout! {
+        cudlaExternalMemoryHandleDesc_t: 16 / 8 { extBufObject @ 0, size @ 8 }
+        cudlaExternalSemaphoreHandleDesc_t: 8 / 8 { extSyncObject @ 0 }
+        cudlaModuleTensorDescriptor_t: 168 / 8 { name @ 0, size @ 88, n @ 96, c @ 104, h @ 112, w @ 120, dataFormat @ 128, dataType @ 129, dataCategory @ 130, pixelFormat @ 131, pixelMapping @ 132, stride @ 136 }
+        cudlaModuleAttribute_t: 8 / 8 { numInputTensors @ 0, numOutputTensors @ 0, inputTensorDesc @ 0, outputTensorDesc @ 0 }
+        CudlaFence: 16 / 8 { fence @ 0, r#type @ 8 }
+        cudlaWaitEvents: 16 / 8 { preFences @ 0, numEvents @ 8 }
+        cudlaSignalEvents: 24 / 8 { devPtrs @ 0, eofFences @ 8, numEvents @ 16 }
+        cudlaTask_t: 48 / 8 { moduleHandle @ 0, outputTensor @ 8, numOutputTensors @ 16, numInputTensors @ 20, inputTensor @ 24, waitEvents @ 32, signalEvents @ 40 }
+        cudlaDevAttribute_t: 4 / 4 { unifiedAddressingSupported @ 0, deviceVersion @ 0 }
+    }
+}
