@@ -400,7 +400,9 @@ fn no_nul(bytes: &[u8], site: Site) -> R<()> {
 pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) -> R<u64> {
     let wanted = "a list or tuple of str or bytes, or the address of an array of strings";
     if obj.is_int() {
-        return address(obj, site);
+        let at = address(obj, site)?;
+        check_texts(at, count.unwrap_or(0), site)?;
+        return Ok(at);
     }
     // SAFETY: the object is live.
     let sequence =
@@ -443,6 +445,48 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
     }
     keep.objects.push(items.into_owned());
     Ok(array.addr() as u64)
+}
+
+/// Refuses an address where there is no array of `count` strings. Null is the library's to judge.
+fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
+    if at == 0 || count == 0 {
+        return Ok(());
+    }
+    check_memory(at, count.saturating_mul(8), site)?;
+    let start = crate::call::address(at);
+    for index in 0..crate::call::address(count) {
+        let mut text = [0u8; 8];
+        let found = types::read(start + index * 8, &mut text);
+        let text = usize::from_le_bytes(text);
+        if !found || (text != 0 && !ends(text)) {
+            let message = format!(
+                "{}: there is no string number {index} at the address {at:#x}",
+                site.prefix()
+            );
+            return Err(errors::raise(Kind::Value, &message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is readable memory from `at` to the next nul.
+fn ends(mut at: usize) -> bool {
+    const PIECE: usize = 256;
+    let mut piece = [0u8; PIECE];
+    loop {
+        // Never across the end of a page: the next one may be another's.
+        let len = PIECE - at % PIECE;
+        if !types::read(at, &mut piece[..len]) {
+            return false;
+        }
+        if piece[..len].contains(&0) {
+            return true;
+        }
+        match at.checked_add(len) {
+            Some(next) => at = next,
+            None => return false,
+        }
+    }
 }
 
 /// Memory that C reads: `None` for null, an address, or a buffer of exactly `size` bytes.

@@ -289,7 +289,8 @@ impl Frame {
         Ok(())
     }
 
-    fn len(&self, bound: Bound<'_>, len: Len) -> u64 {
+    /// A number of elements known before the call.
+    pub fn len(&self, bound: Bound<'_>, len: Len) -> u64 {
         match len {
             Len::Arg(index) => self.count(bound, index),
             Len::Const(n) => u64::from(n),
@@ -393,7 +394,12 @@ impl Frame {
         }
     }
 
-    fn object(&mut self, index: usize) -> R<Owned> {
+    /// The object made for result `index`.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn object(&mut self, index: usize) -> R<Owned> {
         match self.objects.iter().position(|(at, _)| *at == index) {
             Some(at) => Ok(self.objects.swap_remove(at).1),
             None => Err(errors::raise(Kind::System, "a result has no storage")),
@@ -451,7 +457,11 @@ fn void_ptr_ptr(obj: Obj<'_>, site: Site) -> R<u64> {
 }
 
 /// Refuses a buffer smaller than what C was told to touch.
-fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<()> {
+///
+/// # Errors
+///
+/// `ValueError`.
+pub fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<()> {
     match len {
         Some(len) if needed > len as u64 => {
             let message = format!(
@@ -477,8 +487,9 @@ pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
     Ok(status)
 }
 
+/// Calls a symbol with the words made for `f`, without the GIL unless the descriptor says otherwise.
 #[inline(always)]
-fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64) -> i64 {
+pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64) -> i64 {
     // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
     // the words point at is kept by the caller's frame. The thread state is restored before Python is touched.
     unsafe {

@@ -1,6 +1,6 @@
 //! Exceptions: every message names the function and the parameter.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
@@ -41,6 +41,8 @@ pub enum Kind {
     /// A sequence shorter than its count: both a `ValueError` (what it is) and a `RuntimeError` (what NVIDIA's
     /// package raises).
     ListTooSmall,
+    /// `FunctionNotFoundError`, a `RuntimeError`.
+    FunctionNotFound,
 }
 
 /// Sets an exception.
@@ -57,6 +59,10 @@ pub fn raise(kind: Kind, message: &str) -> Raised {
             Kind::Memory => ffi::PyExc_MemoryError,
             Kind::System => ffi::PyExc_SystemError,
             Kind::ListTooSmall => match list_too_small() {
+                Ok(class) => class,
+                Err(Raised) => return Raised,
+            },
+            Kind::FunctionNotFound => match function_not_found() {
                 Ok(class) => class,
                 Err(Raised) => return Raised,
             },
@@ -90,6 +96,111 @@ pub fn list_too_small() -> R<*mut ffi::PyObject> {
     }
     .into_ptr();
     match LIST_TOO_SMALL.compare_exchange(
+        std::ptr::null_mut(),
+        made,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Ok(made),
+        Err(other) => {
+            drop(Owned::take(made));
+            Ok(other)
+        }
+    }
+}
+
+/// `exception.add_note(text)`, which Python has since 3.11.
+///
+/// # Errors
+///
+/// Memory.
+pub fn add_note(exception: Obj<'_>, text: &Owned) -> R<()> {
+    let Some(method) = exception.attribute(c"add_note")? else {
+        return Ok(());
+    };
+    let null = std::ptr::null_mut::<ffi::PyObject>();
+    // SAFETY: both objects are live; null ends the arguments.
+    unsafe {
+        Owned::take(ffi::PyObject_CallFunctionObjArgs(
+            method.ptr(),
+            text.ptr(),
+            null,
+        ))?;
+    }
+    Ok(())
+}
+
+/// Adds a note to the exception that is set.
+pub fn note(text: &str) {
+    let mut class = std::ptr::null_mut();
+    let mut value = std::ptr::null_mut();
+    let mut trace = std::ptr::null_mut();
+    // SAFETY: what is fetched is given back; nothing of it is used meanwhile but the value, which is live.
+    unsafe {
+        ffi::PyErr_Fetch(&raw mut class, &raw mut value, &raw mut trace);
+        ffi::PyErr_NormalizeException(&raw mut class, &raw mut value, &raw mut trace);
+        if !value.is_null()
+            && crate::py::from_str(text)
+                .and_then(|text| add_note(Obj::new(value), &text))
+                .is_err()
+        {
+            // The exception itself matters more.
+            crate::py::clear();
+        }
+        ffi::PyErr_Restore(class, value, trace);
+    }
+}
+
+static FUNCTION_NOT_FOUND: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+static NOT_SUPPORTED: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// `cuda.bindings._internal.utils.FunctionNotFoundError`: a library has no function of this name (borrowed).
+///
+/// # Errors
+///
+/// Memory.
+pub fn function_not_found() -> R<*mut ffi::PyObject> {
+    runtime_error(
+        &FUNCTION_NOT_FOUND,
+        c"cuda.bindings._internal.utils.FunctionNotFoundError",
+        c"A library lacks a function: it is older than the function.",
+    )
+}
+
+/// `cuda.bindings._internal.utils.NotSupportedError` (borrowed).
+///
+/// # Errors
+///
+/// Memory.
+pub fn not_supported() -> R<*mut ffi::PyObject> {
+    runtime_error(
+        &NOT_SUPPORTED,
+        c"cuda.bindings._internal.utils.NotSupportedError",
+        c"Something that this platform has not.",
+    )
+}
+
+/// A class derived from `RuntimeError`, made on first use and kept.
+fn runtime_error(
+    place: &AtomicPtr<ffi::PyObject>,
+    name: &CStr,
+    doc: &CStr,
+) -> R<*mut ffi::PyObject> {
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // SAFETY: the base is immortal, the texts end with a nul.
+    let made = Owned::take(unsafe {
+        ffi::PyErr_NewExceptionWithDoc(
+            name.as_ptr(),
+            doc.as_ptr(),
+            ffi::PyExc_RuntimeError,
+            std::ptr::null_mut(),
+        )
+    })?
+    .into_ptr();
+    match place.compare_exchange(
         std::ptr::null_mut(),
         made,
         Ordering::AcqRel,

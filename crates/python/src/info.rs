@@ -21,6 +21,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .collect();
     cupyrite_pathfinder::set_site_packages(path);
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
+    module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
     module.add_function(wrap_pyfunction!(library_path, module)?)
 }
 
@@ -42,4 +43,18 @@ fn library_path(name: &str) -> Option<OsString> {
     Library::from_name(name)
         .and_then(loader::library_path)
         .map(PathBuf::into_os_string)
+}
+
+/// The exceptions (FunctionNotFoundError, NotSupportedError) of cuda.bindings._internal.utils.
+#[pyfunction]
+fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let class = |made: crate::py::R<*mut pyo3::ffi::PyObject>| match made {
+        // SAFETY: the class is live and kept for ever.
+        Ok(class) => Ok(unsafe { Bound::from_borrowed_ptr(py, class) }.unbind()),
+        Err(_) => Err(PyErr::fetch(py)),
+    };
+    Ok((
+        class(crate::errors::function_not_found())?,
+        class(crate::errors::not_supported())?,
+    ))
 }

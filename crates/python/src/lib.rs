@@ -15,8 +15,10 @@ mod helpers;
 mod info;
 mod launch;
 mod py;
+mod raising;
 mod runtime;
 mod special;
+mod special_cufile;
 mod types;
 
 use pyo3::prelude::*;

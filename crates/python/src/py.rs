@@ -338,6 +338,22 @@ pub fn from_str(value: &str) -> R<Owned> {
     })
 }
 
+/// A `str` from UTF-8.
+///
+/// # Errors
+///
+/// `UnicodeDecodeError`, or memory.
+pub fn from_utf8(value: &[u8]) -> R<Owned> {
+    // SAFETY: `value` is readable for its length; null asks for strict decoding.
+    Owned::take(unsafe {
+        ffi::PyUnicode_DecodeUTF8(
+            value.as_ptr().cast::<c_char>(),
+            value.len().cast_signed(),
+            std::ptr::null(),
+        )
+    })
+}
+
 /// `bytes` with this content.
 ///
 /// # Errors

@@ -121,10 +121,13 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
                 }
             }
         }
-        LoadErrorKind::SymbolNotFound => errors::raise(
-            Kind::Runtime,
-            &format!("{name}() cannot be called: {message}"),
-        ),
+        LoadErrorKind::SymbolNotFound => {
+            let kind = match Library::from_name(error.library) {
+                Some(Library::Driver | Library::Nvrtc) => Kind::Runtime,
+                _ => Kind::FunctionNotFound,
+            };
+            errors::raise(kind, &format!("{name}() cannot be called: {message}"))
+        }
         LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
         LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
     }

@@ -12,7 +12,7 @@ use crate::desc::{Element, Function, Int, MAX_WORDS, Special};
 use crate::errors::{self, Kind};
 use crate::generated::ids::{class, enums};
 use crate::py::{self, Obj, Owned, R};
-use crate::{helpers, runtime, types};
+use crate::{helpers, raising, runtime, special_cufile, types};
 
 /// Makes a call, by the general engine or by hand.
 ///
@@ -26,6 +26,7 @@ pub fn dispatch(bound: Bound<'_>) -> R<Owned> {
     }
     match bound.f.special {
         Special::None => call::general(bound),
+        Special::Raising => raising::call(bound),
         _ => by_hand(bound),
     }
 }
@@ -47,10 +48,8 @@ fn by_hand(bound: Bound<'_>) -> R<Owned> {
         Special::NvrtcArchs => nvrtc_archs(bound),
         Special::NvrtcErrorString => nvrtc_error_string(bound),
         Special::Sizeof => sizeof(bound),
-        _ => {
-            let message = format!("{}() has no engine yet", bound.f.name);
-            Err(errors::raise(Kind::System, &message))
-        }
+        Special::Raising => raising::call(bound),
+        _ => special_cufile::by_hand(bound).unwrap_or_else(|| raising::call(bound)),
     }
 }
 

@@ -9,6 +9,7 @@
 mod convert;
 mod enums;
 mod errors;
+pub mod exceptions;
 mod fields;
 mod handles;
 mod lists;
@@ -26,7 +27,7 @@ use std::ffi::c_void;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-pub use self::memory::readable;
+pub use self::memory::{read, readable};
 use self::object::Instance;
 #[allow(unused_imports)] // the engine is about to use them
 pub use self::slices::{new_array, new_slice};

@@ -1,0 +1,449 @@
+//! The exceptions of the modules whose functions raise: classes made from the tables on first use, and the text of a
+//! status.
+//!
+//! They are called with a status, like NVIDIA's: `nvvmError(3)` has `args == ("ERROR_IR_VERSION_MISMATCH (3)",)` and
+//! `status == 3`. What ours have besides: `log`, the text the library wrote about the failure.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use cupyrite_sys::loader;
+use pyo3::ffi;
+
+use super::table::{self, ErrorText, Errors, LIBRARIES, Library};
+use crate::errors::{self, Kind};
+use crate::py::{self, Obj, Owned, R, Raised};
+use crate::{function, raising};
+
+type Classes = Box<[AtomicPtr<ffi::PyObject>]>;
+
+static CLASSES: [OnceLock<Classes>; loader::Library::COUNT] =
+    [const { OnceLock::new() }; loader::Library::COUNT];
+
+/// The table of a library's types.
+pub fn library(library: loader::Library) -> Option<&'static Library> {
+    LIBRARIES.iter().copied().find(|lib| lib.loader == library)
+}
+
+fn classes(lib: &Library, errors: &Errors) -> &'static Classes {
+    CLASSES[lib.loader as usize].get_or_init(|| {
+        errors
+            .exceptions
+            .iter()
+            .map(|_| AtomicPtr::new(std::ptr::null_mut()))
+            .collect()
+    })
+}
+
+/// The exception class with this index in the library's table (borrowed), made on first use and kept; null with an
+/// exception.
+pub fn class(lib: &'static Library, index: u16) -> *mut ffi::PyObject {
+    match lib.errors {
+        Some(errors) => made(lib, errors, index).unwrap_or(std::ptr::null_mut()),
+        None => {
+            errors::raise(Kind::System, "a library without exceptions");
+            std::ptr::null_mut()
+        }
+    }
+}
+
+fn made(lib: &'static Library, errors: &'static Errors, index: u16) -> R<*mut ffi::PyObject> {
+    let place = &classes(lib, errors)[index as usize];
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    let fresh = make(lib, errors, index)?.into_ptr();
+    match place.compare_exchange(
+        std::ptr::null_mut(),
+        fresh,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Ok(fresh),
+        Err(other) => {
+            drop(Owned::take(fresh));
+            Ok(other)
+        }
+    }
+}
+
+fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> {
+    let exception = &errors.exceptions[index as usize];
+    let cufile = errors.text == ErrorText::CuFile;
+    let name = format!("{}.{}", lib.module, exception.name);
+    let (params, of) = if cufile {
+        (
+            "status, cu_err=None",
+            "a status of the library, and the driver's if it has one",
+        )
+    } else {
+        ("status", "a status of the library")
+    };
+    let doc = format!(
+        "{}({params})\n--\n\nAn error of {}: {of}.\n\nThe attribute `status` keeps it{}.",
+        exception.name,
+        lib.module,
+        if cufile {
+            ", `cuda_error` the driver's"
+        } else {
+            ""
+        }
+    );
+    // The interpreter keeps pointers into the name on some versions.
+    let name = Box::leak(CString::new(name).unwrap_or_default().into_boxed_c_str());
+    let doc = CString::new(doc).unwrap_or_default();
+    let methods = Box::leak(Box::new([
+        ffi::PyMethodDef {
+            ml_name: c"__reduce__".as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunction: reduce,
+            },
+            ml_flags: ffi::METH_NOARGS,
+            ml_doc: std::ptr::null(),
+        },
+        ffi::PyMethodDef::zeroed(),
+    ]));
+    let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
+    let mut slots = [
+        slot(ffi::Py_tp_init, init as *mut c_void),
+        slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()),
+        slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
+        slot(0, std::ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: name.as_ptr(),
+        // Inherited.
+        basicsize: 0,
+        itemsize: 0,
+        flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE).unwrap_or(0),
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the exception classes are live; the spec and its tables are well-formed, and what the type keeps of them
+    // is never released.
+    unsafe {
+        let base = match exception.base {
+            Some(base) => made(lib, errors, base)?,
+            None => ffi::PyExc_Exception,
+        };
+        let bases = Owned::take(ffi::PyTuple_Pack(1, base))?;
+        let made = Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))?;
+        if exception.base.is_none() {
+            // Always there, so that nobody has to ask whether it is.
+            set(made.obj(), c"log", &py::from_str("")?)?;
+        }
+        Ok(made)
+    }
+}
+
+fn set(obj: Obj<'_>, name: &CStr, value: &Owned) -> R<()> {
+    // SAFETY: both objects are live, the name ends with a nul.
+    match unsafe { ffi::PyObject_SetAttrString(obj.ptr(), name.as_ptr(), value.ptr()) } {
+        0 => Ok(()),
+        _ => Err(Raised),
+    }
+}
+
+/// The library an exception belongs to.
+fn library_of(exception: Obj<'_>) -> R<(&'static Library, &'static Errors)> {
+    for lib in LIBRARIES.iter().copied() {
+        let Some(errors) = lib.errors else { continue };
+        for place in classes(lib, errors) {
+            let class = place.load(Ordering::Acquire);
+            if !class.is_null() && exception.instance_of_type(class.cast()) {
+                return Ok((lib, errors));
+            }
+        }
+    }
+    Err(errors::raise(Kind::System, "an exception of no library"))
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Making one
+
+unsafe extern "C" fn init(
+    exception: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> c_int {
+    let done = function::guard(|| {
+        // SAFETY: the protocol gives an instance, a tuple, and null or a dict.
+        let exception = unsafe { Obj::new(exception) };
+        let (lib, errors) = library_of(exception)?;
+        let (status, cu_err) = unsafe { arguments(exception, args, kwargs, errors)? };
+        let text = text(lib, errors, status, cu_err)?;
+        let text = py::from_str(&text)?;
+        // SAFETY: the slot of `Exception` takes an instance, a tuple and null for no keywords.
+        unsafe {
+            let init = ffi::PyType_GetSlot(ffi::PyExc_Exception.cast(), ffi::Py_tp_init);
+            let init = std::mem::transmute::<*mut c_void, ffi::initproc>(init);
+            let args = Owned::take(ffi::PyTuple_Pack(1, text.ptr()))?;
+            if init(exception.ptr(), args.ptr(), std::ptr::null_mut()) != 0 {
+                return Err(Raised);
+            }
+        }
+        set(exception, c"status", &status.owned())?;
+        if errors.text == ErrorText::CuFile {
+            let cu_err = cu_err.map_or_else(py::none, Obj::owned);
+            set(exception, c"cuda_error", &cu_err)?;
+        }
+        Ok(py::none())
+    });
+    match Owned::take(done) {
+        Ok(_) => 0,
+        Err(Raised) => -1,
+    }
+}
+
+/// The arguments `status` and, for cuFile, `cu_err` (`None` counts as left out).
+unsafe fn arguments<'a>(
+    exception: Obj<'_>,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+    errors: &Errors,
+) -> R<(Obj<'a>, Option<Obj<'a>>)> {
+    let names: &[&CStr] = if errors.text == ErrorText::CuFile {
+        &[c"status", c"cu_err"]
+    } else {
+        &[c"status"]
+    };
+    let class = exception.type_name();
+    let wrong = |what: String| errors::raise(Kind::Type, &format!("{class}() {what}"));
+    let mut found = [None; 2];
+    // SAFETY: a tuple, and null or a dict, that outlive the call; what they lend is live as long.
+    unsafe {
+        let given = ffi::PyTuple_Size(args).max(0).cast_unsigned();
+        if given > names.len() {
+            return Err(wrong(format!(
+                "takes at most {} positional argument{} ({given} given)",
+                names.len(),
+                if names.len() == 1 { "" } else { "s" }
+            )));
+        }
+        for (index, place) in found.iter_mut().enumerate().take(given) {
+            *place = Some(Obj::new(ffi::PyTuple_GetItem(args, index.cast_signed())));
+        }
+        if !kwargs.is_null() {
+            let (mut position, mut key, mut value) =
+                (0, std::ptr::null_mut(), std::ptr::null_mut());
+            while ffi::PyDict_Next(kwargs, &raw mut position, &raw mut key, &raw mut value) != 0 {
+                let name = Obj::new(key).text().unwrap_or_default();
+                match names.iter().position(|known| table::text(known) == name) {
+                    Some(at) if found[at].is_none() => found[at] = Some(Obj::new(value)),
+                    Some(_) => {
+                        return Err(wrong(format!("got multiple values for argument '{name}'")));
+                    }
+                    None => {
+                        let message = format!("got an unexpected keyword argument '{name}'");
+                        return Err(wrong(message));
+                    }
+                }
+            }
+        }
+    }
+    match found[0] {
+        Some(status) => Ok((status, found[1].filter(|cu_err| !cu_err.is_none()))),
+        None => Err(wrong("missing required argument: 'status'".to_owned())),
+    }
+}
+
+/// `(class, (status[, cu_err]), attributes)`: the text is made again.
+unsafe extern "C" fn reduce(
+    exception: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    function::guard(|| {
+        // SAFETY: called with an instance; the objects packed are live, the tuples take references of their own.
+        unsafe {
+            let exception = Obj::new(exception);
+            let (_, errors) = library_of(exception)?;
+            let attribute = |name: &CStr| {
+                Owned::take(ffi::PyObject_GetAttrString(exception.ptr(), name.as_ptr()))
+            };
+            let status = attribute(c"status")?;
+            let args = if errors.text == ErrorText::CuFile {
+                let cu_err = attribute(c"cuda_error")?;
+                Owned::take(ffi::PyTuple_Pack(2, status.ptr(), cu_err.ptr()))?
+            } else {
+                Owned::take(ffi::PyTuple_Pack(1, status.ptr()))?
+            };
+            let dict = attribute(c"__dict__")?;
+            Owned::take(ffi::PyTuple_Pack(
+                3,
+                exception.ty().cast::<ffi::PyObject>(),
+                args.ptr(),
+                dict.ptr(),
+            ))
+        }
+    })
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Text
+
+/// An integer's value; `None` (and no exception) for what is no integer or larger than 64 bits.
+fn number(obj: Obj<'_>) -> Option<i64> {
+    if !obj.is_int() {
+        return None;
+    }
+    // SAFETY: the object is an int.
+    let value = unsafe { ffi::PyLong_AsLongLong(obj.ptr()) };
+    if value == -1 && py::raised() {
+        py::clear();
+        return None;
+    }
+    Some(value)
+}
+
+/// The first name of a value in an enum's table.
+fn member(id: super::EnumId, value: i64) -> Option<&'static str> {
+    let members = table::enumeration(id).1.members;
+    members
+        .iter()
+        .find(|(_, known)| *known == value)
+        .map(|(name, _)| *name)
+}
+
+/// `NAME (number)`.
+fn named(id: super::EnumId, obj: Obj<'_>) -> R<String> {
+    if let Some(value) = number(obj)
+        && let Some(name) = member(id, value)
+    {
+        return Ok(format!("{name} ({value})"));
+    }
+    // SAFETY: the object is live.
+    let text = Owned::take(unsafe { ffi::PyObject_Str(obj.ptr()) })?;
+    let message = format!(
+        "{} is not a valid {}",
+        text.obj().text().unwrap_or_default(),
+        super::enum_name(id)
+    );
+    Err(errors::raise(Kind::Value, &message))
+}
+
+fn text(
+    lib: &'static Library,
+    errors: &Errors,
+    status: Obj<'_>,
+    cu_err: Option<Obj<'_>>,
+) -> R<String> {
+    match errors.text {
+        ErrorText::Name => {
+            if !errors.unknown_is_value_error
+                && let Some(value) = number(status)
+                && member(errors.status, value).is_none()
+            {
+                return Ok(format!("unknown status ({value})"));
+            }
+            named(errors.status, status)
+        }
+        ErrorText::Library => {
+            let Some(value) = number(status) else {
+                let message = format!("status must be an integer, not {}", status.type_name());
+                return Err(errors::raise(Kind::Type, &message));
+            };
+            // The library's words where it is there; an exception can be made without it.
+            match raising::error_string(lib.loader, value)? {
+                Some(text) => Ok(text),
+                None => Ok(match member(errors.status, value) {
+                    Some(name) => format!("{name} ({value})"),
+                    None => format!("unknown status ({value})"),
+                }),
+            }
+        }
+        ErrorText::CuFile => {
+            let mut text = named(errors.status, status)?;
+            let words = number(status).map_or("", crate::special_cufile::words);
+            if !words.is_empty() {
+                text.push_str(": ");
+                text.push_str(words);
+            }
+            if let (Some(cu_err), Some(id)) = (cu_err, driver_status()) {
+                text.push_str("; CUDA status: ");
+                text.push_str(&named(id, cu_err)?);
+            }
+            Ok(text)
+        }
+    }
+}
+
+/// `CUresult`.
+fn driver_status() -> Option<super::EnumId> {
+    let driver = library(loader::Library::Driver)?;
+    let at = driver
+        .enums
+        .binary_search_by(|e| e.name.cmp("CUresult"))
+        .ok()?;
+    u16::try_from(at)
+        .ok()
+        .map(|at| super::EnumId(driver.first_enum + at))
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Raising one
+
+/// Sets the exception for a bad status. `cu_err` is the driver's status where cuFile gives one; `log` is what the
+/// library wrote about it; `note` is what only the engine knows.
+#[cold]
+pub fn raise_status(
+    library: loader::Library,
+    status: i64,
+    cu_err: Option<i64>,
+    log: Option<&[u8]>,
+    note: Option<&str>,
+) -> Raised {
+    match exception_of(library, status, cu_err).and_then(|exception| {
+        if let Some(log) = log {
+            let log = String::from_utf8_lossy(log);
+            let log = py::from_str(log.trim_end_matches('\0').trim_end())?;
+            set(exception.obj(), c"log", &log)?;
+            errors::add_note(exception.obj(), &log)?;
+        }
+        if let Some(note) = note {
+            errors::add_note(exception.obj(), &py::from_str(note)?)?;
+        }
+        Ok(exception)
+    }) {
+        // SAFETY: the exception is live, and so is its class.
+        Ok(exception) => unsafe {
+            let class = exception.obj().ty().cast::<ffi::PyObject>();
+            ffi::PyErr_SetObject(class, exception.ptr());
+            Raised
+        },
+        Err(Raised) => Raised,
+    }
+}
+
+/// The exception object for a status.
+fn exception_of(library: loader::Library, status: i64, cu_err: Option<i64>) -> R<Owned> {
+    let (lib, errors) = match self::library(library) {
+        Some(
+            lib @ Library {
+                errors: Some(errors),
+                ..
+            },
+        ) => (lib, *errors),
+        _ => {
+            let message = format!("{} has no exceptions", library.name());
+            return Err(errors::raise(Kind::System, &message));
+        }
+    };
+    let index = match errors.by_status.binary_search_by_key(&status, |row| row.0) {
+        Ok(at) => errors.by_status[at].1,
+        Err(_) => 0,
+    };
+    let class = made(lib, errors, index)?;
+    let status = py::from_i64(status)?;
+    let null = std::ptr::null_mut::<ffi::PyObject>();
+    // SAFETY: the class lives for ever, the arguments are live; null ends them.
+    unsafe {
+        Owned::take(match cu_err {
+            None => ffi::PyObject_CallFunctionObjArgs(class, status.ptr(), null),
+            Some(cu_err) => {
+                let cu_err = py::from_i64(cu_err)?;
+                ffi::PyObject_CallFunctionObjArgs(class, status.ptr(), cu_err.ptr(), null)
+            }
+        })
+    }
+}
