@@ -93,6 +93,41 @@ impl Library {
             || self.functions.iter().any(|f| f.python.is_some())
     }
 
+    /// The version word of a struct (typedef, alias or record name): what NVML's functions find in the first member
+    /// `version`, and tell by which layout the caller knows. The size in bytes, and from bit 24 on the version, which
+    /// is in the name: `nvmlMemory_v2_t`, or what an alias stands for. `None` for structs without such a member or name.
+    pub fn version_word(&self, name: &str) -> Option<u32> {
+        let mut name = name;
+        let mut version = version_in(name);
+        while let Some(t) = self.typedef(name) {
+            let Type::Named { name: next } = &t.ty else {
+                return None;
+            };
+            name = next;
+            version = version.or_else(|| version_in(name));
+        }
+        let record = self.record(name)?;
+        let first = record.fields.first()?;
+        let is_word = matches!(
+            self.resolve(&first.ty),
+            Type::Builtin {
+                builtin: Builtin::UInt
+            }
+        );
+        if !is_word || first.name != "version" {
+            return None;
+        }
+        // `typedef struct nvmlX_st {..} nvmlX_v1_t`: the record has the tag's name.
+        let version = version.or_else(|| {
+            let named = Type::Named {
+                name: record.name.clone(),
+            };
+            let mut aliases = self.typedefs.iter().filter(|t| t.ty == named);
+            aliases.find_map(|t| version_in(&t.name))
+        })?;
+        Some(record.size as u32 | version << 24)
+    }
+
     /// `ty` with every typedef on the way replaced by what it stands for (not inside pointers or arrays); enums of
     /// other libraries by their integer.
     pub fn resolve<'a>(&'a self, ty: &'a Type) -> &'a Type {
@@ -106,6 +141,14 @@ impl Library {
         }
         ty
     }
+}
+
+/// 2 of `nvmlMemory_v2_t` and `nvmlMemory_v2_st`.
+fn version_in(name: &str) -> Option<u32> {
+    let stem = name
+        .strip_suffix("_t")
+        .or_else(|| name.strip_suffix("_st"))?;
+    stem.rsplit_once("_v")?.1.parse().ok()
 }
 
 /// A type that another library declares.
@@ -440,8 +483,10 @@ pub struct Typedef {
 pub struct Constant {
     /// Name.
     pub name: String,
-    /// Value.
+    /// Value, its low 64 bits.
     pub value: i64,
+    /// Whether those bits are an unsigned number: set above `i64::MAX` only.
+    pub unsigned: bool,
     /// Type it is cast to (`CUstream` in `((CUstream)0x1)`), if any.
     pub cast: Option<String>,
     /// CUDA majors whose headers have it.

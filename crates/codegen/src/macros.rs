@@ -7,8 +7,10 @@ use crate::read::Macro;
 /// A macro's value and the type it is cast to, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Value.
+    /// Value, its low 64 bits.
     pub value: i64,
+    /// Whether those bits are an unsigned number: a literal above `i64::MAX`.
+    pub unsigned: bool,
     /// `CUstream` in `((CUstream)0x1)`.
     pub cast: Option<String>,
 }
@@ -62,6 +64,9 @@ impl Parser<'_> {
             };
             self.at += 1;
             let right = self.unary()?;
+            if left.unsigned || right.unsigned {
+                return None; // no header computes with such numbers
+            }
             left.value = match op.as_str() {
                 "|" => left.value | right.value,
                 "<<" => left.value.checked_shl(u32::try_from(right.value).ok()?)?,
@@ -73,6 +78,9 @@ impl Parser<'_> {
     fn unary(&mut self) -> Option<Value> {
         if self.eat("-") {
             let v = self.unary()?;
+            if v.unsigned {
+                return None;
+            }
             return Some(Value {
                 value: v.value.checked_neg()?,
                 ..v
@@ -122,11 +130,16 @@ impl Parser<'_> {
     fn primary(&mut self) -> Option<Value> {
         let token = self.peek()?.to_owned();
         self.at += 1;
-        if let Some(value) = literal(&token) {
-            return Some(Value { value, cast: None });
+        let plain = |value: i64, unsigned: bool| Value {
+            value,
+            unsigned,
+            cast: None,
+        };
+        if let Some(bits) = literal(&token) {
+            return Some(plain(bits as i64, bits > i64::MAX as u64));
         }
         if let Some(&value) = self.known.get(&token) {
-            return Some(Value { value, cast: None });
+            return Some(plain(value, false));
         }
         let body = self.bodies.get(token.as_str())?;
         if self.depth > 8 {
@@ -144,14 +157,14 @@ impl Parser<'_> {
     }
 }
 
-fn literal(token: &str) -> Option<i64> {
+fn literal(token: &str) -> Option<u64> {
     let digits = token.trim_end_matches(['u', 'U', 'l', 'L']);
     match digits
         .strip_prefix("0x")
         .or_else(|| digits.strip_prefix("0X"))
     {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(digits, 8).ok(),
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8).ok(),
         None => digits.parse().ok(),
     }
 }
@@ -183,6 +196,7 @@ mod tests {
         let plain = |v| {
             Some(Value {
                 value: v,
+                unsigned: false,
                 cast: None,
             })
         };
@@ -192,6 +206,10 @@ mod tests {
         assert_eq!(one("CU_ENUM"), plain(7));
         assert_eq!(one("010"), plain(8));
         assert_eq!(one("1 << 4"), plain(16));
+        let all = one("0xFFFFFFFFFFFFFFFF").unwrap();
+        assert_eq!((all.value, all.unsigned), (-1, true));
+        assert_eq!(one("- 0xFFFFFFFFFFFFFFFF"), None);
+        assert_eq!(one("9223372036854775807"), plain(i64::MAX));
         let cast = one("( ( void * ) N )").unwrap();
         assert_eq!((cast.value, cast.cast.as_deref()), (2, Some("void *")));
         let cast = one("( ( CUdevice ) - 2 )").unwrap();

@@ -417,6 +417,7 @@ fn merge_constants(lib: &mut Library, majors: &[Major]) {
                     let c = Constant {
                         name: name.clone(),
                         value: v.value,
+                        unsigned: v.unsigned,
                         cast: v.cast,
                         majors: vec![m.major],
                     };
@@ -615,6 +616,11 @@ fn merge_functions(lib: &mut Library, majors: &[Major], names: &Names) -> Result
     let mut out: BTreeMap<String, (Function, String)> = BTreeMap::new();
     for (index, m) in majors.iter().enumerate() {
         for f in &m.current.functions {
+            // `#define cuFileDriverClose cuFileDriverClose_v2` below the declaration of both: programs that include
+            // the header cannot call the first one.
+            if names.public[index].values().any(|p| *p == f.symbol) {
+                continue;
+            }
             let name = names.public[index]
                 .get(&f.symbol)
                 .cloned()

@@ -21,6 +21,17 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
             title => title,
         };
         let _ = write!(out, "\n## {title}\n");
+        let all: Vec<u32> = lib
+            .functions
+            .iter()
+            .flat_map(|f| f.majors.clone())
+            .collect();
+        if let Some(only) = all.first()
+            && all.iter().all(|m| m == only)
+        {
+            let _ = writeln!(out, "\nThere are headers for CUDA {only} only.");
+            continue;
+        }
         functions(&mut out, lib);
         records(&mut out, lib);
         enums(&mut out, lib);

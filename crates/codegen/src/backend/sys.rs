@@ -251,6 +251,7 @@ fn constant(out: &mut String, lib: &Library, c: &Constant) {
                 (ty.to_owned(), c.value.to_string())
             }
         }
+        None if c.unsigned => ("c_ulonglong".to_owned(), (c.value as u64).to_string()),
         None if c.value < 0 => ("c_int".to_owned(), c.value.to_string()),
         None if c.value <= i64::from(u32::MAX) => ("c_uint".to_owned(), c.value.to_string()),
         None => ("c_ulonglong".to_owned(), c.value.to_string()),

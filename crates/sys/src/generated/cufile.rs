@@ -538,7 +538,6 @@ pub enum Symbol {
     cuFileBufDeregister,
     cuFileBufRegister,
     cuFileDriverClose,
-    cuFileDriverClose_cuda13,
     cuFileDriverGetP2PFlags,
     cuFileDriverGetProperties,
     cuFileDriverOpen,
@@ -584,7 +583,7 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 50] = [
+pub static ROWS: [Row; 49] = [
     row(c"cuFileBatchIOCancel", c"cuFileBatchIOCancel", 0, PerThread::None),
     row(c"cuFileBatchIODestroy", c"cuFileBatchIODestroy", 0, PerThread::None),
     row(c"cuFileBatchIOGetStatus", c"cuFileBatchIOGetStatus", 0, PerThread::None),
@@ -592,7 +591,6 @@ pub static ROWS: [Row; 50] = [
     row(c"cuFileBatchIOSubmit", c"cuFileBatchIOSubmit", 0, PerThread::None),
     row(c"cuFileBufDeregister", c"cuFileBufDeregister", 0, PerThread::None),
     row(c"cuFileBufRegister", c"cuFileBufRegister", 0, PerThread::None),
-    row(c"cuFileDriverClose", c"cuFileDriverClose", 0, PerThread::None),
     row(c"cuFileDriverClose", c"cuFileDriverClose_v2", 0, PerThread::None),
     row(c"cuFileDriverGetP2PFlags", c"cuFileDriverGetP2PFlags", 0, PerThread::None),
     row(c"cuFileDriverGetProperties", c"cuFileDriverGetProperties", 0, PerThread::None),
@@ -651,7 +649,7 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 50] = [const { Slot::new() }; 50];
+static SLOTS: [Slot; 49] = [const { Slot::new() }; 49];
 
 /// The functions with their addresses, resolved one by one.
 pub static TABLE: Table = Table::new(Library::CuFile, &ROWS, &SLOTS);
@@ -671,10 +669,8 @@ c_functions! { TABLE, Symbol;
     cuFileBufDeregister / PFN_cuFileBufDeregister(bufPtr_base: *const c_void) -> CUfileError_t;
     /// cuFile function `cuFileBufRegister`.
     cuFileBufRegister / PFN_cuFileBufRegister(bufPtr_base: *const c_void, length: usize, flags: c_int) -> CUfileError_t;
-    /// cuFile function `cuFileDriverClose`.
+    /// cuFile function `cuFileDriverClose` (`cuFileDriverClose_v2`).
     cuFileDriverClose / PFN_cuFileDriverClose() -> CUfileError_t;
-    /// cuFile function `cuFileDriverClose_cuda13` (`cuFileDriverClose_v2`).
-    cuFileDriverClose_cuda13 / PFN_cuFileDriverClose_cuda13() -> CUfileError_t;
     /// cuFile function `cuFileDriverGetP2PFlags`, since CUDA 13.
     cuFileDriverGetP2PFlags / PFN_cuFileDriverGetP2PFlags(status_flag: CUfileDriverStatusFlags_t, p2p_flags: *mut CUfileP2PFlags_t) -> CUfileError_t;
     /// cuFile function `cuFileDriverGetProperties`.
