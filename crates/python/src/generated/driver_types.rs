@@ -8162,6 +8162,7 @@ static CLASS_INDEX: [(&str, u16); 355] = [
 static ENUMS: [Enum; 131] = [
     Enum {
         name: "CUCoredumpGenerationFlags",
+        unsigned: false,
         members: &[
             ("CU_COREDUMP_DEFAULT_FLAGS", 0),
             ("CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES", 1),
@@ -8180,6 +8181,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS",
+        unsigned: false,
         members: &[
             ("CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE", 0),
             ("CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ", 1),
@@ -8188,6 +8190,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUGLDeviceList",
+        unsigned: false,
         members: &[
             ("CU_GL_DEVICE_LIST_ALL", 1),
             ("CU_GL_DEVICE_LIST_CURRENT_FRAME", 2),
@@ -8196,6 +8199,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUGLmap_flags",
+        unsigned: false,
         members: &[
             ("CU_GL_MAP_RESOURCE_FLAGS_NONE", 0),
             ("CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY", 1),
@@ -8204,6 +8208,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUGPUDirectRDMAWritesOrdering",
+        unsigned: false,
         members: &[
             ("CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE", 0),
             ("CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER", 100),
@@ -8212,6 +8217,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUaccessProperty",
+        unsigned: false,
         members: &[
             ("CU_ACCESS_PROPERTY_NORMAL", 0),
             ("CU_ACCESS_PROPERTY_STREAMING", 1),
@@ -8220,6 +8226,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUaddress_mode",
+        unsigned: false,
         members: &[
             ("CU_TR_ADDRESS_MODE_WRAP", 0),
             ("CU_TR_ADDRESS_MODE_CLAMP", 1),
@@ -8229,6 +8236,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUarraySparseSubresourceType",
+        unsigned: false,
         members: &[
             ("CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL", 0),
             ("CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL", 1),
@@ -8236,6 +8244,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUarray_cubemap_face",
+        unsigned: false,
         members: &[
             ("CU_CUBEMAP_FACE_POSITIVE_X", 0),
             ("CU_CUBEMAP_FACE_NEGATIVE_X", 1),
@@ -8247,6 +8256,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUarray_format",
+        unsigned: false,
         members: &[
             ("CU_AD_FORMAT_UNSIGNED_INT8", 1),
             ("CU_AD_FORMAT_UNSIGNED_INT16", 2),
@@ -8318,10 +8328,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUasyncNotificationType",
+        unsigned: false,
         members: &[("CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET", 1)],
     },
     Enum {
         name: "CUatomicOperation",
+        unsigned: false,
         members: &[
             ("CU_ATOMIC_OPERATION_INTEGER_ADD", 0),
             ("CU_ATOMIC_OPERATION_INTEGER_MIN", 1),
@@ -8341,6 +8353,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUatomicOperationCapability",
+        unsigned: false,
         members: &[
             ("CU_ATOMIC_CAPABILITY_SIGNED", 1),
             ("CU_ATOMIC_CAPABILITY_UNSIGNED", 2),
@@ -8353,6 +8366,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUcigDataType",
+        unsigned: false,
         members: &[
             ("CIG_DATA_TYPE_D3D12_COMMAND_QUEUE", 1),
             ("CIG_DATA_TYPE_NV_BLOB", 2),
@@ -8360,6 +8374,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUcliqueType",
+        unsigned: false,
         members: &[
             ("CU_CLIQUE_TYPE_UNICAST_POINTER", 0),
             ("CU_CLIQUE_TYPE_MULTICAST_POINTER", 1),
@@ -8369,6 +8384,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUclusterSchedulingPolicy",
+        unsigned: false,
         members: &[
             ("CU_CLUSTER_SCHEDULING_POLICY_DEFAULT", 0),
             ("CU_CLUSTER_SCHEDULING_POLICY_SPREAD", 1),
@@ -8378,6 +8394,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUcomputemode",
+        unsigned: false,
         members: &[
             ("CU_COMPUTEMODE_DEFAULT", 0),
             ("CU_COMPUTEMODE_PROHIBITED", 2),
@@ -8386,6 +8403,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUcoredumpSettings",
+        unsigned: false,
         members: &[
             ("CU_COREDUMP_ENABLE_ON_EXCEPTION", 1),
             ("CU_COREDUMP_TRIGGER_HOST", 2),
@@ -8399,6 +8417,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUctx_flags",
+        unsigned: false,
         members: &[
             ("CU_CTX_SCHED_AUTO", 0),
             ("CU_CTX_SCHED_SPIN", 1),
@@ -8416,6 +8435,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdevResourceType",
+        unsigned: false,
         members: &[
             ("CU_DEV_RESOURCE_TYPE_INVALID", 0),
             ("CU_DEV_RESOURCE_TYPE_SM", 1),
@@ -8425,6 +8445,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdevSmResourceGroup_flags",
+        unsigned: false,
         members: &[
             ("CU_DEV_SM_RESOURCE_GROUP_DEFAULT", 0),
             ("CU_DEV_SM_RESOURCE_GROUP_BACKFILL", 1),
@@ -8437,6 +8458,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdevSmResourceSplitByCount_flags",
+        unsigned: false,
         members: &[
             ("CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING", 1),
             ("CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE", 2),
@@ -8444,6 +8466,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdevWorkqueueConfigScope",
+        unsigned: false,
         members: &[
             ("CU_WORKQUEUE_SCOPE_DEVICE_CTX", 0),
             ("CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED", 1),
@@ -8451,6 +8474,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdeviceNumaConfig",
+        unsigned: false,
         members: &[
             ("CU_DEVICE_NUMA_CONFIG_NONE", 0),
             ("CU_DEVICE_NUMA_CONFIG_NUMA_NODE", 1),
@@ -8458,6 +8482,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdevice_P2PAttribute",
+        unsigned: false,
         members: &[
             ("CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK", 1),
             ("CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED", 2),
@@ -8472,6 +8497,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdevice_attribute",
+        unsigned: false,
         members: &[
             ("CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK", 1),
             ("CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X", 2),
@@ -8732,6 +8758,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdriverProcAddressQueryResult",
+        unsigned: false,
         members: &[
             ("CU_GET_PROC_ADDRESS_SUCCESS", 0),
             ("CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND", 1),
@@ -8740,6 +8767,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUdriverProcAddress_flags",
+        unsigned: false,
         members: &[
             ("CU_GET_PROC_ADDRESS_DEFAULT", 0),
             ("CU_GET_PROC_ADDRESS_LEGACY_STREAM", 1),
@@ -8748,6 +8776,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUeglColorFormat",
+        unsigned: false,
         members: &[
             ("CU_EGL_COLOR_FORMAT_YUV420_PLANAR", 0),
             ("CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR", 1),
@@ -8871,6 +8900,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUeglFrameType",
+        unsigned: false,
         members: &[
             ("CU_EGL_FRAME_TYPE_ARRAY", 0),
             ("CU_EGL_FRAME_TYPE_PITCH", 1),
@@ -8878,6 +8908,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUeglResourceLocationFlags",
+        unsigned: false,
         members: &[
             ("CU_EGL_RESOURCE_LOCATION_SYSMEM", 0),
             ("CU_EGL_RESOURCE_LOCATION_VIDMEM", 1),
@@ -8885,6 +8916,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUevent_flags",
+        unsigned: false,
         members: &[
             ("CU_EVENT_DEFAULT", 0),
             ("CU_EVENT_BLOCKING_SYNC", 1),
@@ -8894,6 +8926,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUevent_record_flags",
+        unsigned: false,
         members: &[
             ("CU_EVENT_RECORD_DEFAULT", 0),
             ("CU_EVENT_RECORD_EXTERNAL", 1),
@@ -8901,6 +8934,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUevent_sched_flags",
+        unsigned: false,
         members: &[
             ("CU_EVENT_SCHED_AUTO", 0),
             ("CU_EVENT_SCHED_SPIN", 1),
@@ -8910,10 +8944,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUevent_wait_flags",
+        unsigned: false,
         members: &[("CU_EVENT_WAIT_DEFAULT", 0), ("CU_EVENT_WAIT_EXTERNAL", 1)],
     },
     Enum {
         name: "CUexecAffinityType",
+        unsigned: false,
         members: &[
             ("CU_EXEC_AFFINITY_TYPE_SM_COUNT", 0),
             ("CU_EXEC_AFFINITY_TYPE_MAX", 1),
@@ -8921,6 +8957,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUexternalMemoryHandleType",
+        unsigned: false,
         members: &[
             ("CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD", 1),
             ("CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32", 2),
@@ -8935,6 +8972,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUexternalSemaphoreHandleType",
+        unsigned: false,
         members: &[
             ("CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD", 1),
             ("CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32", 2),
@@ -8953,6 +8991,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUfabricCpyOperandType",
+        unsigned: false,
         members: &[
             ("CU_FABRIC_COPY_OPERAND_TYPE_POINTER", 1),
             ("CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT", 2),
@@ -8961,6 +9000,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUfilter_mode",
+        unsigned: false,
         members: &[
             ("CU_TR_FILTER_MODE_POINT", 0),
             ("CU_TR_FILTER_MODE_LINEAR", 1),
@@ -8968,6 +9008,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUflushGPUDirectRDMAWritesOptions",
+        unsigned: false,
         members: &[
             ("CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST", 1),
             ("CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS", 2),
@@ -8975,6 +9016,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUflushGPUDirectRDMAWritesScope",
+        unsigned: false,
         members: &[
             ("CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER", 100),
             ("CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES", 200),
@@ -8982,10 +9024,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUflushGPUDirectRDMAWritesTarget",
+        unsigned: false,
         members: &[("CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX", 0)],
     },
     Enum {
         name: "CUfunc_cache",
+        unsigned: false,
         members: &[
             ("CU_FUNC_CACHE_PREFER_NONE", 0),
             ("CU_FUNC_CACHE_PREFER_SHARED", 1),
@@ -8995,6 +9039,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUfunctionLoadingState",
+        unsigned: false,
         members: &[
             ("CU_FUNCTION_LOADING_STATE_UNLOADED", 0),
             ("CU_FUNCTION_LOADING_STATE_LOADED", 1),
@@ -9003,6 +9048,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUfunction_attribute",
+        unsigned: false,
         members: &[
             ("CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK", 0),
             ("CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", 1),
@@ -9027,6 +9073,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphChildGraphNodeOwnership",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE", 0),
             ("CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE", 1),
@@ -9035,6 +9082,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphConditionalNodeType",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_COND_TYPE_IF", 0),
             ("CU_GRAPH_COND_TYPE_WHILE", 1),
@@ -9043,6 +9091,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphDebugDot_flags",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE", 1),
             ("CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES", 2),
@@ -9069,6 +9118,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphDependencyType",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_DEPENDENCY_TYPE_DEFAULT", 0),
             ("CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC", 1),
@@ -9076,6 +9126,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphExecUpdateResult",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_EXEC_UPDATE_SUCCESS", 0),
             ("CU_GRAPH_EXEC_UPDATE_ERROR", 1),
@@ -9090,6 +9141,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphInstantiateResult",
+        unsigned: false,
         members: &[
             ("CUDA_GRAPH_INSTANTIATE_SUCCESS", 0),
             ("CUDA_GRAPH_INSTANTIATE_ERROR", 1),
@@ -9101,6 +9153,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphInstantiate_flags",
+        unsigned: false,
         members: &[
             ("CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH", 1),
             ("CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD", 2),
@@ -9110,6 +9163,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphMem_attribute",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT", 0),
             ("CU_GRAPH_MEM_ATTR_USED_MEM_HIGH", 1),
@@ -9119,6 +9173,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphNodeType",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_NODE_TYPE_KERNEL", 0),
             ("CU_GRAPH_NODE_TYPE_MEMCPY", 1),
@@ -9142,6 +9197,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphRecaptureStatus",
+        unsigned: false,
         members: &[
             ("CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE", 0),
             ("CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE", 1),
@@ -9150,6 +9206,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphicsMapResourceFlags",
+        unsigned: false,
         members: &[
             ("CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE", 0),
             ("CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY", 1),
@@ -9158,6 +9215,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgraphicsRegisterFlags",
+        unsigned: false,
         members: &[
             ("CU_GRAPHICS_REGISTER_FLAGS_NONE", 0),
             ("CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY", 1),
@@ -9168,18 +9226,22 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUgreenCtxCreate_flags",
+        unsigned: false,
         members: &[("CU_GREEN_CTX_NONE", 0), ("CU_GREEN_CTX_DEFAULT_STREAM", 1)],
     },
     Enum {
         name: "CUhostTaskSyncMode",
+        unsigned: false,
         members: &[("CU_HOST_TASK_BLOCKING", 0), ("CU_HOST_TASK_SPINWAIT", 1)],
     },
     Enum {
         name: "CUipcMem_flags",
+        unsigned: false,
         members: &[("CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS", 1)],
     },
     Enum {
         name: "CUjitInputType",
+        unsigned: false,
         members: &[
             ("CU_JIT_INPUT_CUBIN", 0),
             ("CU_JIT_INPUT_PTX", 1),
@@ -9192,6 +9254,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUjit_cacheMode",
+        unsigned: false,
         members: &[
             ("CU_JIT_CACHE_OPTION_NONE", 0),
             ("CU_JIT_CACHE_OPTION_CG", 1),
@@ -9200,10 +9263,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUjit_fallback",
+        unsigned: false,
         members: &[("CU_PREFER_PTX", 0), ("CU_PREFER_BINARY", 1)],
     },
     Enum {
         name: "CUjit_option",
+        unsigned: false,
         members: &[
             ("CU_JIT_MAX_REGISTERS", 0),
             ("CU_JIT_THREADS_PER_BLOCK", 1),
@@ -9246,6 +9311,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUjit_target",
+        unsigned: false,
         members: &[
             ("CU_TARGET_COMPUTE_30", 30),
             ("CU_TARGET_COMPUTE_32", 32),
@@ -9288,6 +9354,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUkernelNodeAttrID",
+        unsigned: false,
         members: &[
             ("CU_LAUNCH_ATTRIBUTE_IGNORE", 0),
             ("CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW", 1),
@@ -9314,6 +9381,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlaunchAttributeID",
+        unsigned: false,
         members: &[
             ("CU_LAUNCH_ATTRIBUTE_IGNORE", 0),
             ("CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW", 1),
@@ -9340,6 +9408,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlaunchAttributePortableClusterMode",
+        unsigned: false,
         members: &[
             ("CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT", 0),
             ("CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE", 1),
@@ -9348,6 +9417,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlaunchMemSyncDomain",
+        unsigned: false,
         members: &[
             ("CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT", 0),
             ("CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE", 1),
@@ -9355,6 +9425,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlibraryOption",
+        unsigned: false,
         members: &[
             ("CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE", 0),
             ("CU_LIBRARY_BINARY_IS_PRESERVED", 1),
@@ -9363,6 +9434,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlimit",
+        unsigned: false,
         members: &[
             ("CU_LIMIT_STACK_SIZE", 0),
             ("CU_LIMIT_PRINTF_FIFO_SIZE", 1),
@@ -9380,10 +9452,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlogLevel",
+        unsigned: false,
         members: &[("CU_LOG_LEVEL_ERROR", 0), ("CU_LOG_LEVEL_WARNING", 1)],
     },
     Enum {
         name: "CUlogicalEndpointFlag",
+        unsigned: false,
         members: &[
             ("CU_LOGICAL_ENDPOINT_FLAG_NONE", 0),
             ("CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS", 1),
@@ -9391,6 +9465,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlogicalEndpointIpcHandleType",
+        unsigned: false,
         members: &[
             ("CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE", 0),
             ("CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC", 1),
@@ -9398,6 +9473,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUlogicalEndpointType",
+        unsigned: false,
         members: &[
             ("CU_LOGICAL_ENDPOINT_TYPE_INVALID", 0),
             ("CU_LOGICAL_ENDPOINT_TYPE_UNICAST", 1),
@@ -9406,6 +9482,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemAccess_flags",
+        unsigned: false,
         members: &[
             ("CU_MEM_ACCESS_FLAGS_PROT_NONE", 0),
             ("CU_MEM_ACCESS_FLAGS_PROT_READ", 1),
@@ -9415,6 +9492,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemAllocationCompType",
+        unsigned: false,
         members: &[
             ("CU_MEM_ALLOCATION_COMP_NONE", 0),
             ("CU_MEM_ALLOCATION_COMP_GENERIC", 1),
@@ -9422,6 +9500,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemAllocationGranularity_flags",
+        unsigned: false,
         members: &[
             ("CU_MEM_ALLOC_GRANULARITY_MINIMUM", 0),
             ("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", 1),
@@ -9429,6 +9508,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemAllocationHandleType",
+        unsigned: false,
         members: &[
             ("CU_MEM_HANDLE_TYPE_NONE", 0),
             ("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR", 1),
@@ -9440,6 +9520,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemAllocationType",
+        unsigned: false,
         members: &[
             ("CU_MEM_ALLOCATION_TYPE_INVALID", 0),
             ("CU_MEM_ALLOCATION_TYPE_PINNED", 1),
@@ -9449,6 +9530,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemAttach_flags",
+        unsigned: false,
         members: &[
             ("CU_MEM_ATTACH_GLOBAL", 1),
             ("CU_MEM_ATTACH_HOST", 2),
@@ -9457,6 +9539,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemDecompressAlgorithm",
+        unsigned: false,
         members: &[
             ("CU_MEM_DECOMPRESS_UNSUPPORTED", 0),
             ("CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE", 1),
@@ -9466,10 +9549,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemHandleType",
+        unsigned: false,
         members: &[("CU_MEM_HANDLE_TYPE_GENERIC", 0)],
     },
     Enum {
         name: "CUmemLocationType",
+        unsigned: false,
         members: &[
             ("CU_MEM_LOCATION_TYPE_INVALID", 0),
             ("CU_MEM_LOCATION_TYPE_NONE", 0),
@@ -9484,6 +9569,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemOperationType",
+        unsigned: false,
         members: &[
             ("CU_MEM_OPERATION_TYPE_MAP", 1),
             ("CU_MEM_OPERATION_TYPE_UNMAP", 2),
@@ -9491,6 +9577,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemPool_attribute",
+        unsigned: false,
         members: &[
             ("CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES", 1),
             ("CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC", 2),
@@ -9511,10 +9598,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemRangeFlags",
+        unsigned: false,
         members: &[("CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE", 1)],
     },
     Enum {
         name: "CUmemRangeHandleType",
+        unsigned: false,
         members: &[
             ("CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD", 1),
             ("CU_MEM_RANGE_HANDLE_TYPE_MAX", 2147483647),
@@ -9522,6 +9611,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmem_advise",
+        unsigned: false,
         members: &[
             ("CU_MEM_ADVISE_SET_READ_MOSTLY", 1),
             ("CU_MEM_ADVISE_UNSET_READ_MOSTLY", 2),
@@ -9533,6 +9623,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmem_range_attribute",
+        unsigned: false,
         members: &[
             ("CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY", 1),
             ("CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION", 2),
@@ -9546,6 +9637,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemcpy3DOperandType",
+        unsigned: false,
         members: &[
             ("CU_MEMCPY_OPERAND_TYPE_POINTER", 1),
             ("CU_MEMCPY_OPERAND_TYPE_ARRAY", 2),
@@ -9554,6 +9646,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemcpyFlags",
+        unsigned: false,
         members: &[
             ("CU_MEMCPY_FLAG_DEFAULT", 0),
             ("CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE", 1),
@@ -9561,6 +9654,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemcpySrcAccessOrder",
+        unsigned: false,
         members: &[
             ("CU_MEMCPY_SRC_ACCESS_ORDER_INVALID", 0),
             ("CU_MEMCPY_SRC_ACCESS_ORDER_STREAM", 1),
@@ -9571,6 +9665,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmemorytype",
+        unsigned: false,
         members: &[
             ("CU_MEMORYTYPE_HOST", 1),
             ("CU_MEMORYTYPE_DEVICE", 2),
@@ -9580,6 +9675,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmoduleLoadingMode",
+        unsigned: false,
         members: &[
             ("CU_MODULE_EAGER_LOADING", 1),
             ("CU_MODULE_LAZY_LOADING", 2),
@@ -9587,6 +9683,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUmulticastGranularity_flags",
+        unsigned: false,
         members: &[
             ("CU_MULTICAST_GRANULARITY_MINIMUM", 0),
             ("CU_MULTICAST_GRANULARITY_RECOMMENDED", 1),
@@ -9594,6 +9691,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUoccupancy_flags",
+        unsigned: false,
         members: &[
             ("CU_OCCUPANCY_DEFAULT", 0),
             ("CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE", 1),
@@ -9601,10 +9699,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUoutput_mode",
+        unsigned: false,
         members: &[("CU_OUT_KEY_VALUE_PAIR", 0), ("CU_OUT_CSV", 1)],
     },
     Enum {
         name: "CUpointer_attribute",
+        unsigned: false,
         members: &[
             ("CU_POINTER_ATTRIBUTE_CONTEXT", 1),
             ("CU_POINTER_ATTRIBUTE_MEMORY_TYPE", 2),
@@ -9632,6 +9732,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUprocessState",
+        unsigned: false,
         members: &[
             ("CU_PROCESS_STATE_RUNNING", 0),
             ("CU_PROCESS_STATE_LOCKED", 1),
@@ -9643,6 +9744,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUresourceViewFormat",
+        unsigned: false,
         members: &[
             ("CU_RES_VIEW_FORMAT_NONE", 0),
             ("CU_RES_VIEW_FORMAT_UINT_1X8", 1),
@@ -9683,6 +9785,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUresourcetype",
+        unsigned: false,
         members: &[
             ("CU_RESOURCE_TYPE_ARRAY", 0),
             ("CU_RESOURCE_TYPE_MIPMAPPED_ARRAY", 1),
@@ -9692,6 +9795,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUresult",
+        unsigned: false,
         members: &[
             ("CUDA_SUCCESS", 0),
             ("CUDA_ERROR_INVALID_VALUE", 1),
@@ -9803,6 +9907,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUsharedMemoryMode",
+        unsigned: false,
         members: &[
             ("CU_SHARED_MEMORY_MODE_DEFAULT", 0),
             ("CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE", 1),
@@ -9813,6 +9918,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUshared_carveout",
+        unsigned: false,
         members: &[
             ("CU_SHAREDMEM_CARVEOUT_DEFAULT", -1),
             ("CU_SHAREDMEM_CARVEOUT_MAX_SHARED", 100),
@@ -9821,6 +9927,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUsharedconfig",
+        unsigned: false,
         members: &[
             ("CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE", 0),
             ("CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE", 1),
@@ -9829,6 +9936,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamAtomicReductionDataType",
+        unsigned: false,
         members: &[
             ("CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32", 14),
             ("CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64", 22),
@@ -9836,6 +9944,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamAtomicReductionOpType",
+        unsigned: false,
         members: &[
             ("CU_STREAM_ATOMIC_REDUCTION_OP_OR", 6),
             ("CU_STREAM_ATOMIC_REDUCTION_OP_AND", 5),
@@ -9844,6 +9953,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamAttrID",
+        unsigned: false,
         members: &[
             ("CU_LAUNCH_ATTRIBUTE_IGNORE", 0),
             ("CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW", 1),
@@ -9870,6 +9980,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamBatchMemOpType",
+        unsigned: false,
         members: &[
             ("CU_STREAM_MEM_OP_WAIT_VALUE_32", 1),
             ("CU_STREAM_MEM_OP_WRITE_VALUE_32", 2),
@@ -9882,6 +9993,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamCaptureMode",
+        unsigned: false,
         members: &[
             ("CU_STREAM_CAPTURE_MODE_GLOBAL", 0),
             ("CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", 1),
@@ -9890,6 +10002,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamCaptureStatus",
+        unsigned: false,
         members: &[
             ("CU_STREAM_CAPTURE_STATUS_NONE", 0),
             ("CU_STREAM_CAPTURE_STATUS_ACTIVE", 1),
@@ -9898,6 +10011,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamCigDataType",
+        unsigned: false,
         members: &[
             ("STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST", 1),
             ("STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV", 2),
@@ -9905,6 +10019,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamMemoryBarrier_flags",
+        unsigned: false,
         members: &[
             ("CU_STREAM_MEMORY_BARRIER_TYPE_SYS", 0),
             ("CU_STREAM_MEMORY_BARRIER_TYPE_GPU", 1),
@@ -9912,6 +10027,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamUpdateCaptureDependencies_flags",
+        unsigned: false,
         members: &[
             ("CU_STREAM_ADD_CAPTURE_DEPENDENCIES", 0),
             ("CU_STREAM_SET_CAPTURE_DEPENDENCIES", 1),
@@ -9919,6 +10035,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamWaitValue_flags",
+        unsigned: false,
         members: &[
             ("CU_STREAM_WAIT_VALUE_GEQ", 0),
             ("CU_STREAM_WAIT_VALUE_EQ", 1),
@@ -9929,6 +10046,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstreamWriteValue_flags",
+        unsigned: false,
         members: &[
             ("CU_STREAM_WRITE_VALUE_DEFAULT", 0),
             ("CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER", 1),
@@ -9936,10 +10054,12 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUstream_flags",
+        unsigned: false,
         members: &[("CU_STREAM_DEFAULT", 0), ("CU_STREAM_NON_BLOCKING", 1)],
     },
     Enum {
         name: "CUsynchronizationPolicy",
+        unsigned: false,
         members: &[
             ("CU_SYNC_POLICY_AUTO", 1),
             ("CU_SYNC_POLICY_SPIN", 2),
@@ -9949,6 +10069,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapAllocClass",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_ALLOC_CLASS_AUTO", 0),
             ("CU_TENSOR_MAP_ALLOC_CLASS_SMALL", 1),
@@ -9957,6 +10078,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapDataType",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_DATA_TYPE_UINT8", 0),
             ("CU_TENSOR_MAP_DATA_TYPE_UINT16", 1),
@@ -9978,6 +10100,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapFloatOOBfill",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE", 0),
             ("CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA", 1),
@@ -9985,6 +10108,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapIm2ColWideMode",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_IM2COL_WIDE_MODE_W", 0),
             ("CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128", 1),
@@ -9992,6 +10116,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapInterleave",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_INTERLEAVE_NONE", 0),
             ("CU_TENSOR_MAP_INTERLEAVE_16B", 1),
@@ -10000,6 +10125,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapL2promotion",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_L2_PROMOTION_NONE", 0),
             ("CU_TENSOR_MAP_L2_PROMOTION_L2_64B", 1),
@@ -10009,6 +10135,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUtensorMapSwizzle",
+        unsigned: false,
         members: &[
             ("CU_TENSOR_MAP_SWIZZLE_NONE", 0),
             ("CU_TENSOR_MAP_SWIZZLE_32B", 1),
@@ -10021,14 +10148,17 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "CUuserObjectRetain_flags",
+        unsigned: false,
         members: &[("CU_GRAPH_USER_OBJECT_MOVE", 1)],
     },
     Enum {
         name: "CUuserObject_flags",
+        unsigned: false,
         members: &[("CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", 1)],
     },
     Enum {
         name: "cl_context_flags",
+        unsigned: false,
         members: &[
             ("NVCL_CTX_SCHED_AUTO", 0),
             ("NVCL_CTX_SCHED_SPIN", 1),
@@ -10038,6 +10168,7 @@ static ENUMS: [Enum; 131] = [
     },
     Enum {
         name: "cl_event_flags",
+        unsigned: false,
         members: &[
             ("NVCL_EVENT_SCHED_AUTO", 0),
             ("NVCL_EVENT_SCHED_SPIN", 1),

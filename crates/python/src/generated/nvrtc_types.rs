@@ -94,6 +94,7 @@ static CLASS_INDEX: [(&str, u16); 2] = [("nvrtcBundledHeadersInfo", 355), ("nvrt
 
 static ENUMS: [Enum; 1] = [Enum {
     name: "nvrtcResult",
+    unsigned: false,
     members: &[
         ("NVRTC_SUCCESS", 0),
         ("NVRTC_ERROR_OUT_OF_MEMORY", 1),

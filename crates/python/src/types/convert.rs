@@ -92,7 +92,9 @@ unsafe fn integer_slow(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
     unsafe {
         if let Some(id) = registry::of(obj) {
             return match super::table::class(id).1.kind {
-                super::table::Kind::Record | super::table::Kind::Marker => {
+                super::table::Kind::Record
+                | super::table::Kind::Marker
+                | super::table::Kind::Pod => {
                     site.wrong("an integer", obj);
                     None
                 }
@@ -242,7 +244,7 @@ pub unsafe fn address(obj: *mut ffi::PyObject, site: &Site) -> Option<(u64, *mut
                     site.wrong(WANTED, obj);
                     None
                 }
-                super::table::Kind::Record => {
+                super::table::Kind::Record | super::table::Kind::Pod => {
                     ffi::Py_INCREF(obj);
                     Some(((*obj.cast::<object::Instance>()).data as u64, obj))
                 }

@@ -12,7 +12,7 @@ use pyo3::ffi;
 
 use super::errors::{Exc, guard, name_of_type, raise, to_string, type_name, utf8};
 use super::object::slot;
-use super::table::{self, EnumId};
+use super::table::{self, Enum, EnumBase, EnumId, Library};
 
 /// Where the enum base lives for pickles and `repr`.
 const MODULE: &str = "cuda.bindings._internal._fast_enum";
@@ -71,6 +71,15 @@ pub unsafe fn read(id: EnumId, raw: u32) -> *mut ffi::PyObject {
 /// Owned reference that is released when dropped.
 struct Owned(*mut ffi::PyObject);
 
+impl Owned {
+    /// Gives the reference away.
+    fn into_ptr(self) -> *mut ffi::PyObject {
+        let object = self.0;
+        std::mem::forget(self);
+        object
+    }
+}
+
 impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: null or a reference of ours; the GIL is held where these are used.
@@ -104,22 +113,10 @@ pub unsafe fn make(id: EnumId) -> Option<Made> {
     let (lib, spec) = table::enumeration(id);
     // SAFETY: references are owned by guards or kept for ever.
     unsafe {
-        let base = base()?;
-        let space = owned(ffi::PyDict_New())?;
-        set_text(&space, c"__module__", lib.module)?;
-        set_text(
-            &space,
-            c"__doc__",
-            &format!("C `{}`. See {}", spec.name, lib.url),
-        )?;
-        for (name, value) in spec.members {
-            let key = string(name)?;
-            let number = owned(ffi::PyLong_FromLongLong(*value))?;
-            if ffi::PyDict_SetItem(space.0, key.0, number.0) != 0 {
-                return None;
-            }
-        }
-        let class = call_meta(spec.name, base, &space)?;
+        let class = match lib.enum_base {
+            EnumBase::Fast => make_fast(lib, spec)?,
+            EnumBase::Int => make_standard(lib, spec)?,
+        };
         let mut members = Vec::with_capacity(spec.members.len());
         for (name, value) in spec.members {
             let key = string(name)?;
@@ -137,6 +134,66 @@ pub unsafe fn make(id: EnumId) -> Option<Made> {
             class: object,
             members,
         })
+    }
+}
+
+fn describe(lib: &Library, spec: &Enum) -> String {
+    format!("C `{}`. See {}", spec.name, lib.url)
+}
+
+unsafe fn number(spec: &Enum, value: i64) -> Option<Owned> {
+    // SAFETY: the GIL is held.
+    unsafe {
+        owned(if spec.unsigned {
+            ffi::PyLong_FromUnsignedLongLong(value as u64)
+        } else {
+            ffi::PyLong_FromLongLong(value)
+        })
+    }
+}
+
+unsafe fn make_fast(lib: &Library, spec: &Enum) -> Option<Owned> {
+    // SAFETY: references are owned by guards.
+    unsafe {
+        let base = base()?;
+        let space = owned(ffi::PyDict_New())?;
+        set_text(&space, c"__module__", lib.module)?;
+        set_text(&space, c"__doc__", &describe(lib, spec))?;
+        for (name, value) in spec.members {
+            let key = string(name)?;
+            let number = number(spec, *value)?;
+            if ffi::PyDict_SetItem(space.0, key.0, number.0) != 0 {
+                return None;
+            }
+        }
+        call_meta(spec.name, base, &space)
+    }
+}
+
+/// A class of the standard library's `enum.IntEnum`, which is imported for it.
+unsafe fn make_standard(lib: &Library, spec: &Enum) -> Option<Owned> {
+    // SAFETY: references are owned by guards; PyTuple_SetItem and PyList_SetItem take them over.
+    unsafe {
+        let module = owned(ffi::PyImport_ImportModule(c"enum".as_ptr()))?;
+        let base = owned(ffi::PyObject_GetAttrString(module.0, c"IntEnum".as_ptr()))?;
+        let members = owned(ffi::PyList_New(0))?;
+        for (name, value) in spec.members {
+            let pair = owned(ffi::PyTuple_New(2))?;
+            let (key, number) = (string(name)?, number(spec, *value)?);
+            ffi::PyTuple_SetItem(pair.0, 0, key.into_ptr());
+            ffi::PyTuple_SetItem(pair.0, 1, number.into_ptr());
+            if ffi::PyList_Append(members.0, pair.0) != 0 {
+                return None;
+            }
+        }
+        let args = owned(ffi::PyTuple_New(2))?;
+        ffi::PyTuple_SetItem(args.0, 0, string(spec.name)?.into_ptr());
+        ffi::PyTuple_SetItem(args.0, 1, members.into_ptr());
+        let named = owned(ffi::PyDict_New())?;
+        set_text(&named, c"module", lib.module)?;
+        let class = owned(ffi::PyObject_Call(base.0, args.0, named.0))?;
+        let doc = string(&describe(lib, spec))?;
+        (ffi::PyObject_SetAttrString(class.0, c"__doc__".as_ptr(), doc.0) == 0).then_some(class)
     }
 }
 

@@ -72,7 +72,11 @@ pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
     }
 }
 
-unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
+/// Bytes as a Python float of type `prim`.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
     let value = if prim == Prim::F32 {
         f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into()
     } else {

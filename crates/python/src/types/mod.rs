@@ -15,8 +15,16 @@ mod handles;
 mod lists;
 mod memory;
 mod module;
+mod numpy;
 mod object;
 mod pod;
+mod pod_array;
+mod pod_buffer;
+mod pod_columns;
+mod pod_fields;
+mod pod_from;
+mod pod_pointers;
+mod pod_repr;
 mod registry;
 mod slices;
 mod structs;
@@ -152,14 +160,7 @@ pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
 pub fn new_pod(id: ClassId, count: usize) -> Option<(*mut ffi::PyObject, *mut u8)> {
     // SAFETY: the caller holds the GIL; the type is that of the class.
     unsafe {
-        let ty = registry::type_of(id);
-        if ty.is_null() {
-            return None;
-        }
-        let obj = pod::zeroed(ty, id, count);
-        if obj.is_null() {
-            return None;
-        }
+        let obj = pod::fresh(id, count).ok()?;
         Some((obj.cast(), (*obj).base.data))
     }
 }
@@ -257,6 +258,9 @@ pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
         let Some(id) = registry::of(obj) else {
             return true;
         };
+        if table::class(id).1.kind == Kind::Pod {
+            return pod_fields::prepare(obj.cast()).is_ok();
+        }
         if !structs::is_record(id) {
             return true;
         }

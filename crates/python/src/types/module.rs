@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 
 use super::errors::{Exc, guard, raise, utf8};
+use super::handles::c_string;
 use super::object::slot;
+use super::pod::answer;
 use super::table::{ClassId, EnumId, LIBRARIES, Library};
-use super::{enums, registry};
+use super::{enums, exceptions, numpy, registry};
 
 struct Defs<T>(T);
 // SAFETY: the tables inside are never written.
@@ -250,12 +252,18 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
 /// Every public name of a library's module.
 fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
     let functions = crate::function::all(lib.loader).iter().map(|f| f.name);
+    let exceptions = lib.errors.map_or(&[] as &[_], |e| e.index);
     lib.class_index
         .iter()
         .map(|c| c.0)
         .chain(lib.enums.iter().map(|e| e.name))
         .chain(lib.constants.iter().map(|c| c.0))
+        .chain(exceptions.iter().map(|e| e.0))
+        .chain(lib.aliases.iter().map(|a| a.0))
+        .chain(lib.dtypes.iter().map(|d| d.0))
         .chain(functions)
+        // Classes of members without a name.
+        .filter(|name| !name.starts_with('_'))
 }
 
 /// The object called `name`: a new reference, null without an exception if there is none, with one if it failed.
@@ -277,6 +285,19 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
         if let Ok(i) = lib.constants.binary_search_by_key(&name, |c| c.0) {
             return ffi::PyLong_FromLongLong(lib.constants[i].1);
         }
+        if let Some(errors) = lib.errors
+            && let Ok(i) = errors.index.binary_search_by_key(&name, |e| e.0)
+        {
+            let class = exceptions::class(lib, errors.index[i].1);
+            ffi::Py_XINCREF(class);
+            return class;
+        }
+        if let Ok(i) = lib.aliases.binary_search_by_key(&name, |a| a.0) {
+            return alias(lib, lib.aliases[i].1);
+        }
+        if let Ok(i) = lib.dtypes.binary_search_by_key(&name, |d| d.0) {
+            return answer(numpy::dtype(ClassId(lib.dtypes[i].1)).map(|d| d.owned()));
+        }
         if name == "__all__" {
             return all(lib);
         }
@@ -291,6 +312,24 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
             Some(Ok(function)) => function.into_ptr(),
             _ => null_mut(),
         }
+    }
+}
+
+/// What a further name stands for: an object of the module, or `package.module.name` of another.
+unsafe fn alias(lib: &'static Library, target: &str) -> *mut ffi::PyObject {
+    let Some((module, name)) = target.rsplit_once('.') else {
+        // SAFETY: the GIL is held.
+        return unsafe { make(lib, target) };
+    };
+    // SAFETY: the texts end with a nul; the module is live while it is asked.
+    unsafe {
+        let module = ffi::PyImport_ImportModule(c_string(module).as_ptr());
+        if module.is_null() {
+            return module;
+        }
+        let found = ffi::PyObject_GetAttrString(module, c_string(name).as_ptr());
+        ffi::Py_DECREF(module);
+        found
     }
 }
 

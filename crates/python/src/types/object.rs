@@ -282,7 +282,11 @@ unsafe fn links(obj: *mut Instance) -> *mut *mut Links {
 
 unsafe fn offset_in(owner: *mut Instance, obj: *mut Instance, offset: usize) -> u32 {
     // SAFETY: both are instances; a view's data lies in its owner's.
-    unsafe { ((*obj).data as usize + offset).wrapping_sub((*owner).data as usize) as u32 }
+    unsafe {
+        ((*obj).data as usize)
+            .wrapping_add(offset)
+            .wrapping_sub((*owner).data as usize) as u32
+    }
 }
 
 /// Holds `object` (the reference is taken over; null: nothing) for the pointer at `offset`, letting go of what was held.

@@ -365,7 +365,7 @@ unsafe extern "C" fn getbuffer(
         let this = obj.cast::<Numbers>();
         let size = prim((*this).format).size() as isize;
         let contiguous = (*this).stride == size || (*this).count < 2;
-        if !contiguous && flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES {
+        if !contiguous && !super::pod_buffer::takes_strides(flags) {
             (*buffer).obj = null_mut();
             ffi::PyErr_SetString(
                 ffi::PyExc_BufferError,

@@ -281,6 +281,25 @@ pub unsafe fn arguments<const N: usize>(
     kwargs: *mut ffi::PyObject,
     names: [&CStr; N],
 ) -> Option<[*mut ffi::PyObject; N]> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if kwargs.is_null() && ffi::PyTuple_Size(args) == 0 {
+            return Some([null_mut(); N]);
+        }
+        arguments_of(&name_of_type(ty), args, kwargs, names)
+    }
+}
+
+/// Up to N arguments of `what()`, borrowed, null where not given. None with a `TypeError`.
+///
+/// # Safety
+/// `args` is a tuple, `kwargs` null or a dict; the GIL is held.
+pub unsafe fn arguments_of<const N: usize>(
+    what: &str,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+    names: [&CStr; N],
+) -> Option<[*mut ffi::PyObject; N]> {
     let mut out = [null_mut(); N];
     // SAFETY: as promised by the caller.
     unsafe {
@@ -289,8 +308,7 @@ pub unsafe fn arguments<const N: usize>(
             raise(
                 Exc::Type,
                 &format!(
-                    "{}() takes at most {N} argument{} ({given} given)",
-                    name_of_type(ty),
+                    "{what}() takes at most {N} argument{} ({given} given)",
                     if N == 1 { "" } else { "s" }
                 ),
             );
@@ -314,7 +332,7 @@ pub unsafe fn arguments<const N: usize>(
                         Exc::Type,
                         &format!(
                             "{}() got multiple values for argument '{}'",
-                            name_of_type(ty),
+                            what,
                             names[i].to_string_lossy()
                         ),
                     );
@@ -325,7 +343,7 @@ pub unsafe fn arguments<const N: usize>(
                         Exc::Type,
                         &format!(
                             "{}() got an unexpected keyword argument '{}'",
-                            name_of_type(ty),
+                            what,
                             to_string(key)
                         ),
                     );

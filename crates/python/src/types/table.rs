@@ -258,6 +258,8 @@ impl Class {
 pub struct Enum {
     /// Python name.
     pub name: &'static str,
+    /// Whether values below 0 stand for 64-bit numbers from 2^63 up.
+    pub unsigned: bool,
     /// Names and values in C order; a value that appears again makes an alias.
     pub members: &'static [(&'static str, i64)],
 }

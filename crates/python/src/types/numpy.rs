@@ -1,0 +1,441 @@
+//! NumPy, which is imported when something is asked for that is a NumPy object, and not before.
+//!
+//! Arrays look at the memory of the object they come from and keep it alive, through a [`Window`]. Where NumPy is not
+//! installed, array attributes are `memoryview`s of the same memory, and layouts (`pci_info_dtype`) raise `ImportError`.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::ffi;
+
+use super::errors::guard;
+use super::object::slot;
+use super::pod::{self, Pod, tuple};
+use super::pod_buffer::{letter, refuse, takes_strides};
+use super::table::{self, ClassId, FieldKind, Prim};
+use crate::generated::ids::CLASS_COUNT;
+use crate::py::{self, Obj, Owned, R, Raised};
+
+static MODULE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+static DTYPES: [AtomicPtr<ffi::PyObject>; CLASS_COUNT] =
+    [const { AtomicPtr::new(null_mut()) }; CLASS_COUNT];
+
+/// The module, imported on first use.
+///
+/// # Errors
+/// What the import raises: `ModuleNotFoundError` naming NumPy where it is not installed.
+pub fn module() -> R<Obj<'static>> {
+    let mut known = MODULE.load(Ordering::Acquire);
+    if known.is_null() {
+        // SAFETY: the GIL is held; the reference is kept for ever.
+        let made = Owned::take(unsafe { ffi::PyImport_ImportModule(c"numpy".as_ptr()) })?;
+        known = keep(&MODULE, made);
+    }
+    // SAFETY: a reference of ours that is never given back.
+    Ok(unsafe { Obj::new(known) })
+}
+
+/// The module if the program has imported it: without it nobody can have an array.
+pub fn loaded() -> R<Option<Obj<'static>>> {
+    let known = MODULE.load(Ordering::Acquire);
+    if known.is_null() {
+        // SAFETY: the GIL is held; the dictionary is borrowed.
+        unsafe {
+            let modules = ffi::PyImport_GetModuleDict();
+            if ffi::PyDict_GetItemString(modules, c"numpy".as_ptr()).is_null() {
+                return Ok(None);
+            }
+        }
+    }
+    module().map(Some)
+}
+
+fn keep(place: &AtomicPtr<ffi::PyObject>, made: Owned) -> *mut ffi::PyObject {
+    match place.compare_exchange(null_mut(), made.ptr(), Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made.into_ptr(),
+        Err(winner) => winner,
+    }
+}
+
+/// An attribute of an object.
+///
+/// # Errors
+/// What looking it up raises.
+pub fn attribute(of: Obj<'_>, name: &CStr) -> R<Owned> {
+    // SAFETY: the object is live, the name ends with a nul.
+    Owned::take(unsafe { ffi::PyObject_GetAttrString(of.ptr(), name.as_ptr()) })
+}
+
+/// Calls an object.
+///
+/// # Errors
+/// What it raises.
+pub fn call<const N: usize>(what: &Owned, args: [Owned; N]) -> R<Owned> {
+    let args = tuple(args)?;
+    // SAFETY: both are live.
+    Owned::take(unsafe { ffi::PyObject_CallObject(what.ptr(), args.ptr()) })
+}
+
+/// The type string of a number: `<u4`.
+fn type_string(prim: Prim) -> &'static str {
+    match prim {
+        Prim::I8 => "|i1",
+        Prim::U8 => "|u1",
+        Prim::I16 => "<i2",
+        Prim::U16 => "<u2",
+        Prim::I32 => "<i4",
+        Prim::U32 => "<u4",
+        Prim::I64 => "<i8",
+        Prim::U64 => "<u8",
+        Prim::F32 => "<f4",
+        Prim::F64 => "<f8",
+    }
+}
+
+/// The layout of a class, made once.
+///
+/// # Errors
+/// NumPy is missing.
+pub fn dtype(id: ClassId) -> R<Obj<'static>> {
+    let place = &DTYPES[id.0 as usize];
+    let mut known = place.load(Ordering::Acquire);
+    if known.is_null() {
+        known = keep(place, make_dtype(id)?);
+    }
+    // SAFETY: a reference of ours that is never given back.
+    Ok(unsafe { Obj::new(known) })
+}
+
+fn make_dtype(id: ClassId) -> R<Owned> {
+    let class = table::class(id).1;
+    let fields = || class.fields.iter();
+    let names = py::list(fields().map(|f| py::from_str(table::text(f.name))))?;
+    let formats = py::list(fields().map(|f| format_of(f.kind)))?;
+    let offsets = py::list(fields().map(|f| py::from_u64(f.offset.into())))?;
+    // SAFETY: live references; PyDict_SetItemString takes none over.
+    unsafe {
+        let spec = Owned::take(ffi::PyDict_New())?;
+        let size = py::from_u64(class.size.into())?;
+        for (key, value) in [
+            (c"names", names),
+            (c"formats", formats),
+            (c"offsets", offsets),
+            (c"itemsize", size),
+        ] {
+            if ffi::PyDict_SetItemString(spec.ptr(), key.as_ptr(), value.ptr()) != 0 {
+                return Err(Raised);
+            }
+        }
+        call(&attribute(module()?, c"dtype")?, [spec])
+    }
+}
+
+fn format_of(kind: FieldKind) -> R<Owned> {
+    let (base, len) = match kind {
+        FieldKind::Int(p) | FieldKind::Float(p) => (py::from_str(type_string(p))?, 0),
+        FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
+            (py::from_str(type_string(p))?, n)
+        }
+        FieldKind::Str(n) => (py::from_str(type_string(Prim::I8))?, n),
+        FieldKind::Pod(id) => (dtype(id)?.owned(), 0),
+        FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => (dtype(id)?.owned(), n),
+        _ => (py::from_str(type_string(Prim::I64))?, 0),
+    };
+    if len == 0 {
+        return Ok(base);
+    }
+    tuple([base, tuple([py::from_u64(len.into())?])?])
+}
+
+/// The name of a class's layout, for messages.
+pub fn dtype_name(id: ClassId) -> &'static str {
+    let lib = table::class(id).0;
+    lib.dtypes
+        .iter()
+        .find(|d| d.1 == id.0)
+        .map_or(table::class(id).1.name(), |d| d.0)
+}
+
+// ---- views
+
+/// What the elements of a view are.
+#[derive(Clone, Copy)]
+pub enum Item {
+    /// Numbers.
+    Number(Prim),
+    /// Structs, as a plain array.
+    Struct(ClassId),
+    /// Structs, as a record array.
+    Record(ClassId),
+}
+
+impl Item {
+    fn size(self) -> usize {
+        match self {
+            Item::Number(p) => p.size(),
+            Item::Struct(id) | Item::Record(id) => table::class(id).1.size as usize,
+        }
+    }
+}
+
+/// Elements and bytes from one to the next, a dimension.
+pub type Dim = (usize, isize);
+
+/// An array of what is at `data`, one dimension a `Dim`, that keeps `holder` alive; a `memoryview` without NumPy.
+///
+/// # Errors
+/// Memory.
+///
+/// # Safety
+/// The memory belongs to `holder` and is there as long as it lives.
+pub unsafe fn view(
+    holder: Obj<'_>,
+    data: *mut u8,
+    item: Item,
+    dims: &[Dim],
+    readonly: bool,
+) -> R<Owned> {
+    // SAFETY: as promised by the caller.
+    let (window, offset) = unsafe { window(holder, data, item, dims, readonly)? };
+    let numpy = match module() {
+        Ok(numpy) => numpy,
+        Err(Raised) => {
+            // SAFETY: an exception is set; a memoryview is made of a live object.
+            unsafe {
+                if ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) == 0 {
+                    return Err(Raised);
+                }
+                py::clear();
+                return Owned::take(ffi::PyMemoryView_FromObject(window.ptr()));
+            }
+        }
+    };
+    let (class, dtype) = match item {
+        Item::Number(p) => (c"ndarray", py::from_str(type_string(p))?),
+        Item::Struct(id) => (c"ndarray", dtype(id)?.owned()),
+        Item::Record(id) => (c"recarray", dtype(id)?.owned()),
+    };
+    let (shape, strides) = match dims {
+        [(n, s)] => (
+            tuple([py::from_u64(*n as u64)?])?,
+            tuple([py::from_i64(*s as i64)?])?,
+        ),
+        _ => {
+            let ((n, s), (m, t)) = (dims[0], dims[1]);
+            (
+                tuple([py::from_u64(n as u64)?, py::from_u64(m as u64)?])?,
+                tuple([py::from_i64(s as i64)?, py::from_i64(t as i64)?])?,
+            )
+        }
+    };
+    let offset = py::from_u64(offset as u64)?;
+    call(
+        &attribute(numpy, class)?,
+        [shape, dtype, window, offset, strides],
+    )
+}
+
+/// The memory an array looks at. NumPy takes the bytes and applies shape and strides itself; without NumPy the shape is
+/// given here.
+#[repr(C)]
+struct Window {
+    head: ffi::PyObject,
+    holder: *mut ffi::PyObject,
+    /// Lowest address, and bytes from there on.
+    start: *mut u8,
+    len: isize,
+    /// 1, to be pointed at.
+    one: isize,
+    readonly: bool,
+    /// For a `memoryview`: the first element, its size and format, and shape and strides.
+    first: *mut u8,
+    item: usize,
+    format: [c_char; 2],
+    ndim: c_int,
+    shape: [isize; 3],
+    strides: [isize; 3],
+}
+
+static WINDOW: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
+
+unsafe fn window(
+    holder: Obj<'_>,
+    data: *mut u8,
+    item: Item,
+    dims: &[Dim],
+    readonly: bool,
+) -> R<(Owned, usize)> {
+    let size = item.size();
+    let (mut low, mut high) = (0isize, size as isize);
+    for (n, stride) in dims {
+        match (*n as isize - 1) * stride {
+            far if far < 0 => low += far,
+            far => high += far,
+        }
+    }
+    if dims.iter().any(|d| d.0 == 0) {
+        (low, high) = (0, 0);
+    }
+    // SAFETY: the type's basicsize is that of Window; the holder is held while the window lives.
+    unsafe {
+        let window = Owned::take(ffi::PyType_GenericAlloc(window_type()?, 0))?;
+        let this = window.ptr().cast::<Window>();
+        (*this).holder = holder.owned().into_ptr();
+        (*this).start = data.wrapping_offset(low);
+        (*this).len = high - low;
+        (*this).one = 1;
+        (*this).readonly = readonly;
+        (*this).first = data;
+        (*this).ndim = dims.len() as c_int;
+        for (i, (n, stride)) in dims.iter().enumerate() {
+            (*this).shape[i] = *n as isize;
+            (*this).strides[i] = *stride;
+        }
+        if let Item::Number(p) = item {
+            (*this).item = size;
+            (*this).format[0] = letter(p) as c_char;
+        } else {
+            // Bytes: one dimension more.
+            (*this).item = 1;
+            (*this).format[0] = b'B' as c_char;
+            (*this).shape[dims.len()] = size as isize;
+            (*this).strides[dims.len()] = 1;
+            (*this).ndim += 1;
+        }
+        Ok((window, (-low) as usize))
+    }
+}
+
+unsafe extern "C" fn window_buffer(
+    obj: *mut ffi::PyObject,
+    buffer: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> c_int {
+    guard(-1, || {
+        // SAFETY: called with an instance and a buffer to fill; what it points to lives as long as the object.
+        unsafe {
+            let this = obj.cast::<Window>();
+            if (*this).readonly && flags & ffi::PyBUF_WRITABLE != 0 {
+                return refuse(buffer, "the object behind this array is read-only");
+            }
+            (*buffer).readonly = (*this).readonly.into();
+            (*buffer).suboffsets = null_mut();
+            (*buffer).internal = null_mut();
+            if takes_strides(flags) {
+                let shape = (*this).shape;
+                let n: isize = shape.iter().take((*this).ndim as usize).product();
+                (*buffer).buf = (*this).first.cast();
+                (*buffer).len = n * (*this).item as isize;
+                (*buffer).itemsize = (*this).item as isize;
+                (*buffer).ndim = (*this).ndim;
+                (*buffer).shape = (&raw mut (*this).shape).cast();
+                (*buffer).strides = (&raw mut (*this).strides).cast();
+                (*buffer).format = if flags & ffi::PyBUF_FORMAT != 0 {
+                    (&raw mut (*this).format).cast()
+                } else {
+                    null_mut()
+                };
+            } else {
+                (*buffer).buf = (*this).start.cast();
+                (*buffer).len = (*this).len;
+                (*buffer).itemsize = 1;
+                (*buffer).ndim = 1;
+                let (nd, strided) = (ffi::PyBUF_ND, ffi::PyBUF_STRIDES);
+                (*buffer).shape = null_mut();
+                (*buffer).strides = null_mut();
+                (*buffer).format = null_mut();
+                if flags & nd != 0 {
+                    (*buffer).shape = &raw mut (*this).len;
+                }
+                if flags & strided == strided {
+                    (*buffer).strides = &raw mut (*this).one;
+                }
+                if flags & ffi::PyBUF_FORMAT != 0 {
+                    (*buffer).format = c"B".as_ptr().cast_mut();
+                }
+            }
+            ffi::Py_INCREF(obj);
+            (*buffer).obj = obj;
+            0
+        }
+    })
+}
+
+unsafe extern "C" fn window_dealloc(obj: *mut ffi::PyObject) {
+    // SAFETY: `obj` is a dying instance, whose allocator was PyType_GenericAlloc.
+    unsafe {
+        ffi::PyObject_GC_UnTrack(obj.cast());
+        ffi::Py_XDECREF((*obj.cast::<Window>()).holder);
+        super::object::free(obj);
+    }
+}
+
+unsafe extern "C" fn window_traverse(
+    obj: *mut ffi::PyObject,
+    visit: ffi::visitproc,
+    arg: *mut c_void,
+) -> c_int {
+    // SAFETY: the collector runs while no other thread changes objects.
+    unsafe {
+        let rc = visit(ffi::Py_TYPE(obj).cast(), arg);
+        let holder = (*obj.cast::<Window>()).holder;
+        if rc == 0 && !holder.is_null() {
+            return visit(holder, arg);
+        }
+        rc
+    }
+}
+
+fn window_type() -> R<*mut ffi::PyTypeObject> {
+    let known = WINDOW.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    let doc = c"The memory of a struct object, as NumPy arrays look at it.";
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, window_dealloc as *mut c_void),
+        slot(ffi::Py_tp_traverse, window_traverse as *mut c_void),
+        slot(ffi::Py_bf_getbuffer, window_buffer as *mut c_void),
+        slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()),
+        slot(0, null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"cupyrite._native.Window".as_ptr(),
+        basicsize: size_of::<Window>() as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT
+            | ffi::Py_TPFLAGS_HAVE_GC
+            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
+            | ffi::Py_TPFLAGS_IMMUTABLETYPE) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the spec is complete and ends with a null slot.
+    let ty = unsafe { ffi::PyType_FromSpec(&mut spec) }.cast::<ffi::PyTypeObject>();
+    if ty.is_null() {
+        return Err(Raised);
+    }
+    match WINDOW.compare_exchange(null_mut(), ty, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Ok(ty),
+        Err(winner) => {
+            // SAFETY: ours lost the race and nobody has seen it.
+            unsafe { ffi::Py_DECREF(ty.cast()) };
+            Ok(winner)
+        }
+    }
+}
+
+/// An array of a pod's structs, or of a member of each.
+///
+/// # Errors
+/// Foreign memory that is gone; memory.
+///
+/// # Safety
+/// `this` is a live pod and the dimensions stay within its memory.
+pub unsafe fn of_pod(this: *mut Pod, data: *mut u8, item: Item, dims: &[Dim]) -> R<Owned> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        pod::present(this)?;
+        view(Obj::new(this.cast()), data, item, dims, (*this).readonly)
+    }
+}
