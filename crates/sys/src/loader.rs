@@ -121,6 +121,11 @@ impl Table {
         }
     }
 
+    /// The library they are of.
+    pub const fn library(&self) -> Library {
+        self.library
+    }
+
     /// The rows, in the order of the generated `Symbol` indices.
     pub const fn rows(&self) -> &'static [Row] {
         self.rows

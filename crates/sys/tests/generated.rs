@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::mem::size_of;
 
 use cupyrite_sys::driver::{self, CUresult, Symbol};
-use cupyrite_sys::loader::PerThread;
-use cupyrite_sys::nvrtc;
+use cupyrite_sys::loader::{Library, PerThread};
+use cupyrite_sys::{cudla, cufile, nvml, nvrtc};
 
 fn row(symbol: Symbol) -> (&'static str, &'static str, i32, PerThread) {
     let row = &driver::ROWS[symbol as usize];
@@ -119,4 +119,65 @@ fn handles_of_constants() {
     assert_eq!(driver::CU_STREAM_PER_THREAD.addr(), 2);
     assert_eq!(driver::CU_DEVICE_INVALID, -2);
     assert_eq!(nvrtc::nvrtcResult::NVRTC_SUCCESS.0, 0);
+}
+
+#[test]
+fn every_library_has_its_table() {
+    for library in Library::ALL {
+        let table = cupyrite_sys::table(library);
+        assert_eq!(table.library(), library);
+        assert!(table.rows().len() > 10, "{library:?}");
+        let distinct: HashSet<_> = table.rows().iter().map(|r| r.export).collect();
+        let shared = table.rows().len() - distinct.len();
+        // The driver's and NVML's headers of CUDA 12 and 13 call some symbols with other structs.
+        assert!(
+            shared == 0 || matches!(library, Library::Driver | Library::Nvml),
+            "{library:?}"
+        );
+    }
+}
+
+#[test]
+fn names_that_the_headers_replace_or_hide() {
+    // A macro below the declaration sends callers to the second version.
+    let close = &cufile::ROWS[cufile::Symbol::cuFileDriverClose as usize];
+    assert_eq!(close.export, c"cuFileDriverClose_v2");
+    // Inline functions are in no library, and the names behind nvJitLink's are not the ones to ask for.
+    let all = Library::ALL.map(cupyrite_sys::table);
+    for row in all.iter().flat_map(|t| t.rows()) {
+        let name = row.export.to_str().unwrap();
+        assert!(
+            !name.starts_with("__") && name != "cufileop_status_error",
+            "{name}"
+        );
+    }
+    // NVML's versions are functions of their own, by the names the library exports.
+    for name in [c"nvmlInit_v2", c"nvmlInit", c"nvmlDeviceGetMemoryInfo_v2"] {
+        assert!(nvml::ROWS.iter().any(|r| r.export == name), "{name:?}");
+    }
+}
+
+#[test]
+fn types_of_the_younger_libraries() {
+    // The version words of NVML hold these sizes.
+    assert_eq!(size_of::<nvml::nvmlMemory_v2_t>(), 40);
+    assert_eq!(size_of::<nvml::nvmlPciInfo_t>(), 68);
+    assert_eq!(nvml::nvmlReturn_t::NVML_ERROR_UNINITIALIZED.0, 1);
+    // Unsigned enums and macros keep their sign.
+    assert_eq!(
+        nvml::nvmlClockLimitId_t::NVML_CLOCK_LIMIT_ID_RANGE_START.0,
+        0xffff_ff00
+    );
+    assert_eq!(nvml::NVML_RUSD_POLL_ALL, u64::MAX);
+    // A status of two words comes back in a register; the second word is the driver's enum.
+    assert_eq!(size_of::<cufile::CUfileError_t>(), 8);
+    let status = cufile::CUfileError_t {
+        err: cufile::CUfileOpError::CU_FILE_CUDA_DRIVER_ERROR,
+        cu_err: CUresult::CUDA_ERROR_INVALID_VALUE,
+    };
+    assert_eq!((status.err.0, status.cu_err.0), (5011, 1));
+    assert_eq!(cufile::CU_FILE_P2P_FLAG_DMABUF.0, 4);
+    assert_eq!(cudla::cudlaStatus::cudlaSuccess.0, 0);
+    // Unions within unions, and pointers to C strings.
+    assert_eq!(size_of::<cudla::cudlaModuleAttribute>(), 8);
 }
