@@ -14,3 +14,12 @@ def lazy_module(name: str, /) -> None:
 
 def fast_enum() -> tuple[type, type]:
     """(FastEnum, FastEnumMetaclass)"""
+
+def symbol_address(library: str, name: str) -> int | None:
+    """The address of a library's function; 0 if the library has none, None if the bindings know no such function."""
+
+def symbol_addresses(library: str) -> dict[str, int]:
+    """The addresses of all functions of a library that the bindings know, by the names they are exported by."""
+
+def internal_errors() -> tuple[type[RuntimeError], type[RuntimeError]]:
+    """(FunctionNotFoundError, NotSupportedError)"""

@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use cupyrite_sys::loader::{self, Library};
+use cupyrite_sys::loader::{self, Library, LoadErrorKind};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use crate::py::R;
 use crate::runtime::{self, raise_load_error};
 
 /// Adds the functions below, and hands the places where packages are installed to the search for libraries.
@@ -22,7 +25,9 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_pathfinder::set_site_packages(path);
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
     module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
-    module.add_function(wrap_pyfunction!(library_path, module)?)
+    module.add_function(wrap_pyfunction!(library_path, module)?)?;
+    module.add_function(wrap_pyfunction!(symbol_address, module)?)?;
+    module.add_function(wrap_pyfunction!(symbol_addresses, module)?)
 }
 
 /// Why driver calls go where they go: a sentence without its full stop. Chooses the device if need be.
@@ -57,4 +62,56 @@ fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
         class(crate::errors::function_not_found())?,
         class(crate::errors::not_supported())?,
     ))
+}
+
+/// The address of a library's function by the name it is exported by; 0 if the installed library has none, None if the
+/// bindings know no such function. Loads the library.
+///
+/// Raises what the first call of one of the library's functions would raise.
+#[pyfunction]
+fn symbol_address(py: Python<'_>, library: &str, name: &str) -> PyResult<Option<usize>> {
+    let library = known_library(library)?;
+    let rows = cupyrite_sys::table(library).rows();
+    let Some(index) = rows
+        .iter()
+        .position(|row| row.export.to_bytes() == name.as_bytes())
+    else {
+        return Ok(None);
+    };
+    address(library, index)
+        .map(Some)
+        .map_err(|_| PyErr::fetch(py))
+}
+
+/// The addresses of all functions of a library that the bindings know, by the names they are exported by; 0 where the
+/// installed library has none. Loads the library.
+///
+/// Raises what the first call of one of the library's functions would raise.
+#[pyfunction]
+fn symbol_addresses<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyDict>> {
+    let library = known_library(library)?;
+    let all = PyDict::new(py);
+    for (index, row) in cupyrite_sys::table(library).rows().iter().enumerate() {
+        let address = address(library, index).map_err(|_| PyErr::fetch(py))?;
+        all.set_item(row.export.to_string_lossy(), address)?;
+    }
+    Ok(all)
+}
+
+fn known_library(name: &str) -> PyResult<Library> {
+    Library::from_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!("no library of the bindings is called {name:?}"))
+    })
+}
+
+/// The address of a row of the table; 0 if the library lacks the function.
+fn address(library: Library, index: usize) -> R<usize> {
+    if library == Library::Driver {
+        runtime::prepare()?;
+    }
+    match cupyrite_sys::table(library).get(index) {
+        Ok(address) => Ok(address.addr()),
+        Err(error) if error.kind == LoadErrorKind::SymbolNotFound => Ok(0),
+        Err(error) => Err(raise_load_error(error, library.name())),
+    }
 }

@@ -1,14 +1,25 @@
-"""Helpers around the bindings: environment switches, the driver's version, handles as integers.
+"""Helpers around the bindings: environment switches, versions of the driver and of PTX, handles as integers."""
 
-What else NVIDIA's module of this name offers (PTX versions, NVVM's options) comes with the modules it is about.
-"""
+from __future__ import annotations
 
 import os
 import warnings
 
 from cuda.bindings import driver
 
-__all__ = ["envvar_bool", "get_cuda_native_handle", "warn_if_cuda_major_version_mismatch"]
+TYPE_CHECKING = False  # `typing` takes longer to import than this module
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+__all__ = [
+    "check_nvvm_compiler_options",
+    "envvar_bool",
+    "get_cuda_native_handle",
+    "get_minimal_required_cuda_ver_from_ptx_ver",
+    "get_ptx_ver",
+    "warn_if_cuda_major_version_mismatch",
+]
 
 # The CUDA major version whose headers the bindings were generated from.
 _HEADERS_MAJOR = 13
@@ -54,13 +65,149 @@ def warn_if_cuda_major_version_mismatch() -> None:
         )
 
 
-def get_cuda_native_handle(obj: object) -> int:
+# ----------------------------------------------------------------------------------------------------------
+# Handles
+
+# The classes that stand for a C pointer. `_handle_getters` holds those looked up so far and those that were added, so
+# that importing this module makes no class.
+_HANDLES = {
+    "cuda.bindings.driver": frozenset(
+        """CUarray CUasyncCallbackHandle CUcheckpointOperationHandle CUcontext CUcoredumpCallbackHandle CUdevResourceDesc
+        CUeglStreamConnection CUevent CUexternalMemory CUexternalSemaphore CUfunction CUgraph CUgraphDeviceNode
+        CUgraphExec CUgraphNode CUgraphicsResource CUgreenCtx CUkernel CUlibrary CUlinkState CUlogsCallbackHandle
+        CUmemoryPool CUmipmappedArray CUmodule CUstream CUsurfref CUtexref CUuserObject EGLImageKHR EGLStreamKHR
+        EGLSyncKHR""".split()
+    ),
+    "cuda.bindings.nvrtc": frozenset(["nvrtcProgram"]),
+}
+
+
+class _Getters(dict):  # type: ignore[type-arg]  # a base is evaluated, and nothing of typing is imported
+    """Functions that take the C handle out of an object, by its class; those of the bindings appear when asked for."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], int]:
+        if kind.__name__ not in _HANDLES.get(kind.__module__, ()):
+            raise KeyError(kind)
+        self[kind] = int
+        return int
+
+
+_handle_getters = _Getters()
+
+
+def _add_cuda_native_handle_getter(t: type, getter: Callable[[Any], int]) -> None:
+    """Makes `get_cuda_native_handle` take objects of the class `t`; `getter(object)` gives the handle."""
+    _handle_getters[t] = getter
+
+
+def get_cuda_native_handle(obj: Any) -> int:
     """The C handle in an object such as `CUstream` or `nvrtcProgram`, as an integer.
 
     Only classes that stand for pointers qualify; numbers such as `CUdeviceptr` and `CUdevice`, and anything else, raise
     TypeError.
     """
-    kind = type(obj)
-    if kind.__module__.startswith("cuda.bindings.") and "__index__" in vars(kind) and "__eq__" in vars(kind):
-        return int(obj)  # type: ignore[call-overload,no-any-return]
-    raise TypeError(f"get_cuda_native_handle() takes a handle of cuda.bindings such as CUstream, not {kind.__name__}")
+    try:
+        getter = _handle_getters[type(obj)]
+    except KeyError:
+        kind = type(obj)
+        raise TypeError(
+            f"get_cuda_native_handle() takes a handle of cuda.bindings such as CUstream, not {kind.__name__}"
+        ) from None
+    return getter(obj)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# PTX and NVVM
+
+# The toolkit that first understood a version of PTX, from the table of releases in NVIDIA's PTX ISA manual. A group of
+# versions that came one with each minor release is one row: (PTX major, first minor), (CUDA major, minor), how many.
+_PTX_RELEASES = (
+    ((1, 0), (1, 0), 2),
+    ((1, 2), (2, 0), 3),
+    ((2, 0), (3, 0), 3),
+    ((2, 3), (4, 0), 1),
+    ((3, 0), (4, 1), 1),
+    ((3, 1), (5, 0), 1),
+    ((3, 2), (5, 5), 1),
+    ((4, 0), (6, 0), 1),
+    ((4, 1), (6, 5), 1),
+    ((4, 2), (7, 0), 1),
+    ((4, 3), (7, 5), 1),
+    ((5, 0), (8, 0), 1),
+    ((6, 0), (9, 0), 3),
+    ((6, 3), (10, 0), 3),
+    ((7, 0), (11, 0), 9),
+    ((8, 0), (12, 0), 6),
+    ((8, 6), (12, 7), 3),
+    ((9, 0), (13, 0), 6),
+)
+_CUDA_OF_PTX = {
+    f"{major}.{minor + i}": cuda * 1000 + (cuda_minor + i) * 10
+    for (major, minor), (cuda, cuda_minor), count in _PTX_RELEASES
+    for i in range(count)
+}
+
+
+def get_ptx_ver(ptx: str) -> str:
+    """The version of the PTX ISA that PTX source says it is written in: ``"8.4"``.
+
+    It is the first ``.version`` directive, which PTX must begin with. ValueError if there is none.
+    """
+    if not isinstance(ptx, str):
+        hint = ": decode it first" if isinstance(ptx, (bytes, bytearray)) else ""
+        raise TypeError(f"get_ptx_ver() takes PTX source as a str, not {type(ptx).__name__}{hint}")
+    import re  # here, because few programs ask
+
+    found = re.search(r"\.version\s+([0-9]+\.[0-9]+)", ptx)
+    if found is None:
+        raise ValueError("get_ptx_ver(): the source has no .version directive, so it is no PTX")
+    return found[1]
+
+
+def get_minimal_required_cuda_ver_from_ptx_ver(ptx_version: str) -> int:
+    """The first CUDA version that knows a version of the PTX ISA: ``"8.4"`` gives 12040, as `cuDriverGetVersion` counts.
+
+    ValueError for a version that is not in NVIDIA's manual, or is newer than these bindings.
+    """
+    if not isinstance(ptx_version, str) or ptx_version not in _CUDA_OF_PTX:
+        newest = max(_CUDA_OF_PTX, key=_CUDA_OF_PTX.__getitem__)
+        raise ValueError(
+            f"ptx_version must be a version of the PTX ISA from '1.0' to {newest!r}, as get_ptx_ver() gives it, "
+            f"not {ptx_version!r}"
+        )
+    return _CUDA_OF_PTX[ptx_version]
+
+
+# What every NVVM module needs: the target and the version of the IR. It defines nothing, so that only the options
+# matter. https://docs.nvidia.com/cuda/nvvm-ir-spec/
+_EMPTY_MODULE = """target triple = "nvptx64-nvidia-cuda"
+target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-\
+v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
+!nvvmir.version = !{!0}
+!0 = !{i32 %d, i32 %d, i32 %d, i32 %d}
+"""
+
+
+def check_nvvm_compiler_options(options: Sequence[str]) -> bool:
+    """Whether the installed libNVVM knows every one of `options`, such as ``["-arch=compute_90", "-opt=3"]``.
+
+    It compiles an empty module with them. Raises what loading libNVVM raises, and nvvmError where the compiler fails
+    for another reason.
+    """
+    from cuda.bindings import nvvm
+
+    if isinstance(options, (str, bytes)):
+        raise TypeError("options must be a sequence of strings, not a single one")
+    options = list(options)
+    source = (_EMPTY_MODULE % nvvm.ir_version()).encode()
+    program = nvvm.create_program()
+    try:
+        nvvm.add_module_to_program(program, source, len(source), "empty")
+        nvvm.compile_program(program, len(options), options)
+    except nvvm.nvvmError as error:
+        if error.status != nvvm.Result.ERROR_INVALID_OPTION:
+            raise
+        return False
+    finally:
+        nvvm.destroy_program(program)
+    return True

@@ -1,0 +1,10 @@
+"""cuDLA, the deep learning accelerator of NVIDIA's systems on a chip. Functions, classes and enums are made when they are first looked up.
+
+Functions return their results alone and raise CudlaError where the call fails.
+See https://docs.nvidia.com/cuda/cudla-api/
+"""
+
+from cupyrite._native import lazy_module
+
+lazy_module(__name__)
+del lazy_module

@@ -1,0 +1,10 @@
+"""libNVVM, the compiler of NVVM IR. Functions, classes and enums are made when they are first looked up.
+
+Functions return their results alone and raise nvvmError where the call fails.
+See https://docs.nvidia.com/cuda/libnvvm-api/
+"""
+
+from cupyrite._native import lazy_module
+
+lazy_module(__name__)
+del lazy_module
