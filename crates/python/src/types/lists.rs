@@ -90,7 +90,9 @@ unsafe fn array(
                 let bytes = convert::with_bytes(value, site, <[u8]>::to_vec)?;
                 return from_bytes(elem, &bytes);
             }
-            if ffi::PyBytes_Check(value) != 0 || ffi::PyByteArray_Check(value) != 0 {
+            // The bytes of an array are no handles, even where its elements could be taken for integers.
+            let handles = matches!(elem, Elem::Handle(_));
+            if handles || ffi::PyBytes_Check(value) != 0 || ffi::PyByteArray_Check(value) != 0 {
                 site.wrong("a list or tuple", value);
                 return None;
             }

@@ -43,7 +43,9 @@ pub fn loaded() -> R<Option<Obj<'static>>> {
         // SAFETY: the GIL is held; the dictionary is borrowed.
         unsafe {
             let modules = ffi::PyImport_GetModuleDict();
-            if ffi::PyDict_GetItemString(modules, c"numpy".as_ptr()).is_null() {
+            let found = ffi::PyDict_GetItemString(modules, c"numpy".as_ptr());
+            // None stands for a module that must not be imported.
+            if found.is_null() || found == ffi::Py_None() {
                 return Ok(None);
             }
         }

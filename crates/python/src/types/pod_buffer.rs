@@ -1,7 +1,7 @@
 //! The buffer protocol of struct objects: `memoryview(x)`, `bytes(x)`, `numpy.asarray(x)`.
 //!
 //! A class for one struct exports its bytes; a class for any number exports structs, with a format string that NumPy
-//! understands. Unions have no such string: their members overlap.
+//! understands. Unions have no such string, since their members overlap: they export rows of bytes.
 
 use std::ffi::{CString, c_char, c_int};
 use std::fmt::Write;
@@ -72,40 +72,42 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
         if let Err(Raised) = pod::present(this) {
             return -1;
         }
-        let (size, mut format, array) = ((*this).size() as isize, null_mut(), (*this).array);
-        if flags & ffi::PyBUF_FORMAT != 0 {
-            format = if array {
-                format_of((*this).id())
-            } else {
-                c"b".as_ptr().cast_mut()
-            };
-            if format.is_null() {
-                let text = format!(
-                    "members of {} overlap, which buffer formats cannot express; use numpy.asarray(x._data), or bytes(x)",
-                    name()
-                );
-                return refuse(buffer, &text);
-            }
-        }
-        // Shape and strides, which must live as long as the buffer.
-        let dims = Box::into_raw(Box::new(if array {
-            [(*this).count as isize, (*this).stride]
+        let (size, count) = ((*this).size() as isize, (*this).count as isize);
+        let structured = if (*this).array {
+            format_of((*this).id())
         } else {
-            [size, 1]
-        }));
+            null_mut()
+        };
+        // Structs; where members overlap rows of bytes, and for one struct its bytes.
+        let (format, ndim, item, dims) = if !structured.is_null() {
+            let dims = [[count, 0], [(*this).stride, 0]];
+            (structured, 1, size, dims)
+        } else if (*this).array {
+            let dims = [[count, size], [(*this).stride, 1]];
+            (c"B".as_ptr().cast_mut(), 2, 1, dims)
+        } else {
+            (c"b".as_ptr().cast_mut(), 1, 1, [[size, 0], [1, 0]])
+        };
+        // Shape and strides, which must live as long as the buffer.
+        let dims = Box::into_raw(Box::new(dims)).cast::<[isize; 2]>();
         (*buffer).buf = (*this).base.data.cast();
-        (*buffer).len = size * (*this).count as isize;
-        (*buffer).itemsize = if array { size } else { 1 };
+        (*buffer).len = size * count;
+        (*buffer).itemsize = item;
         (*buffer).readonly = (*this).readonly.into();
-        (*buffer).ndim = 1;
-        (*buffer).format = format;
+        (*buffer).ndim = ndim;
+        (*buffer).format = null_mut();
         (*buffer).shape = null_mut();
         (*buffer).strides = null_mut();
+        if flags & ffi::PyBUF_FORMAT != 0 {
+            (*buffer).format = format;
+        }
         if flags & ffi::PyBUF_ND != 0 {
             (*buffer).shape = dims.cast();
+        } else {
+            (*buffer).ndim = 1;
         }
         if flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES {
-            (*buffer).strides = dims.cast::<isize>().add(1);
+            (*buffer).strides = dims.add(1).cast();
         }
         (*buffer).suboffsets = null_mut();
         (*buffer).internal = dims.cast();
@@ -124,7 +126,7 @@ pub unsafe extern "C" fn release(_: *mut ffi::PyObject, buffer: *mut ffi::Py_buf
     unsafe {
         let dims = std::mem::replace(&mut (*buffer).internal, null_mut());
         if !dims.is_null() {
-            drop(Box::from_raw(dims.cast::<[isize; 2]>()));
+            drop(Box::from_raw(dims.cast::<[[isize; 2]; 2]>()));
         }
     }
 }

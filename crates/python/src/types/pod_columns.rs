@@ -5,7 +5,7 @@
 use pyo3::ffi;
 
 use super::convert::Site;
-use super::errors::{Exc, raise};
+use super::errors::{Exc, prefix, raise};
 use super::numpy::{self, Item};
 use super::pod::{self, Pod, poke};
 use super::pod_fields::{bytes_of, number, pointer_bytes};
@@ -297,7 +297,10 @@ unsafe fn set_records(
         ))?;
         match ffi::PyObject_SetItem(target.ptr(), all.ptr(), value.ptr()) {
             0 => Ok(()),
-            _ => Err(Raised),
+            _ => {
+                prefix(&format!("{}: ", site.name()));
+                Err(Raised)
+            }
         }
     }
 }

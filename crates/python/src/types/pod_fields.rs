@@ -358,6 +358,19 @@ pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
 /// # Errors
 /// `TypeError`, `OverflowError`.
 pub fn elements(value: Obj<'_>, prim: Prim, site: &Site) -> R<Vec<u8>> {
+    elements_by(value, prim.size(), site, &|item| bytes_of(item, prim, site))
+}
+
+/// The same with a conversion of the caller's to `size` bytes each.
+///
+/// # Errors
+/// `TypeError`, and those of the conversion.
+pub fn elements_by(
+    value: Obj<'_>,
+    size: usize,
+    site: &Site,
+    convert: &dyn Fn(Obj<'_>) -> R<[u8; 8]>,
+) -> R<Vec<u8>> {
     // SAFETY: the value is live; items are borrowed from the tuple, which is held meanwhile.
     unsafe {
         // What has no length (an iterator, a number, an array without dimensions) is no sequence.
@@ -374,15 +387,14 @@ pub fn elements(value: Obj<'_>, prim: Prim, site: &Site) -> R<Vec<u8>> {
         }
         let items = Owned::take(super::lists::sequence(value.ptr(), site).ok_or(Raised)?)?;
         let n = ffi::PyTuple_Size(items.ptr());
-        let mut out = Vec::with_capacity(n as usize * prim.size());
+        let mut out = Vec::with_capacity(n as usize * size);
         for i in 0..n {
             let item = Obj::new(ffi::PyTuple_GetItem(items.ptr(), i));
             if item.is_str() || item.is_bytes() {
                 site.wrong("a sequence of integers", item.ptr());
                 return Err(Raised);
             }
-            let bytes = bytes_of(item, prim, site)?;
-            out.extend_from_slice(&bytes[..prim.size()]);
+            out.extend_from_slice(&convert(item)?[..size]);
         }
         Ok(out)
     }

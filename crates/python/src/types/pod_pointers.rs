@@ -8,7 +8,9 @@ use super::errors::{Exc, raise};
 use super::numpy::{self, Item};
 use super::object::{self, Storage};
 use super::pod::{self, Pod, peek, poke};
-use super::pod_fields::{count_in, elements, encoded, set_count, sources, text};
+use super::pod_fields::{
+    count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
+};
 use super::table::{self, ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim};
 use super::{memory, slices};
 use crate::desc::Slice;
@@ -280,7 +282,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                 set_count(this, count, n)
             }
             FieldKind::PointerWords(count) => {
-                let data = elements(value, Prim::I64, site)?;
+                let data = elements_by(value, 8, site, &|item| pointer_bytes(item, site))?;
                 let n = data.len() / 8;
                 if n == 0 {
                     point(this, field.offset, 0, None)?;

@@ -211,6 +211,8 @@ pub unsafe fn make_marker(id: ClassId) -> *mut ffi::PyTypeObject {
         "{}()\n--\n\nKept for programs that name it; it has no content.",
         class.name()
     );
+    let methods = vec![method_reduce(), ffi::PyMethodDef::zeroed()];
+    let slots = vec![slot(ffi::Py_tp_methods, methods.leak().as_mut_ptr().cast())];
     // SAFETY: an object without anything of its own.
     unsafe {
         build(
@@ -218,7 +220,7 @@ pub unsafe fn make_marker(id: ClassId) -> *mut ffi::PyTypeObject {
             class,
             std::mem::size_of::<ffi::PyObject>(),
             0,
-            Vec::new(),
+            slots,
             doc,
             None,
         )
