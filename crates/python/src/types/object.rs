@@ -581,14 +581,19 @@ unsafe fn drop_links(obj: *mut Instance) {
     }
 }
 
-/// Lets go of everything held for pointers, and of the list itself.
+/// Lets go of everything held for pointers, of the list itself, and of further references (nulls are skipped).
 ///
 /// # Safety
-/// `obj` is a dying struct instance.
-pub unsafe fn drop_kept(obj: *mut Instance) {
+/// `obj` is a dying struct instance, and the references are its.
+pub unsafe fn drop_kept<const N: usize>(obj: *mut Instance, more: [*mut ffi::PyObject; N]) {
     // SAFETY: as promised by the caller.
     unsafe {
-        let list = take_kept(obj);
+        let mut list = take_kept(obj);
+        for object in more {
+            if !object.is_null() {
+                list.push(Kept { offset: 0, object });
+            }
+        }
         if !list.is_empty() {
             release(list);
         }
@@ -675,7 +680,7 @@ pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }
-        drop_kept(this);
+        drop_kept(this, []);
         ffi::Py_XDECREF((*this).root);
         free(obj);
     }
@@ -686,7 +691,7 @@ unsafe extern "C" fn storage_dealloc(obj: *mut ffi::PyObject) {
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Storage>();
-        drop_kept(obj.cast());
+        drop_kept(obj.cast(), []);
         std::alloc::dealloc((*this).base.data, storage_layout((*this).len));
         free(obj);
     }

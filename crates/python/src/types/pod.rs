@@ -718,16 +718,18 @@ unsafe extern "C" fn pod_dealloc(obj: *mut ffi::PyObject) {
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Pod>();
-        object::drop_kept(obj.cast());
+        let mut exporter = null_mut();
         if !(*this).buffer.is_null() {
             let mut buffer = Box::from_raw(std::mem::replace(&mut (*this).buffer, null_mut()));
+            exporter = buffer.obj;
+            ffi::Py_XINCREF(exporter);
             ffi::PyBuffer_Release(&mut *buffer);
         }
         if (*this).own != 0 {
             dealloc((*this).base.data, layout((*this).own));
         }
-        ffi::Py_XDECREF((*this).keeper);
-        ffi::Py_XDECREF((*this).base.root);
+        // One that looks at the memory of one that looks at ... may be a long chain: not by recursion.
+        object::drop_kept(obj.cast(), [exporter, (*this).keeper, (*this).base.root]);
         object::free(obj);
     }
 }
