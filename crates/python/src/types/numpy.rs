@@ -73,10 +73,37 @@ pub fn attribute(of: Obj<'_>, name: &CStr) -> R<Owned> {
 ///
 /// # Errors
 /// What it raises.
-pub fn call<const N: usize>(what: &Owned, args: [Owned; N]) -> R<Owned> {
+pub fn call<const N: usize>(what: Obj<'_>, args: [Owned; N]) -> R<Owned> {
     let args = tuple(args)?;
     // SAFETY: both are live.
     Owned::take(unsafe { ffi::PyObject_CallObject(what.ptr(), args.ptr()) })
+}
+
+static NDARRAY: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+static RECARRAY: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+static DTYPE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+static NUMBERS: [AtomicPtr<ffi::PyObject>; 10] = [const { AtomicPtr::new(null_mut()) }; 10];
+
+/// A class of NumPy's, looked up once.
+fn kept(place: &'static AtomicPtr<ffi::PyObject>, numpy: Obj<'_>, name: &CStr) -> R<Obj<'static>> {
+    let mut known = place.load(Ordering::Acquire);
+    if known.is_null() {
+        known = keep(place, attribute(numpy, name)?);
+    }
+    // SAFETY: a reference of ours that is never given back.
+    Ok(unsafe { Obj::new(known) })
+}
+
+/// The dtype of a number.
+fn number_type(numpy: Obj<'_>, prim: Prim) -> R<Obj<'static>> {
+    let place = &NUMBERS[prim as usize];
+    let mut known = place.load(Ordering::Acquire);
+    if known.is_null() {
+        let name = py::from_str(type_string(prim))?;
+        known = keep(place, call(kept(&DTYPE, numpy, c"dtype")?, [name])?);
+    }
+    // SAFETY: a reference of ours that is never given back.
+    Ok(unsafe { Obj::new(known) })
 }
 
 /// The type string of a number: `<u4`.
@@ -129,7 +156,7 @@ fn make_dtype(id: ClassId) -> R<Owned> {
                 return Err(Raised);
             }
         }
-        call(&attribute(module()?, c"dtype")?, [spec])
+        call(kept(&DTYPE, module()?, c"dtype")?, [spec])
     }
 }
 
@@ -214,9 +241,9 @@ pub unsafe fn view(
         }
     };
     let (class, dtype) = match item {
-        Item::Number(p) => (c"ndarray", py::from_str(type_string(p))?),
-        Item::Struct(id) => (c"ndarray", dtype(id)?.owned()),
-        Item::Record(id) => (c"recarray", dtype(id)?.owned()),
+        Item::Number(p) => (kept(&NDARRAY, numpy, c"ndarray")?, number_type(numpy, p)?),
+        Item::Struct(id) => (kept(&NDARRAY, numpy, c"ndarray")?, dtype(id)?),
+        Item::Record(id) => (kept(&RECARRAY, numpy, c"recarray")?, dtype(id)?),
     };
     let (shape, strides) = match dims {
         [(n, s)] => (
@@ -232,10 +259,7 @@ pub unsafe fn view(
         }
     };
     let offset = py::from_u64(offset as u64)?;
-    call(
-        &attribute(numpy, class)?,
-        [shape, dtype, window, offset, strides],
-    )
+    call(class, [shape, dtype.owned(), window, offset, strides])
 }
 
 /// The memory an array looks at. NumPy takes the bytes and applies shape and strides itself; without NumPy the shape is

@@ -597,6 +597,13 @@ unsafe fn equal(a: *mut Pod, b: *mut Pod) -> R<bool> {
             return Ok(false);
         }
         let size = (*a).size();
+        if !(*a).foreign() && !(*b).foreign() && (*a).contiguous() && (*b).contiguous() {
+            let len = size * (*a).count;
+            let x = std::slice::from_raw_parts((*a).base.data, len);
+            if x == std::slice::from_raw_parts((*b).base.data, len) {
+                return Ok(true);
+            }
+        }
         let (mut x, mut y) = (vec![0; size], vec![0; size]);
         let fields = table::class((*a).id()).1.fields;
         for i in 0..(*a).count {
