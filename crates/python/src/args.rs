@@ -581,11 +581,17 @@ pub fn check_memory(at: u64, size: u64, site: Site) -> R<()> {
     if at == 0 || len == 0 || types::readable(start, len) {
         return Ok(());
     }
+    Err(no_memory_at(at, size, site))
+}
+
+/// `ValueError`: an address leads nowhere.
+#[cold]
+pub fn no_memory_at(at: u64, size: u64, site: Site) -> Raised {
     let message = format!(
         "{}: there is no memory of {size} bytes at the address {at:#x}",
         site.prefix()
     );
-    Err(errors::raise(Kind::Value, &message))
+    errors::raise(Kind::Value, &message)
 }
 
 /// What `obj.getPtr()` says, if there is such a method.

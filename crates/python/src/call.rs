@@ -328,7 +328,7 @@ impl Frame {
                     }
                     Word::Const(value) => value,
                     // `raising` has these.
-                    Word::Null | Word::Count | Word::Request(_) => 0,
+                    Word::Null | Word::Count | Word::Request(_) | Word::Elements(_) => 0,
                 }
             };
         }

@@ -359,6 +359,8 @@ pub enum Word {
     Count,
     /// The address of the request with this index ([`Raising::requests`]).
     Request(u8),
+    /// The number of structs that the argument with this index, a [`Conv::Pod`], stands for.
+    Elements(u8),
 }
 
 /// A result.
@@ -539,7 +541,7 @@ pub const fn verify(functions: &[Function]) {
         let mut word = 0;
         while word < f.words.len() {
             match f.words[word] {
-                Word::Arg(arg) | Word::ArgAddress(arg) => {
+                Word::Arg(arg) | Word::ArgAddress(arg) | Word::Elements(arg) => {
                     assert!((arg as usize) < f.params.len(), "no such parameter");
                 }
                 Word::Result(result) => {

@@ -6,6 +6,7 @@
 
 pub mod handles;
 mod interruptible;
+mod leaving;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -102,7 +103,7 @@ fn short(bound: Bound<'_>) -> R<Owned> {
                     return Err(dead(f, kind, value));
                 }
             }
-            let status = invoke_at(f, symbol, words);
+            let status = leaving::invoke(f, symbol, words).value;
             let log = if status == 0 { None } else { log(kind, value) };
             drop(guard);
             runtime::check_interrupt()?;
@@ -195,7 +196,7 @@ pub fn call_named(library: Library, name: &str, arguments: &[u64]) -> R<i64> {
     let mut words = [0u64; MAX_WORDS];
     words[..arguments.len()].copy_from_slice(arguments);
     let symbol = runtime::symbol(f)?;
-    Ok(invoke_at(f, symbol, words.as_ptr()))
+    Ok(leaving::invoke(f, symbol, words.as_ptr()).value)
 }
 
 /// A size that the function called `name` tells about a handle, or its status.
@@ -278,8 +279,9 @@ pub struct Call {
     /// Addresses of the requests.
     requests: [u64; MAX_REQUESTS],
     live: Option<Live>,
-    /// A buffer that C writes: its parameter, and the room in it.
-    room: Option<(u8, usize)>,
+    /// A buffer that C writes as much into as another function says: its parameter, and the room in it where it is
+    /// known.
+    room: Option<(u8, Option<usize>)>,
 }
 
 /// What came back from C.
@@ -316,7 +318,7 @@ impl Call {
         }
         let words = self.words(bound, &[]);
         let Some(live) = self.live else {
-            let returned = invoke(f, symbol, &words);
+            let returned = leaving::invoke(f, symbol, words.as_ptr());
             runtime::check_interrupt()?;
             self.check(bound, raising, returned, None)?;
             return self.finish(bound, raising, returned);
@@ -434,11 +436,9 @@ impl Call {
                 bound.f.params[arg as usize].name,
             ),
             OutSize::Const(size) => (u64::from(size), "the size"),
-            // Asked for when the handle is locked. An address is given on trust, like any address.
+            // Asked for when the handle is locked.
             OutSize::Call(_) => {
-                if let (Some(room), Ok(index)) = (room, u8::try_from(index)) {
-                    self.room = Some((index, room));
-                }
+                self.room = u8::try_from(index).ok().map(|index| (index, room));
                 return Ok(());
             }
             OutSize::Unknown => return Ok(()),
@@ -456,6 +456,10 @@ impl Call {
             match *from {
                 Word::Count => *word = (&raw mut self.count).addr() as u64,
                 Word::Request(request) => *word = self.requests[request as usize],
+                Word::Elements(arg) => {
+                    let count = bound.get(arg as usize).map(|obj| types::pod_count(obj.ptr()));
+                    *word = count.unwrap_or(0) as u64;
+                }
                 Word::Result(result) if without.contains(&result) => *word = 0,
                 Word::Result(result) => {
                     if let Out::Str(_) | Out::Slice(..) | Out::Pod(_) | Out::Pods(..) =
@@ -493,16 +497,29 @@ impl Call {
         if let Some((param, room)) = self.room
             && let Conv::BufferOut(OutSize::Call(name)) = f.params[param as usize].conv
         {
+            let at = self.frame.vals[param as usize];
             match size_named(f.library, name, value) {
-                Ok(Ok(size)) if size > room => {
-                    drop(guard);
-                    let message = format!(
-                        "{}: the buffer has {room} bytes, but {name}() says {size}",
-                        bound.site(param as usize).prefix()
-                    );
-                    return Err(errors::raise(Kind::Value, &message));
+                Ok(Ok(size)) => {
+                    // Null is the library's to judge, and other addresses have no known end.
+                    let fits = match room {
+                        Some(room) => size <= room,
+                        None => at == 0 || size == 0 || types::readable(address(at), size),
+                    };
+                    if !fits {
+                        drop(guard);
+                        let site = bound.site(param as usize);
+                        return Err(match room {
+                            Some(room) => {
+                                let message = format!(
+                                    "{}: the buffer has {room} bytes, but {name}() says {size}",
+                                    site.prefix()
+                                );
+                                errors::raise(Kind::Value, &message)
+                            }
+                            None => args::no_memory_at(at, size as u64, site),
+                        });
+                    }
                 }
-                Ok(Ok(_)) => {}
                 // What keeps the library from telling the size keeps it from the rest too: its own answer counts.
                 Ok(Err(status)) => {
                     let log = log(kind, value);
@@ -521,7 +538,7 @@ impl Call {
                 }
             }
         }
-        let returned = invoke(f, symbol, words);
+        let returned = leaving::invoke(f, symbol, words.as_ptr());
         let log = if returned.value != 0 {
             log(kind, value)
         } else {
@@ -548,7 +565,7 @@ impl Call {
     ) -> R<Returned> {
         let f = bound.f;
         let words = self.words(bound, arrays);
-        let mut returned = invoke(f, symbol, &words);
+        let mut returned = leaving::invoke(f, symbol, words.as_ptr());
         runtime::check_interrupt()?;
         if returned.value == TOO_SMALL {
             returned.value = 0;
@@ -565,7 +582,7 @@ impl Call {
             }
             self.count = count;
             let words = self.words(bound, &[]);
-            returned = invoke(f, symbol, &words);
+            returned = leaving::invoke(f, symbol, words.as_ptr());
             runtime::check_interrupt()?;
             let now = low_bytes(self.count(), kind);
             if returned.value == TOO_SMALL && now > count {
@@ -751,17 +768,6 @@ impl Call {
 
 /// `CU_FILE_CUDA_DRIVER_ERROR`: the other half of cuFile's error is the driver's.
 const CUDA_DRIVER_ERROR: i64 = 5011;
-
-/// Calls the symbol without the GIL unless the descriptor says otherwise.
-#[inline]
-pub fn invoke(f: &'static Function, symbol: *const c_void, words: &[u64; MAX_WORDS]) -> Returned {
-    let value = invoke_at(f, symbol, words.as_ptr());
-    Returned {
-        value,
-        // Taking the GIL back leaves it as it is.
-        errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
-    }
-}
 
 /// The address of a struct argument.
 fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: PodRule) -> R<u64> {
