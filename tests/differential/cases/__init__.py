@@ -1,0 +1,1 @@
+"""One file a module: ordinary arguments for the recorder, scripts for the real library."""

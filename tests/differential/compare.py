@@ -1,0 +1,188 @@
+"""Tells two records of record.py apart: NVIDIA's package and this project.
+
+    python tests/differential/compare.py peer.json ours.json
+
+Prints how many cases agree, what differs, which differences are meant (deliberate.py, with reasons), and how many of the
+module's functions were compared with a result. Exit status 1 if a difference is not meant, or if ours crashes or hangs.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from deliberate import DELIBERATE  # noqa: E402
+
+
+def looks_like_address(word):
+    return word >= 1 << 40
+
+
+def same_bytes(peer, ours, uninitialised):
+    """Whether two blocks of memory (hexadecimal) are the same but for addresses, and for what the peer left as it was.
+
+    `uninitialised`: the peer may hand C memory that it never wrote; ours is zero there then. Small values are never
+    taken for such leftovers, because arguments are small.
+    """
+    if peer == ours:
+        return True
+    peer, _, peer_rest = peer.partition("+")
+    ours, _, ours_rest = ours.partition("+")
+    if len(peer) != len(ours) or bool(peer_rest) != bool(ours_rest):
+        return False
+    if peer_rest != ours_rest and (not uninitialised or peer_rest.split(":")[0] != ours_rest.split(":")[0]):
+        return False
+    for start in range(0, len(peer), 16):
+        a, b = peer[start : start + 16], ours[start : start + 16]
+        if a == b:
+            continue
+        if len(a) == 16 and all(looks_like_address(int.from_bytes(bytes.fromhex(x), "little")) for x in (a, b)):
+            continue
+        for half in range(0, len(a), 8):
+            x, y = (int.from_bytes(bytes.fromhex(s[half : half + 8]), "little") for s in (a, b))
+            if x != y and not (uninitialised and y == 0 and x > 64):
+                return False
+    return True
+
+
+def same_argument(peer, ours):
+    """Whether C saw the same argument."""
+    if peer == ours:
+        return True
+    for what in ("in ", "out ", "count "):
+        if peer.startswith(what) and ours.startswith(what):
+            return same_bytes(peer[len(what) :], ours[len(what) :], what == "out ")
+    return False
+
+
+def same_calls(peer, ours):
+    if [c["f"] for c in peer] != [c["f"] for c in ours]:
+        return False
+    return all(
+        len(p["a"]) == len(o["a"]) and all(map(same_argument, p["a"], o["a"])) for p, o in zip(peer, ours, strict=True)
+    )
+
+
+def shape(value):
+    """A value without its content: what is compared where the content changes from call to call."""
+    if isinstance(value, dict):
+        if set(value) <= {"int", "float", "str"}:
+            return sorted(value)
+        return {k: shape(v) for k, v in value.items() if k not in ("len", "shape", "value", "name")}
+    if isinstance(value, list):
+        return shape(value[0]) if value else None
+    return "str" if isinstance(value, str) else type(value).__name__
+
+
+def judge(peer, ours):
+    """(verdict, what) of two outcomes: "same", "both impossible", "peer crashes" or "differs"."""
+    if "crash" in ours or "hangs" in ours:
+        both = "crash" in peer or "hangs" in peer
+        return ("differs", "ours crashes or hangs" + (", as does the peer" if both else ""))
+    if "crash" in peer or "hangs" in peer:
+        return "peer crashes", ""
+    if "impossible" in peer or "impossible" in ours:
+        return ("both impossible", "") if "impossible" in peer and "impossible" in ours else ("differs", "arguments cannot be made")
+    if "raises" in peer and "raises" in ours:
+        a, b = peer["raises"], ours["raises"]
+        if a["exception"] != b["exception"]:
+            return "differs", f"raises {a['exception']}, ours {b['exception']}"
+        if a != b:
+            return "differs", "exceptions of the same class differ"
+        # Which calls came before an argument was refused does not matter; an error of C has its calls.
+        if "status" in a and not same_calls(peer.get("calls", []), ours.get("calls", [])):
+            return "differs", "C is called differently (error)"
+        return "same", ""
+    if "raises" in peer:
+        return "differs", f"raises {peer['raises']['exception']}, ours returns"
+    if "raises" in ours:
+        return "differs", f"returns, ours raises {ours['raises']['exception']}"
+    a, b = peer["value"], ours["value"]
+    if peer.get("volatile") or ours.get("volatile"):
+        a, b = shape(a), shape(b)
+    if a != b:
+        return "differs", "values differ"
+    if not same_calls(peer.get("calls", []), ours.get("calls", [])):
+        return "differs", "C is called differently"
+    if peer.get("bytes") and ours.get("bytes") and not same_bytes(peer["bytes"], ours["bytes"], False):
+        return "differs", "bytes of the object differ"
+    return "same", ""
+
+
+def meant(module, section, label, what):
+    """The reason why this difference is meant, or None."""
+    for pattern, difference, reason in DELIBERATE:
+        if re.fullmatch(pattern, f"{module} {section} {label}") and re.search(difference, what):
+            return reason
+    return None
+
+
+def flat(record):
+    """{(section, label): outcome}"""
+    found = {}
+    for label, value in record["facts"].items():
+        found["facts", label] = {"value": value}
+    for section in ("attributes", "functions"):
+        for label, value in record.get(section, {}).items():
+            found[section, label] = value
+    for script, entries in record.get("scripts", {}).items():
+        for label, value in entries.items():
+            found["scripts", f"{script}: {label}"] = value
+    return {k: v for k, v in found.items() if v is not None}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("peer", type=pathlib.Path)
+    parser.add_argument("ours", type=pathlib.Path)
+    parser.add_argument("--show", type=int, default=5, help="examples shown of each kind of difference (5)")
+    parser.add_argument("--full", action="store_true", help="show both outcomes of each example")
+    options = parser.parse_args()
+    peer, ours = (json.loads(p.read_text()) for p in (options.peer, options.ours))
+    if peer["module"] != ours["module"] or peer["recorder"] != ours["recorder"]:
+        parser.error("the two files record different things")
+    module = peer["module"].rpartition(".")[2]
+    peer_cases, our_cases = flat(peer), flat(ours)
+    verdicts, differences, reasons, agreed = collections.Counter(), collections.defaultdict(list), collections.Counter(), set()
+    for key in sorted(peer_cases.keys() | our_cases.keys()):
+        section, label = key
+        if key not in our_cases or key not in peer_cases:
+            verdict, what = "differs", "only the peer has it" if key in peer_cases else "only ours has it"
+        else:
+            verdict, what = judge(peer_cases[key], our_cases[key])
+        if verdict == "differs":
+            reason = meant(module, section, label, what)
+            if reason:
+                verdict = "differs on purpose"
+                reasons[reason] += 1
+            else:
+                differences[section, what].append(key)
+        elif verdict == "same" and "value" in peer_cases[key]:
+            # A function whose result was compared, not only its refusals.
+            agreed.add(peer_cases[key].get("function") or label.split()[0] if section in ("functions", "scripts") else "")
+        verdicts[verdict] += 1
+
+    print(f"{module}: {sum(verdicts.values())} cases: " + ", ".join(f"{n} {v}" for v, n in verdicts.most_common()))
+    for reason, n in reasons.most_common():
+        print(f"  {n:6} on purpose: {reason}")
+    for (section, what), keys in sorted(differences.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(keys):6} {section}: {what}")
+        for key in keys[: options.show]:
+            print(f"           {key[1]}")
+            if options.full:
+                print(f"             peer {json.dumps(peer_cases.get(key))[:1500]}")
+                print(f"             ours {json.dumps(our_cases.get(key))[:1500]}")
+    names = {label.split()[1] for section, label in peer_cases if section == "facts" and label.startswith("signature ")}
+    missing = sorted(names - agreed)
+    print(f"{module}: {len(names & agreed)} of {len(names)} functions gave the same results at least once")
+    if missing:
+        print("  without one: " + ", ".join(missing))
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
