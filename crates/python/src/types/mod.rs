@@ -190,6 +190,19 @@ pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
     }
 }
 
+/// Gives every array that a `Kind::Pod` object points to room for as many elements as its counts say, after a library
+/// has written them. Whether any grew (then the call is worth repeating); None with an exception.
+#[allow(dead_code)] // for functions whose struct points at an array
+pub fn provide_arrays(obj: *mut ffi::PyObject) -> Option<bool> {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe {
+        match pod::cast(obj) {
+            Some(this) if !(*this).array => pod_pointers::provide(this).ok(),
+            _ => Some(false),
+        }
+    }
+}
+
 /// The size of a class's C type in bytes.
 #[inline]
 pub fn class_size(id: ClassId) -> usize {

@@ -332,6 +332,25 @@ unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> 
     }
 }
 
+/// How many elements an array of ours has, if it is what lies at `at`.
+unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
+    // SAFETY: the object is live; its type says what it is.
+    unsafe {
+        let (data, len) = if object::is_storage(held.ptr()) {
+            let storage = held.ptr().cast::<Storage>();
+            ((*storage).base.data as usize, (*storage).count)
+        } else if let Some((data, len)) = slices::words(held.ptr()) {
+            (data as usize, len)
+        } else if let Some(pod) = pod::cast(held.ptr()) {
+            pod::present(pod)?;
+            ((*pod).base.data as usize, (*pod).count)
+        } else {
+            return Ok(None);
+        };
+        Ok((data == at).then_some(len))
+    }
+}
+
 /// Before a struct goes to C: an array of ours is at least as long as the count says.
 ///
 /// # Errors
@@ -351,19 +370,11 @@ pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
         let (at, Some(held)) = (pointer(this, field.offset)?, held(this, field.offset)) else {
             return Ok(());
         };
-        let (data, len) = if object::is_storage(held.ptr()) {
-            let storage = held.ptr().cast::<Storage>();
-            ((*storage).base.data as usize, (*storage).count)
-        } else if let Some((data, len)) = slices::words(held.ptr()) {
-            (data as usize, len)
-        } else if let Some(pod) = pod::cast(held.ptr()) {
-            pod::present(pod)?;
-            ((*pod).base.data as usize, (*pod).count)
-        } else {
+        let Some(len) = elements_at(&held, at)? else {
             return Ok(());
         };
         let n = count_in(this, count)?;
-        if data == at && n > len as u64 {
+        if n > len as u64 {
             let name = table::class((*this).id()).1.name();
             let text = format!(
                 "{name}: the count says {n} elements, but {} has {len}",
@@ -374,4 +385,66 @@ pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
         }
     }
     Ok(())
+}
+
+/// Gives every array that a struct points to room for as many elements as its count says (a library that found too
+/// little room has just written the count). Whether any of them grew.
+///
+/// # Errors
+/// `ValueError` for a count that cannot be meant; memory.
+///
+/// # Safety
+/// `this` is a live pod of one struct; the GIL is held.
+pub unsafe fn provide(this: *mut Pod) -> R<bool> {
+    let mut grew = false;
+    // SAFETY: as promised by the caller; what is pointed to is held.
+    unsafe {
+        for field in table::class((*this).id()).1.fields {
+            let (size, count) = match field.kind {
+                FieldKind::PointerInts(prim, count) => (prim.size(), count),
+                FieldKind::PointerPods(id, count) => (table::class(id).1.size as usize, count),
+                FieldKind::PointerWords(count) => (8, count),
+                _ => continue,
+            };
+            let n = count_in(this, count)?;
+            let at = pointer(this, field.offset)?;
+            let room = match held(this, field.offset) {
+                Some(held) => elements_at(&held, at)?.unwrap_or(0),
+                None => 0,
+            };
+            if n as usize <= room {
+                continue;
+            }
+            let Some(bytes) = (n as usize)
+                .checked_mul(size)
+                .filter(|b| *b <= FOREIGN_LIMIT)
+            else {
+                let name = table::text(field.name);
+                raise(
+                    Exc::Value,
+                    &format!("{name}: the library asks for {n} elements"),
+                );
+                return Err(Raised);
+            };
+            let (address, object) = match field.kind {
+                FieldKind::PointerPods(id, _) => {
+                    let pod = pod::fresh(id, n as usize)?;
+                    ((*pod).base.data as usize, Owned::take(pod.cast())?)
+                }
+                FieldKind::PointerInts(prim, _) => {
+                    let storage = new_storage(&vec![0; bytes], prim)?;
+                    let at = (*storage.ptr().cast::<Storage>()).base.data as usize;
+                    (at, storage)
+                }
+                _ => {
+                    let words = Owned::take(slices::new_array(Slice::Address, &vec![0; bytes]))?;
+                    let at = slices::words(words.ptr()).map_or(0, |w| w.0 as usize);
+                    (at, words)
+                }
+            };
+            point(this, field.offset, address, Some(object))?;
+            grew = true;
+        }
+    }
+    Ok(grew)
 }
