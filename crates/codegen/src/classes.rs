@@ -65,6 +65,8 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
         errors: None,
         exceptions: Vec::new(),
         aliases: Vec::new(),
+        dtypes: Vec::new(),
+        functions: Vec::new(),
         classes,
         enums: enums(lib, overlay)?,
         constants: lib
@@ -114,6 +116,7 @@ fn enums(lib: &Library, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
             members,
             aliases: Vec::new(),
             c_type: None,
+            unsigned: false,
         })
         .collect())
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Library, PyConstant, PyEnum, PyErrors, PyException};
+use crate::ir::{Constant, Library, PyConstant, PyEnum, PyErrors, PyException};
 use crate::overlay::{EnumOverlay, Overlay, listed};
 
 /// The enum classes, by name.
@@ -35,6 +35,10 @@ pub fn enums(lib: &Library, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
         };
         let mut made = one(lib, entry, members).map_err(with)?;
         made.name = name.clone();
+        made.unsigned = entry.macros.as_deref().is_some_and(|prefix| {
+            let of = |c: &&Constant| c.unsigned && c.name.starts_with(prefix);
+            lib.constants.iter().any(|c| of(&c))
+        });
         if let Some(base) = &overlay.types.enum_base {
             made.base = base.clone();
         }
@@ -103,8 +107,13 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
             left_out.push(known);
             continue;
         }
-        if entry.also.contains_key(&name) {
-            continue; // C has both names
+        if let Some(target) = entry.also.get(&name) {
+            // C has both names.
+            if let Some(prefix) = &entry.aliases {
+                let second = c.strip_prefix(prefix.as_str()).unwrap_or(c);
+                aliases.push((second.to_owned(), target.clone()));
+            }
+            continue;
         }
         if let Some(other) = entry.rename.get(&name) {
             name = other.clone();
@@ -118,14 +127,7 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
         members.push((name, value));
     }
     for (name, value) in &entry.extra {
-        let value = match value {
-            toml::Value::Integer(n) => *n,
-            toml::Value::String(s) => {
-                let found = lib.constants.iter().find(|c| c.name == *s);
-                found.ok_or_else(|| format!("extra: no macro {s}"))?.value
-            }
-            other => return Err(format!("extra: {name} = {other}")),
-        };
+        let value = number(lib, value).map_err(|e| format!("extra: {name}: {e}"))?;
         members.push((name.clone(), value));
     }
     if let Some(stray) = (entry.leave_out.iter()).find(|l| !left_out.contains(&l.as_str())) {
@@ -142,9 +144,9 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
     {
         return Err(format!("{alias} stands for {target}, which is no member"));
     }
-    // A value that appears again is a second name too.
+    // A value that appears again is a second name too; second names are of the first.
     let mut seen: BTreeMap<i64, String> = BTreeMap::new();
-    let mut again = Vec::new();
+    let mut again: Vec<(String, String)> = Vec::new();
     members.retain(|(name, value)| match seen.get(value) {
         Some(first) => {
             again.push((name.clone(), first.clone()));
@@ -155,19 +157,36 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
             true
         }
     });
-    again.extend(aliases);
+    for (alias, target) in aliases {
+        let first = again.iter().find(|(name, _)| *name == target);
+        let target = first.map_or(target.clone(), |(_, first)| first.clone());
+        again.push((alias, target));
+    }
     Ok(PyEnum {
         name: String::new(),
         base: "FastEnum".to_owned(),
         members,
         aliases: again,
+        unsigned: false,
         c_type: if entry.unrelated { None } else { entry.c.clone() },
     })
 }
 
+/// A value, or a macro's.
+fn number(lib: &Library, given: &toml::Value) -> Result<i64, String> {
+    match given {
+        toml::Value::Integer(n) => Ok(*n),
+        toml::Value::String(s) => {
+            let found = lib.constants.iter().find(|c| c.name == *s);
+            Ok(found.ok_or_else(|| format!("no macro {s}"))?.value)
+        }
+        other => Err(format!("{other} is neither a macro nor a number")),
+    }
+}
+
 /// `ErrorInvalidParam` is `ERROR_INVALID_PARAM`, `DlaSWVersion` is `DLA_SW_VERSION`.
 pub fn upper(camel: &str) -> String {
-    super::pods::snake(camel).to_uppercase()
+    crate::pods::snake(camel).to_uppercase()
 }
 
 /// The constants the overlay names.
@@ -179,10 +198,10 @@ pub fn constants(lib: &Library, overlay: &Overlay) -> Result<Vec<PyConstant>, St
     overlay
         .constants
         .iter()
-        .map(|(name, c)| {
-            let found = lib.constants.iter().find(|k| k.name == *c);
-            let value = found.ok_or_else(|| format!("constant {name}: no macro {c}"))?.value;
-            Ok(PyConstant { name: name.clone(), value })
+        .map(|(name, given)| {
+            let value = number(lib, given).map_err(|e| format!("constant {name}: {e}"))?;
+            let name = name.clone();
+            Ok(PyConstant { name, value })
         })
         .collect()
 }
@@ -255,7 +274,7 @@ fn camel(upper: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Builtin, Constant, Enum, EnumMember};
+    use crate::ir::{Builtin, Enum, EnumMember};
 
     fn library() -> Library {
         let member = |name: &str, value| EnumMember {
@@ -268,6 +287,7 @@ mod tests {
             name: name.to_owned(),
             value,
             cast: None,
+            unsigned: false,
             majors: vec![13],
         };
         Library {
@@ -307,7 +327,7 @@ mod tests {
         assert_eq!(
             text(by_name("Status")),
             "[(\"SUCCESS\", 0), (\"ERROR_NO_MEM\", 2)] [(\"ERROR_AGAIN\", \"ERROR_NO_MEM\"), \
-             (\"Success\", \"SUCCESS\"), (\"ErrorNoMem\", \"ERROR_NO_MEM\"), (\"ErrorAgain\", \"ERROR_AGAIN\")]"
+             (\"Success\", \"SUCCESS\"), (\"ErrorNoMem\", \"ERROR_NO_MEM\"), (\"ErrorAgain\", \"ERROR_NO_MEM\")]"
         );
         // Macros of the enum with the longer prefix are not this one's.
         assert_eq!(text(by_name("Cap")), "[(\"LAST\", 1), (\"A\", 2), (\"MAX\", 9)] []");

@@ -8,7 +8,11 @@ use std::process::Command;
 /// that is not this one (cuDLA's header comes with the library, which exists for NVIDIA's SoCs only).
 const LOCKS: &[(&str, &str, Option<&str>)] = &[
     ("headers.lock", "", None),
-    ("headers-aarch64.lock", "aarch64", Some("manylinux2014_aarch64")),
+    (
+        "headers-aarch64.lock",
+        "aarch64",
+        Some("manylinux2014_aarch64"),
+    ),
 ];
 
 /// Where the pieces of the installed packages lie.

@@ -5,6 +5,8 @@
 //! `api/overlay/*.toml` and is what the Python back ends read. Everything is in deterministic order: functions, enums,
 //! classes and constants by name, parameters, fields and members as declared.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 mod python;
@@ -56,6 +58,8 @@ pub struct Library {
     pub constants: Vec<Constant>,
     /// Types of other libraries that the declarations name, by name.
     pub uses: Vec<Foreign>,
+    /// Units of numbers, from the overlay: the end of a C name, or a function or struct, a dot and the name.
+    pub units: BTreeMap<String, String>,
     /// The Python module.
     pub python: PyModule,
 }
@@ -91,6 +95,25 @@ impl Library {
         !self.python.classes.is_empty()
             || !self.python.enums.is_empty()
             || self.functions.iter().any(|f| f.python.is_some())
+    }
+
+    /// The unit of a parameter or member, where the overlay tells one: that of `owner.name`, else that of the longest end
+    /// of the name. An end that begins with a capital or an underscore is a word of its own in the name; any other
+    /// is a whole name.
+    pub fn unit(&self, owner: &str, name: &str) -> Option<String> {
+        if let Some(unit) = self.units.get(&format!("{owner}.{name}")) {
+            return Some(unit.clone()).filter(|u| !u.is_empty());
+        }
+        let whole_word = |end: &str| {
+            let before = name[..name.len() - end.len()].chars().next_back();
+            let own_word = end.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
+            before.is_none_or(|c| own_word && !c.is_ascii_uppercase())
+        };
+        self.units
+            .iter()
+            .filter(|(end, _)| name.ends_with(end.as_str()) && whole_word(end))
+            .max_by_key(|(end, _)| end.len())
+            .map(|(_, unit)| unit.clone())
     }
 
     /// The version word of a struct (typedef, alias or record name): what NVML's functions find in the first member
@@ -355,6 +378,11 @@ pub enum Role {
     },
     /// The address of the number of elements ([`PyFunction::sizing`]).
     Count,
+    /// The number of structs in an argument ([`ArgKind::Pod`]).
+    Elements {
+        /// Argument index.
+        arg: usize,
+    },
     /// The address of a struct ([`PyFunction::requests`]).
     Request {
         /// Index there.

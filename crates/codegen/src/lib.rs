@@ -6,6 +6,7 @@
 pub mod backend;
 pub mod clang;
 pub mod classes;
+pub mod enums;
 pub mod facts;
 pub mod fetch;
 pub mod foreign;
@@ -16,8 +17,12 @@ pub mod merge;
 pub mod naming;
 pub mod output;
 pub mod overlay;
+pub mod pods;
 pub mod python;
+pub mod raises;
 pub mod read;
+pub mod units;
+pub mod requests;
 
 use std::path::{Path, PathBuf};
 
@@ -69,16 +74,15 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         let mut lib = read.library;
         let overlay = root.join(format!("api/overlay/{}.toml", source.name));
         let overlay = overlay::Overlay::load(&overlay)?;
+        units::note(&mut lib, &overlay)?;
         match overlay.library.style {
             ir::Style::Tuple => {
                 python::functions(&mut lib, &overlay)?;
                 classes::module(&mut lib, &overlay)?;
             }
             ir::Style::Raises => {
-                lib.status_enum = overlay.library.status.clone();
-                lib.success = overlay.library.success.clone();
-                lib.python.name = overlay.library.python.clone();
-                lib.python.style = overlay.library.style;
+                pods::module(&mut lib, &overlay)?;
+                raises::functions(&mut lib, &overlay)?;
             }
         }
         out.api.libraries.push(lib);
@@ -96,6 +100,22 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         }
     }
     Ok(out)
+}
+
+/// Writes the reference pages into `folder` and returns how many files there are.
+///
+/// # Errors
+///
+/// What [`describe`] reports, files that cannot be read or written, and links that lead nowhere.
+pub fn reference(root: &Path, target: &Path, folder: &Path) -> Result<usize, String> {
+    let description = describe(root, target)?;
+    let files = backend::reference::generate(&description.api, root)?;
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for (name, text) in &files {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(files.len())
 }
 
 /// Regenerates everything, or with [`Options::check`] compares with the committed files and the C compiler.

@@ -1,11 +1,12 @@
-//! `cupyrite-codegen [--check]`: what `cargo xtask codegen` runs. `--dump` prints the IR as JSON instead, `--facts PATH`
+//! `cupyrite-codegen [--check]`: what `cargo xtask codegen` runs; `--reference FOLDER`: what `cargo xtask reference` runs.
+//! `--dump` prints the IR as JSON instead, `--facts PATH`
 //! compares it with recorded facts about the Python interface: of `cuda.bindings` with the description, of
 //! `cuda.pathfinder` with the tables of `cupyrite-pathfinder`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cupyrite_codegen::{Options, describe, facts, run};
+use cupyrite_codegen::{Options, describe, facts, reference, run};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -13,8 +14,16 @@ fn main() -> ExitCode {
         .iter()
         .position(|a| a == "--facts")
         .and_then(|i| args.get(i + 1));
+    let pages = args
+        .iter()
+        .position(|a| a == "--reference")
+        .and_then(|i| args.get(i + 1));
+    let root = Path::new(".");
     let result = if let Some(path) = recorded {
         check_facts(Path::new(path))
+    } else if let Some(folder) = pages {
+        reference(root, &root.join("target/codegen"), Path::new(folder))
+            .map(|n| println!("{n} files in {folder}: every link leads somewhere"))
     } else if args.iter().any(|a| a == "--dump") {
         let root = PathBuf::from(".");
         describe(&root, &root.join("target/codegen"))

@@ -38,10 +38,53 @@ pub fn loader_variant(lib: &Library) -> &'static str {
     }
 }
 
+/// `getMemoryInfo` as `get_memory_info`. A run of capitals is a word up to its last one (`getPCIInfo`: `get_pci_info`);
+/// each of `words` is one word however it is spelt.
+pub fn snake_case(name: &str, words: &[String]) -> String {
+    let mut name = name.to_owned();
+    for word in words {
+        let (first, rest) = word.split_at(1);
+        name = name.replace(word.as_str(), &format!("{first}{}", rest.to_lowercase()));
+    }
+    let letters: Vec<char> = name.chars().collect();
+    let mut out = String::with_capacity(name.len() + 8);
+    for (at, c) in letters.iter().enumerate() {
+        if c.is_ascii_uppercase() && at > 0 {
+            let before = letters[at - 1];
+            let starts = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+            if before.is_ascii_lowercase()
+                || before.is_ascii_digit()
+                || (before.is_ascii_uppercase() && starts)
+            {
+                out.push('_');
+            }
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::merge::SOURCES;
+
+    #[test]
+    fn words_of_a_name() {
+        let words = ["NvLink".to_owned(), "P2P".to_owned()];
+        for (name, want) in [
+            ("DeviceGetBAR1MemoryInfo", "device_get_bar1_memory_info"),
+            ("DeviceGetNvLinkInfo_v3", "device_get_nvlink_info_v3"),
+            ("DeviceGetP2PStatus", "device_get_p2p_status"),
+            ("DeviceReadWritePRM_v1", "device_read_write_prm_v1"),
+            ("memoryClockMHz", "memory_clock_m_hz"),
+            ("IRVersion", "ir_version"),
+            ("GetBARSizeInKB", "get_bar_size_in_kb"),
+            ("bufPtr_base", "buf_ptr_base"),
+        ] {
+            assert_eq!(snake_case(name, &words), want);
+        }
+    }
 
     #[test]
     fn every_library_has_its_names() {

@@ -19,12 +19,18 @@ pub struct Overlay {
     /// Python's names for parameter names that are keywords or built-ins of Python.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
+    /// Units of numbers: the end of a C name (`MHz`), or `function.parameter`, `struct.member`; "" for none.
+    #[serde(default)]
+    pub units: BTreeMap<String, String>,
     /// Struct members.
     #[serde(default)]
     pub members: MemberRules,
     /// Enum classes that are copies of another enum's members: `CUstreamAttrID = "CUlaunchAttributeID"`.
     #[serde(default)]
     pub enum_copies: BTreeMap<String, String>,
+    /// Functions that no C function stands behind, by their Python names.
+    #[serde(default)]
+    pub by_hand: BTreeMap<String, HandWritten>,
     /// Exceptions, a table a function, keyed by C parameter.
     #[serde(default)]
     pub functions: BTreeMap<String, FunctionOverlay>,
@@ -46,9 +52,9 @@ pub struct Overlay {
     /// Enum classes by Python name, where the style is `raises`.
     #[serde(default)]
     pub enums: BTreeMap<String, EnumOverlay>,
-    /// Constants by Python name, where the style is `raises`: the macro.
+    /// Constants by Python name, where the style is `raises`: the macro, or the value.
     #[serde(default)]
-    pub constants: BTreeMap<String, String>,
+    pub constants: BTreeMap<String, toml::Value>,
     /// Exceptions, where the style is `raises`.
     #[serde(default)]
     pub exceptions: ExceptionRules,
@@ -84,6 +90,9 @@ pub struct LibraryRules {
     /// Functions that may wait for long, and that Ctrl-C must end.
     #[serde(default)]
     pub interruptible: Vec<String>,
+    /// Typedefs of handles that the module keeps account of, because the library crashes on dead ones.
+    #[serde(default)]
+    pub handles: Vec<String>,
     /// Functions (names or prefixes ending in `*`) that Python does not expose.
     #[serde(default)]
     pub hide_functions: Vec<String>,
@@ -188,11 +197,31 @@ pub struct ExceptionRules {
     pub rename: BTreeMap<String, String>,
 }
 
+/// A function that no C function stands behind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandWritten {
+    /// Its implementation.
+    pub special: String,
+    /// Arguments, `name: kind` each.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Type of the result; none: `None`.
+    pub returns: Option<String>,
+}
+
 /// A function's exceptions.
 #[derive(Debug, Default, Deserialize)]
 pub struct FunctionOverlay {
     /// Hand-written implementation.
     pub special: Option<String>,
+    /// Types of what a hand-written implementation returns, beyond what the parameters tell.
+    #[serde(default)]
+    pub gives: Vec<String>,
+    /// Python name, where it is not the rule's.
+    pub python: Option<String>,
+    /// What C returns where the style is `raises` and the type does not tell: `value`, `void`.
+    pub returns: Option<String>,
     /// Parameters by C name.
     #[serde(flatten)]
     pub params: BTreeMap<String, ParamOverlay>,
@@ -223,6 +252,26 @@ pub struct ParamOverlay {
     pub nullable: Option<bool>,
     /// Type shown for the result.
     pub result_type: Option<String>,
+    /// For buffers: the C parameter with the number of bytes; for `buffer_out` also the C function that tells it.
+    pub size: Option<String>,
+    /// For `request`: fields that are arguments, `field` or `field as name`; with a hand-written implementation also
+    /// `name: kind`, which it makes a field of.
+    #[serde(default, rename = "in")]
+    pub inputs: Vec<String>,
+    /// For `request`: fields that come back; without it the struct does.
+    #[serde(rename = "out")]
+    pub outputs: Option<Vec<String>>,
+    /// Whether the call fills in the struct's version word (structs that come back: yes; arguments: no).
+    pub version: Option<bool>,
+    /// What C is given, and Python does not see: a number, a macro, `sizeof` a parameter's struct.
+    pub value: Option<toml::Value>,
+    /// C struct in place of the one the prototype has.
+    pub class: Option<String>,
+    /// Whether the call ends the handle.
+    #[serde(default)]
+    pub ends: bool,
+    /// For structs: `exact` (an instance, no address) or `plain` (an address only).
+    pub rule: Option<String>,
 }
 
 /// A member's exceptions.
@@ -235,6 +284,8 @@ pub struct MemberOverlay {
     pub count: Option<String>,
     /// False for read-only members.
     pub settable: Option<bool>,
+    /// Python name, where the rule gives another.
+    pub name: Option<String>,
 }
 
 impl Overlay {

@@ -15,8 +15,12 @@ use pyo3::ffi;
 use crate::call;
 use crate::desc::Function;
 use crate::errors::{self, Kind};
-use crate::generated::{driver_functions, nvrtc_functions};
+use crate::generated::{
+    cudla_functions, cufile_functions, driver_functions, nvfatbin_functions, nvjitlink_functions,
+    nvml_functions, nvrtc_functions, nvvm_functions,
+};
 use crate::py::{self, Obj, Owned, R, Raised};
+use crate::types::table::LIBRARIES;
 
 type VectorCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
@@ -36,13 +40,24 @@ struct FunctionObject {
 
 const _: () = crate::desc::verify(driver_functions::FUNCTIONS);
 const _: () = crate::desc::verify(nvrtc_functions::FUNCTIONS);
+const _: () = crate::desc::verify(nvjitlink_functions::FUNCTIONS);
+const _: () = crate::desc::verify(nvvm_functions::FUNCTIONS);
+const _: () = crate::desc::verify(nvfatbin_functions::FUNCTIONS);
+const _: () = crate::desc::verify(nvml_functions::FUNCTIONS);
+const _: () = crate::desc::verify(cufile_functions::FUNCTIONS);
+const _: () = crate::desc::verify(cudla_functions::FUNCTIONS);
 
 /// All functions of a library, sorted by name.
 pub fn all(library: Library) -> &'static [Function] {
     match library {
         Library::Driver => driver_functions::FUNCTIONS,
         Library::Nvrtc => nvrtc_functions::FUNCTIONS,
-        _ => &[],
+        Library::NvJitLink => nvjitlink_functions::FUNCTIONS,
+        Library::Nvvm => nvvm_functions::FUNCTIONS,
+        Library::NvFatbin => nvfatbin_functions::FUNCTIONS,
+        Library::Nvml => nvml_functions::FUNCTIONS,
+        Library::CuFile => cufile_functions::FUNCTIONS,
+        Library::Cudla => cudla_functions::FUNCTIONS,
     }
 }
 
@@ -227,7 +242,10 @@ pub fn doc(f: &Function) -> String {
             "nvrtcResult",
             "https://docs.nvidia.com/cuda/nvrtc/",
         ),
-        other => (other.name(), "", ""),
+        other => {
+            let found = LIBRARIES.iter().find(|l| l.loader == other);
+            (other.name(), "", found.map_or("", |l| l.url))
+        }
     };
     let mut text = String::new();
     if f.special == crate::desc::Special::Sizeof {
@@ -236,7 +254,11 @@ pub fn doc(f: &Function) -> String {
             .to_owned();
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "{title}: {}\n", f.name);
+    let symbol = f.raising.map_or(f.name, |raising| raising.symbol);
+    let _ = match symbol {
+        "" => writeln!(text, "{title}\n"),
+        symbol => writeln!(text, "{title}: {symbol}\n"),
+    };
     if !f.params.is_empty() {
         let _ = writeln!(text, "Parameters\n----------");
         for p in f.params {
@@ -247,19 +269,37 @@ pub fn doc(f: &Function) -> String {
         }
         text.push('\n');
     }
-    let _ = writeln!(
-        text,
-        "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{status}"
-    );
+    let _ = match (f.raising, f.results.len()) {
+        (None, _) => writeln!(
+            text,
+            "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{status}"
+        ),
+        (Some(_), 0) => writeln!(text, "Returns\n-------\nNone"),
+        (Some(_), 1) => writeln!(text, "Returns\n-------"),
+        (Some(_), _) => writeln!(text, "Returns\n-------\nA tuple.\n"),
+    };
     for result in f.results {
-        let _ = writeln!(text, "{} : {}", result.name, result.doc);
+        let _ = match result.name {
+            "" => writeln!(text, "{}", result.doc),
+            name => writeln!(text, "{name} : {}", result.doc),
+        };
+    }
+    text.push_str("\nRaises\n------\n");
+    if let Some(exception) = exception_name(f) {
+        let _ = writeln!(text, "{exception}\n    For a status that is no success.");
     }
     let _ = writeln!(
         text,
-        "\nRaises\n------\nTypeError, ValueError, OverflowError\n    For an argument that does not convert; nothing \
+        "TypeError, ValueError, OverflowError\n    For an argument that does not convert; nothing \
          is called then.\n\nWhat it does is documented by NVIDIA: {url}"
     );
     text
+}
+
+/// The base of the exceptions that a function's library raises.
+fn exception_name(f: &Function) -> Option<&'static str> {
+    let library = LIBRARIES.iter().find(|l| l.loader == f.library)?;
+    Some(library.errors?.exceptions.first()?.name)
 }
 
 unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {

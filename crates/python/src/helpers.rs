@@ -6,7 +6,7 @@ use crate::args::{self, Keep};
 use crate::call::{address, int_from, low_bytes};
 use crate::desc::{Element, Int};
 use crate::errors::{self, Kind, Site};
-use crate::generated::ids::{class, enums};
+use crate::generated::ids::{class::driver as class, enums::driver as enums};
 use crate::py::{self, Obj, Owned, R, Raised};
 use crate::types::{self, ClassId, EnumId};
 

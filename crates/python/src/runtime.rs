@@ -152,8 +152,8 @@ static SUCCESS: [Success; Library::COUNT] = [const {
 /// The enum that the tuples of a library begin with. Functions of the other libraries raise.
 fn status_enum(library: Library) -> EnumId {
     match library {
-        Library::Nvrtc => ids::enums::nvrtcResult,
-        _ => ids::enums::CUresult,
+        Library::Nvrtc => ids::enums::nvrtc::nvrtcResult,
+        _ => ids::enums::driver::CUresult,
     }
 }
 

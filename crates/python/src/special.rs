@@ -10,7 +10,7 @@ use crate::args::{self, Keep};
 use crate::call::{self, Bound, Frame, address};
 use crate::desc::{Element, Function, Int, MAX_WORDS, Special};
 use crate::errors::{self, Kind};
-use crate::generated::ids::{class, enums};
+use crate::generated::ids::{class::driver as class, enums::driver as enums};
 use crate::py::{self, Obj, Owned, R};
 use crate::{helpers, raising, runtime, special_cufile, types};
 

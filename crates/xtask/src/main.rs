@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo`, `test`, `bench`, `codegen`, `wheel`.
+//! The project's own commands: `cargo xtask demo`, `test`, `bench`, `codegen`, `reference`, `wheel`.
 //!
 //! Belongs here: setting up the project's environment and calling the tools in it. Every command does all its
 //! set-up itself, below the target folder, says what it does, and does it once. Does not belong here:
@@ -23,6 +23,7 @@ usage: cargo xtask COMMAND
   test --gpu [--wheel FILE] the Python tests on this machine's GPU; with a wheel nothing is built or fetched
   bench [NAME ...]          the benchmarks of benches/ that can run here (imports, calls, saxpy_cpu)
   codegen [--check]         regenerate the generated files; --check only compares
+  reference [FOLDER]        the reference pages of the Python modules as HTML (into the target folder), links checked
   wheel [--out FOLDER]      build the wheel (into dist/)
   ci-helpers WHAT           python: set up, print the interpreter; stubs: stubtest; policy: rules on files;
                             size: the wheel's budgets
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => tasks::test(rest),
         ["bench", rest @ ..] => tasks::bench(rest),
         ["codegen", rest @ ..] => tasks::codegen(rest),
+        ["reference", rest @ ..] => tasks::reference(rest),
         ["wheel", rest @ ..] => tasks::wheel(rest),
         ["ci-helpers", rest @ ..] => tasks::ci_helpers(rest),
         ["help" | "--help" | "-h"] => {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::env::{Env, cargo, find_python, root};
+use crate::env::{Env, cargo, find_python, root, target};
 use crate::report::{loud, output};
 use crate::{Error, policy};
 
@@ -116,20 +116,42 @@ pub fn codegen(rest: &[&str]) -> Result<(), Error> {
         return Err("usage: cargo xtask codegen [--check]".into());
     }
     let env = Env::ready()?;
-    let mut command = cargo();
-    command
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "cupyrite-codegen",
-            "--bin",
-            "codegen",
-            "--",
-        ])
-        .args(rest)
-        .env("PYTHON", env.python());
+    let mut command = generator();
+    command.args(rest).env("PYTHON", env.python());
     loud(&mut command)
+}
+
+/// `cargo xtask reference`: the reference pages, with every link checked.
+pub fn reference(rest: &[&str]) -> Result<(), Error> {
+    let folder = match rest {
+        [] => target().join("reference"),
+        [folder] if !folder.starts_with('-') => absolute(folder),
+        _ => return Err("usage: cargo xtask reference [FOLDER]".into()),
+    };
+    let env = Env::ready()?;
+    let mut command = generator();
+    command
+        .arg("--reference")
+        .arg(&folder)
+        .env("PYTHON", env.python());
+    loud(&mut command)?;
+    println!("{}", folder.join("index.html").display());
+    Ok(())
+}
+
+/// The generator, which runs in the repository's root.
+fn generator() -> Command {
+    let mut command = cargo();
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "cupyrite-codegen",
+        "--bin",
+        "codegen",
+        "--",
+    ]);
+    command
 }
 
 /// `cargo xtask wheel`.

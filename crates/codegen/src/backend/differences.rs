@@ -78,7 +78,7 @@ fn signature(f: &Function) -> String {
 }
 
 /// The C spelling, followed by what separates it from a name.
-fn c_type(ty: &Type) -> String {
+pub(super) fn c_type(ty: &Type) -> String {
     match ty {
         Type::Void => "void ".to_owned(),
         Type::Builtin { builtin } => format!("{} ", builtin.c_name()),

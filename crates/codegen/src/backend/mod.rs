@@ -3,7 +3,9 @@
 pub mod differences;
 pub mod python_functions;
 pub mod python_types;
+pub mod reference;
 pub mod stubs;
+mod stubs_raising;
 pub mod sys;
 
 /// Second paragraph of every generated file's module comment.

@@ -3,7 +3,7 @@
 //! Nothing is decided here that the IR tells; what it does not tell are the hand-written functions ([`special`]) and
 //! the bounds that keep C from reading past what Python gave ([`list_count`], [`buffer_size`], [`single_of_many`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -26,29 +26,43 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
 }
 
 fn library(lib: &Library) -> String {
-    let mut functions: Vec<(&Function, &PyFunction)> = lib
-        .functions
-        .iter()
-        .filter_map(|f| f.python.as_ref().map(|python| (f, python)))
-        .collect();
-    functions.sort_by(|a, b| a.0.name.cmp(&b.0.name));
     let mut signatures: BTreeSet<String> = BTreeSet::new();
     let mut thunks = String::new();
-    let mut table = String::new();
-    let mut sizeof = Some(SIZEOF.replace("$Library", loader_variant(lib)));
-    for (f, python) in functions {
-        if f.name.as_str() > "sizeof"
-            && let Some(text) = sizeof.take()
-        {
-            table.push_str(&text);
-        }
+    // Rows by Python name: the table is sorted by it.
+    let mut rows: BTreeMap<&str, String> = BTreeMap::new();
+    for f in &lib.functions {
+        let Some(python) = &f.python else {
+            continue;
+        };
         let signature = signature(lib, f);
         if signatures.insert(signature.name()) {
             thunks.push_str(&signature.thunk());
         }
-        table.push_str(&function(lib, f, python, &signature));
+        rows.insert(&python.name, function(lib, f, python, &signature));
     }
-    table.push_str(&sizeof.unwrap_or_default());
+    for python in &lib.python.functions {
+        rows.insert(&python.name, hand_written(lib, python));
+    }
+    if lib.python.style == Style::Tuple {
+        let text = SIZEOF.replace("$Library", loader_variant(lib));
+        rows.insert("sizeof", text);
+    }
+    let table: String = rows.into_values().collect();
+    let nothing = if table.contains("thunk: nothing") {
+        "unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {\n0\n}\n\n"
+    } else {
+        ""
+    };
+    let mut ids = String::new();
+    for (namespace, used) in [("class", "class::"), ("enums", "enums::")] {
+        if table.contains(used) {
+            let name = &lib.name;
+            let _ = writeln!(
+                ids,
+                "use crate::generated::ids::{namespace}::{name} as {namespace};"
+            );
+        }
+    }
     let c = if thunks.contains("c::") {
         format!("use cupyrite_sys::{} as c;\n", lib.name)
     } else {
@@ -61,16 +75,47 @@ fn library(lib: &Library) -> String {
          {c}use cupyrite_sys::{name}::Symbol;\n\
          use cupyrite_sys::loader::Library;\n\n\
          #[allow(unused_imports)]\n\
-         use crate::desc::{{Conv, Count, Element, Function, Int, Len, Out, Output, Param, Special, Word}};\n\
-         #[allow(unused_imports)]\n\
-         use crate::generated::ids::{{class, enums}};\n\n\
-         {thunks}\
-         unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {{\n0\n}}\n\n\
+         use crate::desc::*;\n\
+         {ids}\n\
+         {thunks}{nothing}\
          /// All functions, sorted by name.\n\
          pub static FUNCTIONS: &[Function] = &[\n{table}];\n",
         name = lib.name,
         module = lib.python.name,
     )
+}
+
+/// A function that no C function stands behind.
+fn hand_written(lib: &Library, python: &PyFunction) -> String {
+    let mut text = format!(
+        "Function {{ name: {:?}, library: Library::{}, symbol: 0, thunk: nothing, keep_gil: true, params: &[",
+        python.name,
+        loader_variant(lib),
+    );
+    for (index, arg) in python.args.iter().enumerate() {
+        let conv = raising_conv(lib, &python.args[index].kind);
+        let _ = write!(
+            text,
+            "Param {{ name: {:?}, doc: {:?}, conv: {conv}, default: None }}, ",
+            arg.name,
+            arg_doc(arg),
+        );
+    }
+    text.push_str("], words: &[], results: &[");
+    for result in &python.results {
+        let _ = write!(
+            text,
+            "Output {{ name: {:?}, doc: {:?}, kind: Out::VoidPtr }}, ",
+            result.name, result.type_name,
+        );
+    }
+    let _ = writeln!(
+        text,
+        "], special: Special::{}, plain: false, raising: {} }},",
+        special_raising(python),
+        raising("", python, false),
+    );
+    text
 }
 
 /// `sizeof` is no C function: it is answered from the tables of classes.
@@ -142,7 +187,7 @@ impl Abi {
 
 struct Signature {
     params: Vec<Abi>,
-    /// Bits of the result.
+    /// Bits of the result; 0: there is none.
     ret: u8,
 }
 
@@ -150,7 +195,10 @@ fn signature(lib: &Library, f: &Function) -> Signature {
     Signature {
         params: f.params.iter().map(|p| Abi::of(lib, &p.ty)).collect(),
         ret: match Abi::of(lib, &f.ret) {
+            _ if f.ret == Type::Void => 0,
             Abi::Bits(64) => 64,
+            // `CUfileError_t`: every ABI returns a struct of two 32-bit integers as one word.
+            Abi::Struct(name) if lib.record(&name).is_some_and(|r| r.size == 8) => 64,
             _ => 32,
         },
     }
@@ -159,7 +207,11 @@ fn signature(lib: &Library, f: &Function) -> Signature {
 impl Signature {
     fn name(&self) -> String {
         let tags: String = self.params.iter().map(Abi::tag).collect();
-        let ret = if self.ret == 64 { "q" } else { "w" };
+        let ret = match self.ret {
+            0 => "v",
+            64 => "q",
+            _ => "w",
+        };
         format!("call_{tags}_{ret}")
             .to_lowercase()
             .replace("__", "_")
@@ -170,19 +222,18 @@ impl Signature {
         let loads: Vec<String> = (self.params.iter().enumerate())
             .map(|(index, abi)| abi.load(index))
             .collect();
-        let ret = if self.ret == 64 { "i64" } else { "i32" };
-        // A status is widened to the thunk's result.
-        let (open, close) = if self.ret == 64 {
-            ("", "")
-        } else {
-            ("i64::from(", ")")
+        // A status is widened to the thunk's result; nothing is zero.
+        let (ret, open, close) = match self.ret {
+            0 => ("", "", ";\n0"),
+            64 => (" -> i64", "", ""),
+            _ => (" -> i32", "i64::from(", ")"),
         };
         let w = if self.params.is_empty() { "_w" } else { "w" };
         format!(
             "unsafe fn {name}(f: *const c_void, {w}: *const u64) -> i64 {{\n\
              // SAFETY: the caller gives a function of this C signature and a word for each parameter.\n\
              unsafe {{\n\
-             let f = std::mem::transmute::<*const c_void, unsafe extern \"C\" fn({types}) -> {ret}>(f);\n\
+             let f = std::mem::transmute::<*const c_void, unsafe extern \"C\" fn({types}){ret}>(f);\n\
              {open}f({loads}){close}\n}}\n}}\n\n",
             name = self.name(),
             types = types.join(", "),
@@ -236,6 +287,7 @@ fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signat
             Role::Null | Role::Unknown => "Word::Null".to_owned(),
             Role::Const { value } => format!("Word::Const({value})"),
             Role::Count => "Word::Count".to_owned(),
+            Role::Elements { arg } => format!("Word::Elements({arg})"),
             Role::Request { request } => format!("Word::Request({request})"),
         };
         let _ = write!(text, "{word}, ");
@@ -253,7 +305,7 @@ fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signat
     let plain = special == "None" && plain(f, python);
     let raising = match lib.python.style {
         Style::Tuple => "None".to_owned(),
-        Style::Raises => raising(f, python),
+        Style::Raises => raising(&f.symbol, python, short(f, python)),
     };
     let _ = writeln!(
         text,
@@ -327,7 +379,11 @@ fn special_raising(python: &PyFunction) -> String {
 fn by_address(ty: &Type, kind: &ArgKind) -> bool {
     match kind {
         ArgKind::Handle { by_pointer, .. } => *by_pointer,
-        ArgKind::Int { .. } | ArgKind::Float { .. } | ArgKind::Enum { .. } => {
+        ArgKind::Int { .. }
+        | ArgKind::Float { .. }
+        | ArgKind::Enum { .. }
+        | ArgKind::Bool
+        | ArgKind::Live { .. } => {
             matches!(ty, Type::Pointer { .. })
         }
         _ => false,
@@ -423,6 +479,15 @@ fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> Strin
         } => format!("Conv::Options(enums::{selector}, {by}, {count})"),
         ArgKind::KernelParams => "Conv::KernelParams".to_owned(),
         ArgKind::VoidPtrPtr => "Conv::VoidPtrPtr".to_owned(),
+        kind => raising_conv(lib, kind),
+    }
+}
+
+/// Kinds that only functions that raise have, and the plain ones that functions written by hand take.
+fn raising_conv(lib: &Library, kind: &ArgKind) -> String {
+    match kind {
+        ArgKind::Int { builtin } => format!("Conv::Int({})", int(*builtin)),
+        ArgKind::VoidPtr => "Conv::VoidPtr(None)".to_owned(),
         ArgKind::Address => "Conv::Address".to_owned(),
         ArgKind::Bool => "Conv::Bool".to_owned(),
         ArgKind::Str => "Conv::Str".to_owned(),
@@ -443,20 +508,13 @@ fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> Strin
                 PodRule::Exact => "Exact",
                 PodRule::Plain => "Plain",
             };
-            format!("Conv::Pod({}, PodRule::{rule})", class_path(lib, class))
+            format!("Conv::Pod(class::{class}, PodRule::{rule})")
         }
         ArgKind::Live { handle, ends } => {
             let conv = if *ends { "Ended" } else { "Live" };
             format!("Conv::{conv}(HandleKind::{})", handle_kind(handle))
         }
-    }
-}
-
-/// The number of a class: flat in the libraries that share C's names, else in a module of the library's.
-fn class_path(lib: &Library, class: &str) -> String {
-    match lib.python.style {
-        Style::Tuple => format!("class::{class}"),
-        Style::Raises => format!("class::{}::{class}", lib.name),
+        other => panic!("{}: no conversion of {other:?}", lib.name),
     }
 }
 
@@ -473,7 +531,7 @@ fn handle_kind(typedef: &str) -> &'static str {
 }
 
 /// What a function that raises has besides: a `desc::Raising`.
-fn raising(f: &Function, python: &PyFunction) -> String {
+fn raising(symbol: &str, python: &PyFunction, short: bool) -> String {
     let ret = match python.ret {
         Ret::Status => "Status".to_owned(),
         Ret::CuFile => "CuFile".to_owned(),
@@ -492,12 +550,10 @@ fn raising(f: &Function, python: &PyFunction) -> String {
     };
     let requests: Vec<String> = python.requests.iter().map(|r| request(python, r)).collect();
     format!(
-        "Some(&Raising {{ symbol: {:?}, ret: Ret::{ret}, sizing: {sizing}, requests: &[{}], \
-         interruptible: {}, short: {} }})",
-        f.symbol,
+        "Some(&Raising {{ symbol: {symbol:?}, ret: Ret::{ret}, sizing: {sizing}, requests: &[{}], \
+         interruptible: {}, short: {short} }})",
         requests.join(", "),
         python.interruptible,
-        short(f, python),
     )
 }
 
@@ -510,7 +566,12 @@ fn request(python: &PyFunction, request: &Request) -> String {
     let inputs: Vec<String> = (request.inputs.iter())
         .map(|field| {
             assert!(field.index < python.args.len(), "no such argument");
-            format!("({}, {}, {})", field.offset, int(field.builtin), field.index)
+            format!(
+                "({}, {}, {})",
+                field.offset,
+                int(field.builtin),
+                field.index
+            )
         })
         .collect();
     let outputs: Vec<String> = (request.outputs.iter())
@@ -681,9 +742,9 @@ fn out(lib: &Library, f: &Function, result: &PyResult, index: usize) -> String {
             };
             format!("Out::Slice(Slice::{slice}, {})", known(f, *len))
         }
-        ResultKind::Pod { class } => format!("Out::Pod({})", class_path(lib, class)),
+        ResultKind::Pod { class } => format!("Out::Pod(class::{class})"),
         ResultKind::Pods { class, len } => {
-            format!("Out::Pods({}, {})", class_path(lib, class), known(f, *len))
+            format!("Out::Pods(class::{class}, {})", known(f, *len))
         }
         ResultKind::Attribute { .. } | ResultKind::Attributes { .. } if special(f) != "None" => {
             "Out::VoidPtr".to_owned()

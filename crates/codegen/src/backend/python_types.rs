@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::HEADER;
 use crate::ir::{self, AttrKind, Builtin, ClassKind, Element};
+use crate::naming::loader_variant;
 
 const FOLDER: &str = "crates/python/src/generated";
 
@@ -24,8 +25,9 @@ pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
 
 /// Numbers of classes and enums over all libraries.
 struct Ids {
-    classes: BTreeMap<String, usize>,
-    enums: BTreeMap<String, usize>,
+    /// By library and name: the modules that raise share names.
+    classes: BTreeMap<(String, String), usize>,
+    enums: BTreeMap<(String, String), usize>,
     first: BTreeMap<String, (usize, usize)>,
     counts: (usize, usize),
 }
@@ -41,33 +43,34 @@ impl Ids {
         for lib in api.libraries.iter().filter(|l| l.in_python()) {
             ids.first.insert(lib.name.clone(), ids.counts);
             for class in &lib.python.classes {
-                ids.classes
-                    .entry(class.name.clone())
-                    .or_insert(ids.counts.0);
+                let key = (lib.name.clone(), class.name.clone());
+                ids.classes.insert(key, ids.counts.0);
                 ids.counts.0 += 1;
             }
             for e in sorted_enums(lib) {
-                ids.enums.entry(e.name.clone()).or_insert(ids.counts.1);
+                let key = (lib.name.clone(), e.name.clone());
+                ids.enums.insert(key, ids.counts.1);
                 ids.counts.1 += 1;
             }
         }
         ids
     }
 
-    fn class(&self, name: &str) -> String {
-        match self.classes.get(name) {
+    fn class(&self, lib: &ir::Library, name: &str) -> String {
+        match self.classes.get(&(lib.name.clone(), name.to_owned())) {
             Some(id) => format!("ClassId({id})"),
-            None => panic!("no Python class {name}"),
+            None => panic!("no Python class {}.{name}", lib.name),
         }
     }
 
-    fn enumeration(&self, name: &str) -> String {
-        match self.enums.get(name) {
+    fn enumeration(&self, lib: &ir::Library, name: &str) -> String {
+        match self.enums.get(&(lib.name.clone(), name.to_owned())) {
             Some(id) => format!("EnumId({id})"),
-            None => panic!("no Python enum {name}"),
+            None => panic!("no Python enum {}.{name}", lib.name),
         }
     }
 
+    /// `class::driver::CUcontext`, `class::nvml::PciInfo`: a namespace a library.
     fn source(&self, api: &ir::Api) -> String {
         let mut out = format!("//! Numbers of the Python classes and enums.\n//!\n{HEADER}\n\n");
         out.push_str("#![allow(dead_code, missing_docs, non_upper_case_globals)]\n\n");
@@ -75,37 +78,40 @@ impl Ids {
         let _ = writeln!(out, "pub const CLASS_COUNT: usize = {};", self.counts.0);
         let _ = writeln!(out, "/// Python enums over all libraries.");
         let _ = writeln!(out, "pub const ENUM_COUNT: usize = {};", self.counts.1);
-        let _ = writeln!(
-            out,
-            "\n/// Numbers of the classes.\npub mod class {{\nuse crate::types::ClassId;\n"
-        );
+        let (mut classes, mut enums) = (String::new(), String::new());
         for lib in api.libraries.iter().filter(|l| l.in_python()) {
+            let mut own = String::new();
             for class in &lib.python.classes {
-                let _ = writeln!(
-                    out,
-                    "pub const {}: ClassId = {};",
-                    class.name,
-                    self.class(&class.name)
-                );
+                let id = self.class(lib, &class.name);
+                let _ = writeln!(own, "pub const {}: ClassId = {id};", class.name);
             }
+            namespace(&mut classes, lib, "ClassId", &own);
+            let mut own = String::new();
+            for e in sorted_enums(lib) {
+                let id = self.enumeration(lib, &e.name);
+                let _ = writeln!(own, "pub const {}: EnumId = {id};", e.name);
+            }
+            namespace(&mut enums, lib, "EnumId", &own);
         }
         let _ = writeln!(
             out,
-            "}}\n\n/// Numbers of the enums.\npub mod enums {{\nuse crate::types::EnumId;\n"
+            "\n/// Numbers of the classes.\npub mod class {{\n{classes}}}"
         );
-        for lib in api.libraries.iter().filter(|l| l.in_python()) {
-            for e in sorted_enums(lib) {
-                let _ = writeln!(
-                    out,
-                    "pub const {}: EnumId = {};",
-                    e.name,
-                    self.enumeration(&e.name)
-                );
-            }
-        }
-        out.push_str("}\n");
+        let _ = writeln!(
+            out,
+            "\n/// Numbers of the enums.\npub mod enums {{\n{enums}}}"
+        );
         out
     }
+}
+
+fn namespace(out: &mut String, lib: &ir::Library, what: &str, own: &str) {
+    // Not every library has both.
+    let _ = writeln!(
+        out,
+        "/// Of `{}`.\npub mod {} {{\n#[allow(unused_imports)]\nuse crate::types::{what};\n\n{own}}}\n",
+        lib.python.name, lib.name
+    );
 }
 
 fn sorted_enums(lib: &ir::Library) -> Vec<&ir::PyEnum> {
@@ -115,23 +121,33 @@ fn sorted_enums(lib: &ir::Library) -> Vec<&ir::PyEnum> {
 }
 
 fn library(lib: &ir::Library, ids: &Ids) -> String {
-    let mut out = format!(
-        "//! Types of `{}` for Python.\n//!\n{HEADER}\n\n",
-        lib.python.name
-    );
+    let python = &lib.python;
+    let mut out = format!("//! Types of `{}` for Python.\n//!\n{HEADER}\n\n", python.name);
     out.push_str("use cupyrite_sys::loader;\n\nuse crate::types::table::*;\n\n");
-    let variant = if lib.name == "nvrtc" {
-        "Nvrtc"
-    } else {
-        "Driver"
-    };
     let (first_class, first_enum) = ids.first[&lib.name];
+    // A module's enums have one base.
+    let base = match python.enums.first().map(|e| e.base.as_str()) {
+        Some("IntEnum") => "Int",
+        _ => "Fast",
+    };
+    let errors = if python.errors.is_some() { "Some(&ERRORS)" } else { "None" };
+    let mut dtypes: Vec<(&str, usize)> = Vec::new();
+    let place = |class: &str| python.classes.iter().position(|c| c.name == class);
+    for (name, class) in &python.dtypes {
+        dtypes.extend(place(class).map(|i| (name.as_str(), first_class + i)));
+    }
     let _ = writeln!(
         out,
-        "/// The types of `{}`.\npub static LIBRARY: Library = Library {{\nmodule: {:?},\nloader: loader::Library::{variant},\nurl: {:?},\nstyle: Style::Tuple,\nenum_base: EnumBase::Fast,\nerrors: None,\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &[],\ndtypes: &[],\n}};\n",
-        lib.python.name, lib.python.name, lib.doc_url
+        "/// The types of `{0}`.\npub static LIBRARY: Library = Library {{\nmodule: {0:?},\nloader: loader::Library::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
+        python.name,
+        loader_variant(lib),
+        lib.doc_url,
+        python.aliases
     );
-    let classes = &lib.python.classes;
+    if let Some(errors) = &python.errors {
+        out.push_str(&errors_source(lib, errors, ids));
+    }
+    let classes = &python.classes;
     let _ = writeln!(out, "static CLASSES: [Class; {}] = [", classes.len());
     for class in classes {
         let _ = writeln!(out, "{},", class_source(lib, class, ids));
@@ -151,15 +167,21 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
     let enums = sorted_enums(lib);
     let _ = writeln!(out, "static ENUMS: [Enum; {}] = [", enums.len());
     for e in enums {
+        // A second name is a member with the value of the first.
+        let mut members: Vec<(&str, i64)> =
+            e.members.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        for (alias, target) in &e.aliases {
+            let value = e.members.iter().find(|(n, _)| n == target).map(|(_, v)| *v);
+            members.extend(value.map(|v| (alias.as_str(), v)));
+        }
         let _ = writeln!(
             out,
-            "Enum {{ name: {:?}, members: &{:?} }},",
-            e.name, e.members
+            "Enum {{ name: {:?}, unsigned: {}, members: &{members:?} }},",
+            e.name, e.unsigned
         );
     }
     out.push_str("];\n\n");
-    let mut constants: Vec<(&str, i64)> = lib
-        .python
+    let mut constants: Vec<(&str, i64)> = python
         .constants
         .iter()
         .map(|c| (c.name.as_str(), c.value))
@@ -169,6 +191,36 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
         out,
         "static CONSTANTS: [(&str, i64); {}] = {constants:?};",
         constants.len()
+    );
+    out
+}
+
+fn errors_source(lib: &ir::Library, errors: &ir::PyErrors, ids: &Ids) -> String {
+    let exceptions = &lib.python.exceptions;
+    let place = |name: &str| exceptions.iter().position(|e| e.name == name);
+    let mut out = String::from("static ERRORS: Errors = Errors {\nexceptions: &[\n");
+    for e in exceptions {
+        let base = e.base.as_deref().and_then(place);
+        let _ = writeln!(out, "Exception {{ name: {:?}, base: {base:?} }},", e.name);
+    }
+    let mut index: Vec<(&str, usize)> =
+        exceptions.iter().enumerate().map(|(i, e)| (e.name.as_str(), i)).collect();
+    index.sort_unstable();
+    let by_status: Vec<(i64, usize)> = errors
+        .by_status
+        .iter()
+        .filter_map(|(status, name)| Some((*status, place(name)?)))
+        .collect();
+    let text = match errors.text {
+        ir::ErrorText::Name => "Name",
+        ir::ErrorText::Library => "Library",
+        ir::ErrorText::CuFile => "CuFile",
+    };
+    let _ = writeln!(
+        out,
+        "],\nindex: &{index:?},\nstatus: {},\ntext: ErrorText::{text},\nunknown_is_value_error: {},\nby_status: &{by_status:?},\n}};\n",
+        ids.enumeration(lib, &errors.status_enum),
+        errors.unknown_is_value_error
     );
     out
 }
@@ -205,9 +257,12 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
             if *array {
                 flags.push("ARRAY");
             }
+            if class.name.starts_with('_') {
+                flags.push("PRIVATE");
+            }
             if let Some(r) = lib.record(record) {
                 align = r.align;
-                c_name = r.c_name.clone().unwrap_or_else(|| describe_part(lib, r));
+                c_name = spelling(lib, r);
             }
             "Kind::Pod".to_owned()
         }
@@ -223,11 +278,11 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
         }
         ClassKind::Other { .. } => "Kind::Marker".to_owned(),
     };
-    if class.no_args && kind != "Kind::Marker" && has_size(class) {
+    if class.no_args && !matches!(kind.as_str(), "Kind::Marker" | "Kind::Pod") && has_size(class) {
         flags.push("SIZEOF");
     }
     let base = match &class.base {
-        Some(base) => format!("Some({})", ids.class(base)),
+        Some(base) => format!("Some({})", ids.class(lib, base)),
         None => "None".to_owned(),
     };
     let mut fields = String::new();
@@ -273,11 +328,21 @@ fn describe_part(lib: &ir::Library, record: &ir::Record) -> String {
     }
 }
 
-/// Attributes as the C declaration orders them (the IR sorts them by name).
+/// How programs spell the type of a struct that has a typedef.
+fn spelling(lib: &ir::Library, record: &ir::Record) -> String {
+    let named = |t: &&ir::Typedef| matches!(&t.ty, ir::Type::Named { name } if *name == record.name);
+    match lib.typedefs.iter().find(named) {
+        Some(t) => t.name.clone(),
+        None => (record.c_name.clone()).unwrap_or_else(|| describe_part(lib, record)),
+    }
+}
+
+/// Attributes as the C declaration orders them (the IR sorts those of [`ClassKind::Record`] by name).
 pub(super) fn in_c_order<'a>(lib: &ir::Library, class: &'a ir::PyClass) -> Vec<&'a ir::PyAttr> {
     let mut order = Vec::new();
-    if let ClassKind::Record { record } = &class.kind {
-        declared(lib, record, &mut order);
+    match &class.kind {
+        ClassKind::Record { record } => declared(lib, record, &mut order),
+        _ => return class.attrs.iter().collect(),
     }
     let mut attrs: Vec<_> = class.attrs.iter().collect();
     // Python names may differ from C's by a trailing underscore (`default_`).
@@ -320,13 +385,13 @@ fn prim(builtin: Builtin) -> &'static str {
     }
 }
 
-fn elem(of: &Element, ids: &Ids) -> String {
+fn elem(lib: &ir::Library, of: &Element, ids: &Ids) -> String {
     match of {
         Element::Int { builtin } => format!("Elem::Int({})", prim(*builtin)),
         Element::Float { builtin } => format!("Elem::Float({})", prim(*builtin)),
-        Element::Enum { name } => format!("Elem::Enum({})", ids.enumeration(name)),
-        Element::Handle { class, .. } => format!("Elem::Handle({})", ids.class(class)),
-        Element::Struct { class, .. } => format!("Elem::Struct({})", ids.class(class)),
+        Element::Enum { name } => format!("Elem::Enum({})", ids.enumeration(lib, name)),
+        Element::Handle { class, .. } => format!("Elem::Handle({})", ids.class(lib, class)),
+        Element::Struct { class, .. } => format!("Elem::Struct({})", ids.class(lib, class)),
         Element::CString | Element::VoidPtr => "Elem::Address".to_owned(),
     }
 }
@@ -352,17 +417,19 @@ fn count((offset, size): (usize, usize)) -> String {
 fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &Ids) -> String {
     match &attr.kind {
         AttrKind::Int { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
+        // The NumPy type is that of Windows, where it has 32 bits.
+        AttrKind::Long { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
         AttrKind::Float { builtin } => format!("FieldKind::Float({})", prim(*builtin)),
-        AttrKind::Enum { name } => format!("FieldKind::Enum({})", ids.enumeration(name)),
+        AttrKind::Enum { name } => format!("FieldKind::Enum({})", ids.enumeration(lib, name)),
         AttrKind::Handle { class, .. } | AttrKind::Callback { class } => {
-            format!("FieldKind::Handle({})", ids.class(class))
+            format!("FieldKind::Handle({})", ids.class(lib, class))
         }
-        AttrKind::View { class, .. } => format!("FieldKind::View({})", ids.class(class)),
+        AttrKind::View { class, .. } => format!("FieldKind::View({})", ids.class(lib, class)),
         AttrKind::Bytes { len } if class.name.starts_with("CUuuid") => {
             format!("FieldKind::HexBytes({len})")
         }
         AttrKind::Bytes { len } => format!("FieldKind::Bytes({len})"),
-        AttrKind::Array { of, len } => format!("FieldKind::Array({}, {len})", elem(of, ids)),
+        AttrKind::Array { of, len } => format!("FieldKind::Array({}, {len})", elem(lib, of, ids)),
         AttrKind::List { of, count_at, .. } => {
             let (offset, size) = count_at.unwrap_or((0, 0));
             let kind = if class.methods.iter().any(|m| m == "set_dsts_srcs")
@@ -378,7 +445,7 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
             };
             format!(
                 "FieldKind::{kind}({}, Count {{ offset: {offset}, size: {size} }})",
-                elem(of, ids)
+                elem(lib, of, ids)
             )
         }
         AttrKind::PointerTo { class, .. } => {
@@ -390,9 +457,9 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
             match lib.python.class(class).map(|c| &c.kind) {
                 Some(ClassKind::Record { .. }) => format!(
                     "FieldKind::{kind}(Elem::Struct({}), Count {{ offset: 0, size: 0 }})",
-                    ids.class(class)
+                    ids.class(lib, class)
                 ),
-                _ => format!("FieldKind::Pointee({})", ids.class(class)),
+                _ => format!("FieldKind::Pointee({})", ids.class(lib, class)),
             }
         }
         // Pointers to numbers are shown in decimal, as NVIDIA's package does.
@@ -413,17 +480,17 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
             prim(*builtin),
             count(*count_at)
         ),
-        AttrKind::Pod { class } => format!("FieldKind::Pod({})", ids.class(class)),
+        AttrKind::Pod { class } => format!("FieldKind::Pod({})", ids.class(lib, class)),
         AttrKind::Pods {
             class,
             max,
             count_at,
         } => {
             let count = count_at.map_or("None".to_owned(), |at| format!("Some({})", count(at)));
-            format!("FieldKind::Pods({}, {max}, {count})", ids.class(class))
+            format!("FieldKind::Pods({}, {max}, {count})", ids.class(lib, class))
         }
         AttrKind::Nested { class, len } => {
-            format!("FieldKind::Records({}, {len})", ids.class(class))
+            format!("FieldKind::Records({}, {len})", ids.class(lib, class))
         }
         AttrKind::PointerInts { builtin, count_at } => format!(
             "FieldKind::PointerInts({}, {})",
@@ -432,7 +499,7 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
         ),
         AttrKind::PointerPods { class, count_at } => format!(
             "FieldKind::PointerPods({}, {})",
-            ids.class(class),
+            ids.class(lib, class),
             count(*count_at)
         ),
         AttrKind::PointerSlice { count_at } => {

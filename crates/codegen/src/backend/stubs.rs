@@ -18,7 +18,10 @@ pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
         .map(|lib| {
             (
                 PathBuf::from(format!("python/cuda/bindings/{}.pyi", lib.name)),
-                module(api, lib),
+                match lib.python.style {
+                    ir::Style::Tuple => module(api, lib),
+                    ir::Style::Raises => super::stubs_raising::module(lib),
+                },
             )
         })
         .collect()
@@ -212,9 +215,9 @@ fn class_stub(lib: &ir::Library, class: &ir::PyClass) -> String {
 }
 
 /// What reading an attribute gives and what it takes.
-fn attribute(attr: &ir::PyAttr) -> (String, String) {
+pub(super) fn attribute(attr: &ir::PyAttr) -> (String, String) {
     match &attr.kind {
-        AttrKind::Int { .. } => ("int".into(), "SupportsInt".into()),
+        AttrKind::Int { .. } | AttrKind::Long { .. } => ("int".into(), "SupportsInt".into()),
         AttrKind::Float { .. } => ("float".into(), "float".into()),
         AttrKind::Enum { name } => (name.clone(), format!("{name} | int")),
         AttrKind::Handle { class, .. } | AttrKind::Callback { class } => {
@@ -272,7 +275,7 @@ fn element_in(of: &Element) -> String {
     }
 }
 
-fn argument(kind: &ArgKind, special: Option<&str>) -> String {
+pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
     match kind {
         ArgKind::Float { .. } if special == Some("tex_ref_set_border_color") => {
             "Sequence[float]".into()
@@ -313,7 +316,7 @@ fn argument(kind: &ArgKind, special: Option<&str>) -> String {
     }
 }
 
-fn result(kind: &ResultKind) -> String {
+pub(super) fn result(kind: &ResultKind) -> String {
     match kind {
         ResultKind::Int { .. } | ResultKind::VoidPtr => "int".into(),
         ResultKind::Float { .. } => "float".into(),

@@ -372,9 +372,13 @@ pub struct PyModule {
     pub exceptions: Vec<PyException>,
     /// Further names: the name, and what it stands for (`cuda.bindings.driver.CUresult`: of another module).
     pub aliases: Vec<(String, String)>,
+    /// Names of the NumPy types of classes, and the classes', by name.
+    pub dtypes: Vec<(String, String)>,
+    /// Functions that no C function stands behind; the others are `Library::functions` with `python` set.
+    pub functions: Vec<PyFunction>,
     /// Classes in an order in which bases come before derived classes and member classes before their parents.
     pub classes: Vec<PyClass>,
-    /// Enum classes by name. Python's functions are `Library::functions` with `python` set.
+    /// Enum classes by name.
     pub enums: Vec<PyEnum>,
     /// Module constants by name.
     pub constants: Vec<PyConstant>,
@@ -527,6 +531,11 @@ pub enum AttrKind {
     KernelParams,
     /// A `const char *` member given as bytes (kept alive by the object).
     CString,
+    /// A `long` whose NumPy type is that of Windows, 32 bits.
+    Long {
+        /// C type.
+        builtin: Builtin,
+    },
     /// A pointer or handle as a plain int.
     Address,
     /// A `const char *` member as `str` (kept alive by the object).
@@ -614,6 +623,8 @@ pub struct PyEnum {
     pub aliases: Vec<(String, String)>,
     /// What the C library calls it; `None` where macros make it up.
     pub c_type: Option<String>,
+    /// Whether values below 0 stand for 64-bit numbers from 2^63 up.
+    pub unsigned: bool,
 }
 
 /// A module constant.

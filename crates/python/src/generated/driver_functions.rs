@@ -8,9 +8,9 @@ use cupyrite_sys::driver::Symbol;
 use cupyrite_sys::loader::Library;
 
 #[allow(unused_imports)]
-use crate::desc::{Conv, Count, Element, Function, Int, Len, Out, Output, Param, Special, Word};
-#[allow(unused_imports)]
-use crate::generated::ids::{class, enums};
+use crate::desc::*;
+use crate::generated::ids::class::driver as class;
+use crate::generated::ids::enums::driver as enums;
 
 unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.

@@ -4,7 +4,10 @@ use std::ffi::CStr;
 
 use cupyrite_sys::loader;
 
-use crate::generated::{driver_types, nvrtc_types};
+use crate::generated::{
+    cudla_types, cufile_types, driver_types, nvfatbin_types, nvjitlink_types, nvml_types,
+    nvrtc_types, nvvm_types,
+};
 
 /// Index of a Python class over all libraries (`crate::generated::ids::class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -264,16 +267,6 @@ pub struct Enum {
     pub members: &'static [(&'static str, i64)],
 }
 
-/// How a library's functions report failure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)] // which of them occur is up to the libraries
-pub enum Style {
-    /// `(status, values...)`
-    Tuple,
-    /// The values; a failure is an exception.
-    Raises,
-}
-
 /// The base of a library's enums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code)] // which of them occur is up to the libraries
@@ -331,8 +324,6 @@ pub struct Library {
     pub loader: loader::Library,
     /// Where NVIDIA documents it.
     pub url: &'static str,
-    /// How its functions report failure.
-    pub style: Style,
     /// What its enums derive from.
     pub enum_base: EnumBase,
     /// Its exceptions; none where functions return the status.
@@ -356,7 +347,16 @@ pub struct Library {
 }
 
 /// Every library, in the order of their ids.
-pub static LIBRARIES: &[&Library] = &[&driver_types::LIBRARY, &nvrtc_types::LIBRARY];
+pub static LIBRARIES: &[&Library] = &[
+    &driver_types::LIBRARY,
+    &nvrtc_types::LIBRARY,
+    &nvjitlink_types::LIBRARY,
+    &nvvm_types::LIBRARY,
+    &nvfatbin_types::LIBRARY,
+    &nvml_types::LIBRARY,
+    &cufile_types::LIBRARY,
+    &cudla_types::LIBRARY,
+];
 
 /// The library a class belongs to, and the class.
 #[inline]

@@ -1,0 +1,473 @@
+//! A section of the reference for each function.
+
+use std::fmt::Write;
+
+use super::html::{Names, code, escape, table};
+use crate::backend::differences::c_type;
+use crate::backend::stubs;
+use crate::ir::{
+    ArgKind, Element, Function, Gil, Len, Library, OutSize, PyArg, PyFunction, PyResult,
+    ResultKind, Ret, Role, Style,
+};
+
+/// The functions of a module by their Python names, with the C function where there is one.
+pub fn of(lib: &Library) -> Vec<(Option<&Function>, &PyFunction)> {
+    let mut out: Vec<(Option<&Function>, &PyFunction)> = lib
+        .functions
+        .iter()
+        .filter_map(|f| Some((Some(f), f.python.as_ref()?)))
+        .chain(lib.python.functions.iter().map(|p| (None, p)))
+        .collect();
+    out.sort_by(|a, b| a.1.name.cmp(&b.1.name));
+    out
+}
+
+/// Heading, signature, arguments, results, notes.
+pub fn section(lib: &Library, c: Option<&Function>, python: &PyFunction, names: &Names) -> String {
+    let here = |text: &str| names.code(&lib.name, text);
+    let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&python.name));
+    let _ = writeln!(out, "<pre>{}</pre>", here(&signature(lib, python)));
+    let rows: Vec<Vec<String>> = (python.args.iter().enumerate())
+        .map(|(i, a)| argument(lib, c, python, i, a, names))
+        .collect();
+    let head = [
+        "argument",
+        "type",
+        "C type",
+        "in or out",
+        "shape",
+        "unit",
+        "default",
+    ];
+    out.push_str(&table(&head, &rows));
+    let rows: Vec<Vec<String>> = (python.results.iter().enumerate())
+        .map(|(i, r)| result(lib, c, python, i, r, names))
+        .collect();
+    let head = ["result", "type", "C type", "shape", "unit"];
+    out.push_str(&table(&head, &rows));
+    let notes = notes(lib, c, python, names);
+    if !notes.is_empty() {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", notes.join(" "));
+    }
+    out
+}
+
+/// As the stub has it, on one line.
+fn signature(lib: &Library, python: &PyFunction) -> String {
+    let special = python.special.as_deref();
+    let args: Vec<String> = (python.args.iter())
+        .map(|a| {
+            let default = a.default.as_ref().map(|d| format!(" = {d}"));
+            let ty = stubs::argument(&a.kind, special);
+            format!("{}: {ty}{}", a.name, default.unwrap_or_default())
+        })
+        .collect();
+    let mut results: Vec<String> = python.results.iter().map(shown_type).collect();
+    let answer = match lib.python.style {
+        Style::Tuple => {
+            if special == Some("error_string") && results.is_empty() {
+                results.push("bytes".to_owned());
+            }
+            results.insert(0, lib.status_enum.clone());
+            format!("tuple[{}]", results.join(", "))
+        }
+        Style::Raises => match results.as_slice() {
+            [] => "None".to_owned(),
+            [one] => one.clone(),
+            several => format!("tuple[{}]", several.join(", ")),
+        },
+    };
+    format!("{}({}) -> {answer}", python.name, args.join(", "))
+}
+
+fn shown_type(r: &PyResult) -> String {
+    match r.kind {
+        ResultKind::ByHand => r.type_name.clone(),
+        _ => stubs::result(&r.kind),
+    }
+}
+
+/// The C declaration behind an argument or a result: its type, and the names its unit goes by.
+struct Declared {
+    ty: String,
+    unit: Option<String>,
+    in_out: bool,
+}
+
+fn declared(
+    lib: &Library,
+    c: Option<&Function>,
+    python: &PyFunction,
+    index: usize,
+    is_result: bool,
+) -> Declared {
+    let mut out = Declared {
+        ty: String::new(),
+        unit: None,
+        in_out: false,
+    };
+    let Some(c) = c else { return out };
+    for p in &c.params {
+        let hit = match p.role {
+            Role::In { arg } => !is_result && arg == index,
+            Role::Out { result } => is_result && result == index,
+            Role::InOut { arg, result } => {
+                out.in_out |= arg == index;
+                if is_result {
+                    result == index
+                } else {
+                    arg == index
+                }
+            }
+            _ => false,
+        };
+        if hit {
+            out.ty = c_type(&p.ty).trim_end().to_owned();
+            out.unit = lib.unit(&c.name, &p.name);
+        }
+    }
+    // A member of a struct that Python does not see.
+    for request in &python.requests {
+        let fields = if is_result {
+            &request.outputs
+        } else {
+            &request.inputs
+        };
+        for field in fields.iter().filter(|f| f.index == index) {
+            let record = lib.record(&request.record);
+            let member = record.and_then(|r| r.fields.iter().find(|x| x.name == field.field));
+            if let Some(member) = member {
+                out.ty = format!(
+                    "{} {}.{}",
+                    c_type(&member.ty).trim_end(),
+                    request.record,
+                    field.field
+                );
+                out.unit = lib.unit(&request.record, &field.field);
+            }
+        }
+    }
+    if out.ty.is_empty() && is_result && index == 0 {
+        out.ty = c_type(&c.ret).trim_end().to_owned();
+    }
+    out
+}
+
+fn argument(
+    lib: &Library,
+    c: Option<&Function>,
+    python: &PyFunction,
+    index: usize,
+    arg: &PyArg,
+    names: &Names,
+) -> Vec<String> {
+    let declared = declared(lib, c, python, index, false);
+    let direction = match arg.kind {
+        ArgKind::BytesOut | ArgKind::BufferOut { .. } => "out",
+        _ if declared.in_out => "in and out",
+        _ => "in",
+    };
+    vec![
+        code(&arg.name),
+        names.code(
+            &lib.name,
+            &stubs::argument(&arg.kind, python.special.as_deref()),
+        ),
+        code_or_nothing(&declared.ty),
+        direction.to_owned(),
+        shape(python, &arg.kind),
+        declared.unit.map(|u| escape(&u)).unwrap_or_default(),
+        arg.default.as_deref().map(code).unwrap_or_default(),
+    ]
+}
+
+fn code_or_nothing(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        code(text)
+    }
+}
+
+/// How many there must be, and what else there is to know of a value that the type does not say.
+fn shape(python: &PyFunction, kind: &ArgKind) -> String {
+    let named = |i: usize| code(python.args.get(i).map_or("", |a| a.name.as_str()));
+    match kind {
+        ArgKind::List { of, count, .. } => {
+            let what = match of {
+                Element::Struct { .. } => "sequence of structs, one after the other",
+                _ => "sequence",
+            };
+            match count {
+                Some(i) => format!("{what}; at least {} long", named(*i)),
+                None => what.to_owned(),
+            }
+        }
+        ArgKind::StrList { count: Some(i) } => {
+            format!(
+                "at least {} strings, or the address of as many <code>char *</code>",
+                named(*i)
+            )
+        }
+        ArgKind::Buffer { size: Some(i) } => format!("exactly {} bytes", named(*i)),
+        ArgKind::Buffer { size: None } => "a buffer, or an address".to_owned(),
+        ArgKind::BufferOut { size } => match size {
+            OutSize::Arg { arg } => format!("writable, at least {} bytes", named(*arg)),
+            OutSize::Call { function } => format!(
+                "writable, at least as many bytes as <a href=\"#{0}\"><code>{0}()</code></a> says",
+                escape(function)
+            ),
+            OutSize::Const { value } => format!("writable, at least {value} bytes"),
+            OutSize::Unknown => "writable".to_owned(),
+        },
+        ArgKind::BytesOut => {
+            "memory that the call fills, as long as the matching size function says".to_owned()
+        }
+        ArgKind::Handle {
+            by_pointer: true, ..
+        } => "C gets its address".to_owned(),
+        ArgKind::Attribute { by, .. } => format!("the type depends on {}", named(*by)),
+        ArgKind::OptionValues { by, count, .. } => {
+            format!(
+                "{} values, the type of each by {}",
+                named(*count),
+                named(*by)
+            )
+        }
+        ArgKind::KernelParams => {
+            "a pair (values, types), the address of a <code>void *[]</code>, or an object with one"
+                .to_owned()
+        }
+        ArgKind::VoidPtr => {
+            "an address, a buffer, or an object with <code>getPtr()</code>".to_owned()
+        }
+        ArgKind::VoidPtrPtr => "the address of a <code>void *[]</code>, or 0".to_owned(),
+        ArgKind::Live { ends: false, .. } => "a handle that this module made".to_owned(),
+        ArgKind::Live { ends: true, .. } => {
+            "a handle that this module made; it is dead afterwards".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+fn result(
+    lib: &Library,
+    c: Option<&Function>,
+    python: &PyFunction,
+    index: usize,
+    result: &PyResult,
+    names: &Names,
+) -> Vec<String> {
+    let declared = declared(lib, c, python, index, true);
+    let length = |len: &Len| match len {
+        Len::Arg { arg } => python
+            .args
+            .get(*arg)
+            .map_or(String::new(), |a| code(&a.name)),
+        Len::Result { result } => python
+            .results
+            .get(*result)
+            .map_or(String::new(), |r| code(&r.name)),
+        Len::Const { value } => value.to_string(),
+        Len::Call { index } => {
+            let f = lib.functions.get(*index);
+            let name = f
+                .and_then(|f| f.python.as_ref())
+                .map_or("", |p| p.name.as_str());
+            format!("as many as {} says", names.code(&lib.name, name))
+        }
+        Len::Counted => "as many as there are".to_owned(),
+    };
+    let shape = match &result.kind {
+        ResultKind::List { len, .. }
+        | ResultKind::Slice { len, .. }
+        | ResultKind::Pods { len, .. } => {
+            format!("elements: {}", length(len))
+        }
+        ResultKind::Bytes { len, until_nul } => {
+            let cut = if *until_nul {
+                ", cut at the first NUL"
+            } else {
+                ""
+            };
+            format!("bytes: {}{cut}", length(len))
+        }
+        ResultKind::Attribute { by, .. } | ResultKind::Attributes { by, .. } => {
+            let by = python.args.get(*by).map_or("", |a| a.name.as_str());
+            format!("the type depends on {}", code(by))
+        }
+        ResultKind::Made { .. } => {
+            "a handle, to be given back to this module's functions".to_owned()
+        }
+        _ => String::new(),
+    };
+    vec![
+        code_or_nothing(&result.name),
+        names.code(&lib.name, &shown_type(result)),
+        code_or_nothing(&declared.ty),
+        shape,
+        declared.unit.map(|u| escape(&u)).unwrap_or_default(),
+    ]
+}
+
+fn notes(lib: &Library, c: Option<&Function>, python: &PyFunction, names: &Names) -> Vec<String> {
+    let mut out = Vec::new();
+    if let (Some(_), Style::Raises, Some(errors)) = (c, lib.python.style, &lib.python.errors) {
+        let here = |name: &str| names.code(&lib.name, name);
+        out.push(match python.ret {
+            Ret::Status | Ret::CuFile => format!(
+                "Raises {} where the {} is not success.",
+                here(&errors.exception),
+                here(&errors.status_enum)
+            ),
+            Ret::Size => format!(
+                "Raises OSError with the system's error number, or {} with a {}.",
+                here(&errors.exception),
+                here(&errors.status_enum)
+            ),
+            Ret::Value { .. } | Ret::Text | Ret::Void => "It cannot fail in C.".to_owned(),
+        });
+    }
+    if let Some(c) = c {
+        out.push(format!(
+            "C function: <a href=\"{}\"><code>{}</code></a>.",
+            lib.doc_url,
+            escape(&c.symbol)
+        ));
+        match c.majors.as_slice() {
+            [12] => out.push("CUDA 12's library only.".to_owned()),
+            [13] if lib.functions.iter().any(|f| f.majors.contains(&12)) => {
+                out.push(format!("Needs the {} of CUDA 13.", super::called(lib)));
+            }
+            _ => {}
+        }
+    } else {
+        out.push("No C function stands behind it.".to_owned());
+    }
+    if python.sizing.is_some() {
+        out.push("C is called twice: for the number of elements, and for the elements.".to_owned());
+    }
+    if python.interruptible {
+        out.push("Ctrl-C ends the wait.".to_owned());
+    }
+    if c.is_some() && python.gil == Gil::Keep {
+        out.push("Keeps the GIL: it takes no lock and never waits.".to_owned());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Builtin, Param, PyErrors, Sizing, Type};
+
+    fn pointer(name: &str) -> Type {
+        Type::Pointer {
+            to: Box::new(Type::Named { name: name.into() }),
+            is_const: false,
+        }
+    }
+
+    fn param(name: &str, ty: Type, role: Role) -> Param {
+        Param {
+            name: name.into(),
+            ty,
+            role,
+        }
+    }
+
+    fn library() -> Library {
+        let python = PyFunction {
+            name: "get_power".into(),
+            args: vec![PyArg {
+                name: "device".into(),
+                kind: ArgKind::Address,
+                annotation: None,
+                doc_type: None,
+                default: None,
+            }],
+            results: vec![PyResult {
+                name: "power".into(),
+                kind: ResultKind::Pods {
+                    class: "Power".into(),
+                    len: Len::Counted,
+                },
+                type_name: "Power".into(),
+                doc_type: None,
+            }],
+            gil: Gil::Release,
+            special: None,
+            ret: Ret::Status,
+            sizing: Some(Sizing {
+                count: Builtin::UInt,
+                arrays: vec![0],
+            }),
+            requests: Vec::new(),
+            interruptible: true,
+        };
+        let mut lib = Library {
+            name: "nvml".into(),
+            doc_url: "https://example.org/nvml/".into(),
+            functions: vec![Function {
+                name: "nvmlGetPower".into(),
+                base: "nvmlGetPower".into(),
+                symbol: "nvmlGetPower_v2".into(),
+                abi_version: 0,
+                per_thread_symbol: None,
+                per_thread_abi_version: 0,
+                header: "nvml.h".into(),
+                majors: vec![13],
+                ret: Type::Void,
+                params: vec![
+                    param("device", pointer("nvmlDevice_st"), Role::In { arg: 0 }),
+                    param("count", pointer("unsigned"), Role::Count),
+                    param("power", pointer("nvmlPower_t"), Role::Out { result: 0 }),
+                ],
+                python: Some(python),
+            }],
+            ..Library::default()
+        };
+        lib.units.insert("power".into(), "mW".into());
+        lib.python.style = Style::Raises;
+        lib.python.errors = Some(PyErrors {
+            exception: "NvmlError".into(),
+            status_enum: "Return".into(),
+            ..PyErrors::default()
+        });
+        lib
+    }
+
+    #[test]
+    fn a_section_says_types_shapes_units_and_errors() {
+        let lib = library();
+        let mut names = Names::default();
+        names.add("nvml", "Power");
+        names.add("nvml", "NvmlError");
+        let all = of(&lib);
+        let html = section(&lib, all[0].0, all[0].1, &names);
+        for expected in [
+            "<h3 id=\"get_power\">get_power</h3>",
+            "get_power(device: int) -&gt; <a href=\"#Power\">Power</a>",
+            "<td><code>nvmlDevice_st *</code></td><td>in</td>",
+            "<td>elements: as many as there are</td><td>mW</td>",
+            "Raises <code><a href=\"#NvmlError\">NvmlError</a></code> where the <code>Return</code> is not success.",
+            "<code>nvmlGetPower_v2</code>",
+            "C is called twice",
+            "Ctrl-C ends the wait.",
+        ] {
+            assert!(html.contains(expected), "{expected} in {html}");
+        }
+    }
+
+    #[test]
+    fn tuples_begin_with_the_status() {
+        let mut lib = library();
+        lib.python.style = Style::Tuple;
+        lib.status_enum = "CUresult".into();
+        let (_, python) = of(&lib)[0];
+        assert_eq!(
+            signature(&lib, python),
+            "get_power(device: int) -> tuple[CUresult, Power]"
+        );
+    }
+}
