@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::environment::override_variable;
+use crate::environment::{MAJOR_VARIABLE, override_variable};
 use crate::platform::Platform;
 use crate::table::{Library, Origin, Packages};
 
@@ -217,6 +217,15 @@ impl LoadError {
         if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
             advice.push(format!("correct {variable}, or unset it"));
         }
+        let mut outcomes = self.looked.iter().map(|looked| &looked.outcome);
+        if let Some(Outcome::OtherMajor { found, .. }) =
+            outcomes.find(|outcome| matches!(outcome, Outcome::OtherMajor { .. }))
+            && self.needed_by.is_none()
+        {
+            advice.push(format!(
+                "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
+            ));
+        }
         let set = names
             .first()
             .map(|name| format!("or point to an installed one: {variable}=/path/to/{name}"));
@@ -289,6 +298,9 @@ impl fmt::Display for LoadError {
             }
             (LoadErrorKind::Setting, _) => write!(f, "a setting for {} is wrong", row.name)?,
             _ => write!(f, "{names}{needed} was not found")?,
+        }
+        if let (Some(major), None) = (self.wanted, self.needed_by) {
+            write!(f, " ({MAJOR_VARIABLE}={major})")?;
         }
         write_looked(f, &self.looked)?;
         write_advice(f, &self.advice())

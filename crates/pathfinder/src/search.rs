@@ -645,8 +645,11 @@ impl<'a> Search<'a> {
             .or_else(|| version::major_of_needed(said))
             .or_else(|| {
                 // Where nothing depends on it, the file system is not asked.
-                self.request.major?;
-                version::major_of_place(&self.finder, path)
+                let library = self.request.library;
+                if self.request.major.is_none() && library.dependencies.is_empty() {
+                    return None;
+                }
+                version::major_of_place(&self.finder, library, path)
             })
     }
 

@@ -1,6 +1,8 @@
 //! A made-up machine: files, an environment, and a loader that behaves as the system's does.
 #![allow(dead_code)] // Each test program uses its own part.
 
+pub mod expected;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, c_void};
 use std::path::{Path, PathBuf};
