@@ -14,7 +14,10 @@ mod generated;
 mod helpers;
 mod info;
 mod launch;
+mod pathfinder;
 mod py;
+mod remembering;
+mod roots;
 mod runtime;
 mod special;
 mod types;
@@ -28,5 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
     types::init(module)?;
     info::init(module)?;
+    pathfinder::init(module)?;
+    remembering::init(module)?;
     Ok(())
 }
