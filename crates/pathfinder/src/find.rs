@@ -282,6 +282,10 @@ impl<'f> Search<'f> {
             search.trail.note("settings", place, Outcome::Refused(text));
             return Err(search.error(FindErrorKind::Setting));
         }
+        if finder.environment.site_packages.is_empty() {
+            let place = "site-packages or VIRTUAL_ENV";
+            search.trail.note("wheels", place, Outcome::NotSet);
+        }
         Ok(search)
     }
 

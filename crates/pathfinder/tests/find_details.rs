@@ -329,6 +329,8 @@ fn roots_that_are_no_folders() {
         .link("/dangling", "/gone")
         .denied("/closed");
     let error = machine.finder().locate_binary("nvcc").unwrap_err();
+    let unset = outcome(&error, "site-packages or VIRTUAL_ENV");
+    assert_eq!(unset, &Outcome::NotSet);
     assert_eq!(outcome(&error, "/file"), &Outcome::Broken(Fault::File));
     let dangling = Fault::DanglingLink("/gone".into());
     assert_eq!(outcome(&error, "/dangling"), &Outcome::Broken(dangling));
