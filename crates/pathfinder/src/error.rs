@@ -217,14 +217,8 @@ impl LoadError {
         if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
             advice.push(format!("correct {variable}, or unset it"));
         }
-        let mut outcomes = self.looked.iter().map(|looked| &looked.outcome);
-        if let Some(Outcome::OtherMajor { found, .. }) =
-            outcomes.find(|outcome| matches!(outcome, Outcome::OtherMajor { .. }))
-            && self.needed_by.is_none()
-        {
-            advice.push(format!(
-                "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
-            ));
+        if self.needed_by.is_none() {
+            advice.extend(other_major(&self.looked));
         }
         let set = names
             .first()
@@ -244,11 +238,32 @@ impl LoadError {
     }
 }
 
+/// What to do where the thing is there, for a CUDA major that does not count.
+fn other_major(looked: &[Looked]) -> Option<String> {
+    looked.iter().find_map(|looked| match looked.outcome {
+        Outcome::OtherMajor { found, .. } => Some(format!(
+            "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
+        )),
+        _ => None,
+    })
+}
+
+/// What helps where only another CUDA major than the one asked for is there.
+fn take_other_major(looked: &[Looked]) -> Option<String> {
+    looked.iter().find_map(|looked| match looked.outcome {
+        Outcome::OtherMajor { found, .. } => Some(format!(
+            "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
+        )),
+        _ => None,
+    })
+}
+
 /// The commands that install packages: one for pip, one for conda, each if there is one.
 fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
     let mut lines = Vec::new();
     let pip = match major {
-        Some(12) if !packages.pip_cuda12.is_empty() => packages.pip_cuda12,
+        // Empty where no wheel of CUDA 12 has it: those of CUDA 13 would be no help.
+        Some(12) => packages.pip_cuda12,
         _ => packages.pip,
     };
     if !pip.is_empty() {
@@ -347,7 +362,10 @@ impl FindError {
     /// The commands that would fix it, one a line.
     pub fn advice(&self) -> Vec<String> {
         match self.kind {
-            FindErrorKind::NotFound => install(self.packages, self.major),
+            FindErrorKind::NotFound => {
+                let other = other_major(&self.looked).into_iter();
+                other.chain(install(self.packages, self.major)).collect()
+            }
             FindErrorKind::Setting => {
                 vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]
             }

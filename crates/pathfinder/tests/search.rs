@@ -390,6 +390,42 @@ fn advice_is_for_the_cuda_that_is_there_or_asked_for() {
 }
 
 #[test]
+fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
+    let error = linux()
+        .library(NVRTC_13, &[])
+        .with(|env| env.major = Some(12))
+        .load("nvrtc")
+        .unwrap_err();
+    assert_eq!(
+        (error.kind, error.names()),
+        (LoadErrorKind::NotFound, vec!["libnvrtc.so.12"])
+    );
+    let text = error.to_string();
+    for part in [
+        "libnvrtc.so.12 was not found (CUPYRITE_CUDA_MAJOR=12). Looked at:",
+        "libnvrtc.so.13: for CUDA 13; only CUDA 12 counts here",
+        "unset CUPYRITE_CUDA_MAJOR to take the one for CUDA 13, or install the other one:\n  pip install nvidia-cuda-nvrtc-cu12\n",
+        "cuda-version=12",
+    ] {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+    for (major, rejected) in [(Some(11), None), (None, Some("cu13".to_owned()))] {
+        let error = linux()
+            .library(NVRTC_13, &[])
+            .with(|env| (env.major, env.rejected_major) = (major, rejected))
+            .load("nvrtc")
+            .unwrap_err();
+        assert_eq!(error.kind, LoadErrorKind::Setting);
+        let text = error.to_string();
+        assert!(text.contains("CUPYRITE_CUDA_MAJOR="), "{text}");
+        assert!(
+            text.contains("set it to the number of a CUDA major"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn many_roots_are_summed_up() {
     let world = World::new(LINUX).with(|env| {
         env.site_packages = (0..5000).map(|n| format!("/root{n}").into()).collect();

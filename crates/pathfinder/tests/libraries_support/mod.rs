@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test program uses its own part.
 
 pub mod expected;
+pub mod real;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, c_void};
