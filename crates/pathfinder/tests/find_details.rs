@@ -566,7 +566,13 @@ fn toolkits_of_another_major_do_not_count() {
         assert_eq!(outcome(&error, root), &told);
     }
     let text = error.to_string();
-    assert!(text.contains("cuda-version=13"), "{text}");
+    for part in [
+        "unset CUPYRITE_CUDA_MAJOR",
+        "for CUDA 12",
+        "cuda-version=13",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]
@@ -635,6 +641,41 @@ fn an_error_tells_every_place_and_the_fix() {
          To fix it:\n  \
          pip install nvidia-cuda-nvcc\n  \
          conda install -c conda-forge cuda-nvcc"
+    );
+}
+
+#[test]
+fn the_fix_is_for_the_major_that_counts() {
+    let mut machine = Machine::bare(LINUX);
+    let mut advice = |name: &str, major| {
+        machine.environment.major = major;
+        machine.finder().locate_binary(name).unwrap_err().advice()
+    };
+    assert_eq!(
+        advice("ptxas", None),
+        [
+            "pip install nvidia-cuda-nvcc    (for CUDA 12: nvidia-cuda-nvcc-cu12)",
+            "conda install -c conda-forge cuda-nvcc"
+        ]
+    );
+    assert_eq!(
+        advice("ptxas", Some(12)),
+        [
+            "pip install nvidia-cuda-nvcc-cu12",
+            "conda install -c conda-forge cuda-nvcc cuda-version=12"
+        ]
+    );
+    // No wheel of CUDA 12 has this one.
+    assert_eq!(
+        advice("nvdisasm", Some(12)),
+        ["conda install -c conda-forge cuda-nvdisasm cuda-version=12"]
+    );
+    assert_eq!(
+        advice("nvdisasm", Some(13)),
+        [
+            "pip install nvidia-cuda-nvdisasm",
+            "conda install -c conda-forge cuda-nvdisasm cuda-version=13"
+        ]
     );
 }
 
