@@ -248,16 +248,6 @@ fn other_major(looked: &[Looked]) -> Option<String> {
     })
 }
 
-/// What helps where only another CUDA major than the one asked for is there.
-fn take_other_major(looked: &[Looked]) -> Option<String> {
-    looked.iter().find_map(|looked| match looked.outcome {
-        Outcome::OtherMajor { found, .. } => Some(format!(
-            "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
-        )),
-        _ => None,
-    })
-}
-
 /// The commands that install packages: one for pip, one for conda, each if there is one.
 fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
     let mut lines = Vec::new();
