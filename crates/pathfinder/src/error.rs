@@ -231,7 +231,12 @@ impl LoadError {
             advice.extend(set);
             advice.push("or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned());
         } else {
-            advice.extend(install(&row.packages, self.major));
+            // What is installed and broken is not installed again unless that is asked for.
+            let again = match self.kind {
+                LoadErrorKind::Failed => " --force-reinstall",
+                _ => "",
+            };
+            advice.extend(install(&row.packages, self.major, again));
             advice.extend(set);
         }
         advice
@@ -249,7 +254,7 @@ fn other_major(looked: &[Looked]) -> Option<String> {
 }
 
 /// The commands that install packages: one for pip, one for conda, each if there is one.
-fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
+fn install(packages: &Packages, major: Option<u32>, again: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let pip = match major {
         // Empty where no wheel of CUDA 12 has it: those of CUDA 13 would be no help.
@@ -263,12 +268,12 @@ fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
             }
             _ => String::new(),
         };
-        lines.push(format!("pip install {pip}{other}"));
+        lines.push(format!("pip install{again} {pip}{other}"));
     }
     if !packages.conda.is_empty() {
         let version = major.map_or_else(String::new, |major| format!(" cuda-version={major}"));
         lines.push(format!(
-            "conda install -c conda-forge {}{version}",
+            "conda install{again} -c conda-forge {}{version}",
             packages.conda
         ));
     }
@@ -354,7 +359,9 @@ impl FindError {
         match self.kind {
             FindErrorKind::NotFound => {
                 let other = other_major(&self.looked).into_iter();
-                other.chain(install(self.packages, self.major)).collect()
+                other
+                    .chain(install(self.packages, self.major, ""))
+                    .collect()
             }
             FindErrorKind::Setting => {
                 vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]

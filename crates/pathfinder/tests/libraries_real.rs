@@ -176,6 +176,28 @@ fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
 }
 
 #[test]
+fn what_was_loaded_by_a_relative_path_has_an_absolute_one() {
+    if in_parent() {
+        let tree = Tree::new();
+        let code = "int who(void) { return 0; }";
+        tree.library("some where/libnvrtc.so.13", code, &[]);
+        tree.at("other/x");
+        in_child!(
+            what_was_loaded_by_a_relative_path_has_an_absolute_one,
+            tree,
+            &[]
+        );
+    }
+    System
+        .open("some where/libnvrtc.so.13".as_ref(), Mode::default())
+        .unwrap();
+    std::env::set_current_dir(at("other")).unwrap();
+    let loaded = load(&with_site(), "nvrtc");
+    assert_eq!(loaded.path, at("some where/libnvrtc.so.13"));
+    assert_eq!(loaded.found_via, FoundVia::AlreadyLoaded);
+}
+
+#[test]
 fn the_systems_own_search_is_foreseen_and_used() {
     if in_parent() {
         let tree = Tree::new();

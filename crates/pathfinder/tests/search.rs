@@ -205,6 +205,8 @@ fn a_file_that_is_no_library_ends_the_search_and_is_named() {
                 "{text}"
             );
             assert!(text.contains(part), "no {part:?} in:\n{text}");
+            let again = "pip install --force-reinstall nvidia-cuda-nvrtc\n";
+            assert!(text.contains(again), "{text}");
         }
     }
     let mut refused = linux().library(NVRTC_13, &[]).library(good, &[]);
