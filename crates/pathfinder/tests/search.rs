@@ -284,6 +284,37 @@ fn the_system_passes_over_what_its_loader_passes_over() {
 }
 
 #[test]
+fn links_in_the_folders_of_a_toolkit_are_followed_and_those_of_files_are_not() {
+    let world = World::new(LINUX)
+        .with(|env| env.cuda_path = Some("/usr/local/../local/cuda".into()))
+        .link("/usr/local/cuda", "cuda-13.0")
+        .link("/usr/local/cuda-13.0/lib64", "targets/x86_64-linux/lib")
+        .named(
+            "/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcublasLt.so.13.0.88",
+            "libcublasLt.so.13",
+            &[],
+        )
+        .link(
+            "/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcublasLt.so.13",
+            "libcublasLt.so.13.0.88",
+        );
+    let path = "/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcublasLt.so.13";
+    let located = world.locate("cublasLt").unwrap();
+    assert_eq!(located.path.to_str(), Some(path));
+    assert_eq!(located.version.as_deref(), Some("13.0.88"));
+    assert_eq!(found(&world, "cublasLt"), at(path, FoundVia::CudaPath));
+    // In wheels and on the system's own paths nothing is followed.
+    let wheel = World::new(LINUX)
+        .with(|env| env.site_packages = vec!["/linked".into()])
+        .link("/linked", "/site")
+        .library(NVRTC_13, &[]);
+    assert_eq!(
+        wheel.locate("nvrtc").unwrap().path.to_str(),
+        Some("/linked/nvidia/cu13/lib/libnvrtc.so.13")
+    );
+}
+
+#[test]
 fn names_come_before_folders_in_the_system() {
     let world = World::new(LINUX)
         .system("/a")
