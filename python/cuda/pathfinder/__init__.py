@@ -6,6 +6,7 @@ at, what was there, and the command that would help.
 """
 
 import os as _os
+import sys as _sys
 from _thread import RLock as _RLock
 
 from cupyrite import _native
@@ -102,7 +103,10 @@ def _record(cls):
         return replace(self, **changes)
 
     cls.__match_args__ = names
-    for method in (__repr__, __eq__, __replace__):
+    methods = [__repr__, __eq__]
+    if _sys.version_info >= (3, 13):
+        methods.append(__replace__)
+    for method in methods:
         _adopt(cls, method)
     # As for every class that has its own idea of equality and can be changed.
     cls.__hash__ = None
