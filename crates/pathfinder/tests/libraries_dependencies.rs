@@ -191,6 +191,48 @@ fn a_library_that_names_nothing_takes_what_fits_its_surroundings() {
     assert_eq!(names(&world), ["libnvJitLink.so.12", "libcusparse.so.12"]);
 }
 
+#[test]
+fn the_name_that_a_file_asks_for_counts_and_no_other() {
+    let world = site()
+        .library(
+            "/site/nvidia/cu13/lib/libmathdx.so.0",
+            &["libcudss.so.0", "libnvrtc.so.13"],
+        )
+        .library("/site/nvidia/cu13/lib/libcudss.so.1", &[])
+        .library("/site/nvidia/cu13/lib/libcudss.so.0", &["libcublas.so.13"])
+        .library(
+            "/site/nvidia/cu13/lib/libcublas.so.13",
+            &["libcublasLt.so.13"],
+        )
+        .library("/site/nvidia/cu13/lib/libcublasLt.so.13", &[])
+        .library("/site/nvidia/cu13/lib/libnvrtc.so.13", &[]);
+    world.load("mathdx").unwrap();
+    let opened = names(&world);
+    assert!(opened.contains(&"libcudss.so.0".to_owned()), "{opened:?}");
+    assert!(!opened.contains(&"libcudss.so.1".to_owned()), "{opened:?}");
+}
+
+#[test]
+fn a_link_into_a_toolkit_tells_its_major() {
+    let world = || {
+        World::new(LINUX)
+            .system("/usr/lib64")
+            .link(
+                "/usr/lib64/libcusparse.so.12",
+                "/usr/local/cuda-12.9/lib64/libcusparse.so.12",
+            )
+            .library("/usr/local/cuda-12.9/lib64/libcusparse.so.12", &[])
+            .library("/site/nvidia/nvjitlink/lib/libnvJitLink.so.12", &[])
+            .library(&format!("{CU13}/libnvJitLink.so.13"), &[])
+            .with(|env| env.site_packages = vec!["/site".into()])
+    };
+    let plain = world();
+    plain.load("cusparse").unwrap();
+    assert_eq!(names(&plain), ["libnvJitLink.so.12", "libcusparse.so.12"]);
+    let asked = world().with(|env| env.major = Some(13));
+    assert_eq!(missing(&asked, "cusparse").kind, LoadErrorKind::NotFound);
+}
+
 fn missing(world: &World, name: &str) -> LoadError {
     world.load(name).map(|loaded| loaded.path).expect_err(name)
 }

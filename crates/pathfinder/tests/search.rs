@@ -367,6 +367,17 @@ fn the_driver_is_never_taken_from_a_toolkit() {
 }
 
 #[test]
+fn a_toolkits_stubs_on_the_loaders_path_are_passed_over() {
+    let world = World::new(LINUX)
+        .system("/tk/lib64/stubs")
+        .system("/tk/lib64")
+        .library("/tk/lib64/stubs/libcublasLt.so.13", &[])
+        .library("/tk/lib64/libcublasLt.so.13", &[]);
+    let real = at("/tk/lib64/libcublasLt.so.13", FoundVia::System);
+    assert_eq!(found(&world, "cublasLt"), real);
+}
+
+#[test]
 fn a_driver_that_misses_something_is_not_a_missing_driver() {
     let world = World::new(LINUX)
         .system("/usr/lib64")
