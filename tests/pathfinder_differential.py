@@ -169,7 +169,7 @@ def reason(question, env, ours, peer):
             return "CUDA_HOME counts after a CUDA_PATH that leads nowhere"
         if any(real(path).startswith(real(root) + "/") for root in WELL_KNOWN if os.path.isdir(root)):
             return "the well-known places count at the end"
-        if via == "system-ctk-root":
+        if via == "system-ctk-root" or (question[0] == "find_nvidia_binary_utility" and "LD_LIBRARY_PATH" in env):
             return "the toolkit of the system's libcudart counts for everything (and through links)"
         if via == "conda" and question[0] != "load_nvidia_dynamic_lib":
             return "conda: include/ and targets/*/lib count too"
