@@ -12,6 +12,13 @@ def device_reason() -> str:
 def library_path(name: str) -> str | None:
     """The file a library ("cuda", "nvrtc") was loaded from; None before its first use and for the CPU device."""
 
+def doctor(facts: dict[str, Any], *, json: bool, width: int, colours: bool) -> tuple[bool, bool, bool, str]:
+    """Examines this machine and this installation, for ``python -m cupyrite``, which gathers the facts.
+
+    Returns (ok, ran, hung, text): whether the main job can run, whether a kernel ran, whether something hangs in this
+    very process (then leave through ``os._exit``), and the screen or the JSON.
+    """
+
 def lazy_module(name: str, /) -> None:
     """Makes the module being imported under this name a lazy one."""
 

@@ -8,6 +8,7 @@
 mod args;
 mod call;
 mod desc;
+mod doctor;
 mod errors;
 mod function;
 mod generated;
@@ -31,6 +32,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
     types::init(module)?;
     info::init(module)?;
+    doctor::init(module)?;
     pathfinder::init(module)?;
     remembering::init(module)?;
     Ok(())
