@@ -13,7 +13,7 @@ import time
 
 import cupyrite
 import pytest
-from doctor_support import codes, commands, doctor, environment, errors, examine, install, own_files, problem
+from doctor_support import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +85,9 @@ def test_a_gpu_asked_for_where_there_is_none(tmp_path):
     assert errors(report)
 
 
-@pytest.mark.cpu
-def test_a_gpu_asked_for_on_a_machine_without_a_driver():
+def test_a_gpu_asked_for_on_a_machine_without_a_driver(healthy):
+    if healthy["driver"]["path"]:
+        pytest.skip("there is an NVIDIA driver on this machine")
     status, report = examine(CUPYRITE_DEVICE="gpu")
     assert status == 1
     assert "export CUPYRITE_DEVICE=cpu" in commands(report, "driver-missing")
@@ -201,6 +202,27 @@ def test_a_driver_that_hangs(fake_driver):
     assert report["proof"]["hung_at"] == "initialise the driver"
     # What was known before is told.
     assert report["driver"]["cuda"] == "13.5"
+
+
+def with_a_thread(folder):
+    """A folder whose sitecustomize makes every interpreter start a thread: then no child can be made."""
+    (folder / "sitecustomize.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+    )
+    return os.pathsep.join([str(folder), str(PACKAGE.parent)])
+
+
+def test_a_process_with_several_threads(tmp_path, fake_driver):
+    path = with_a_thread(tmp_path)
+    status, report = examine(PYTHONPATH=path)
+    assert status == 0, report["problems"]
+    assert report["proof"]["in_process"] is True
+    begun = time.monotonic()
+    driver = fake_driver(ON_INIT="for(;;)pause()")
+    status, report = on_driver(driver, "--deadline", "1", PYTHONPATH=path)
+    assert time.monotonic() - begun < 30
+    assert status == 1
+    assert errors(report) == ["hang"]
 
 
 def test_a_driver_that_hangs_when_it_is_loaded(fake_driver):
