@@ -162,10 +162,14 @@ def reason(question, env, ours, peer):
         if via == peer_via:
             return "the same file, its path spelled otherwise"
         return f"the same file, found by {via or 'path'} instead of {peer_via}"
-    if relative and peer_path and not path:
+    second = os.path.isdir(env.get("CUDA_HOME", "")) and not os.path.isdir(env.get("CUDA_PATH", ""))
+    # Passed over, or in its place: the last places that both look at.
+    if relative and peer_path and (not path or via == "system-ctk-root"):
         return "a relative variable is refused"
+    if second and path and via == "CUDA_PATH" and peer_via in ("system-ctk-root", "DynamicLibNotFoundError", "None"):
+        return "CUDA_HOME counts after a CUDA_PATH that leads nowhere"
     if path and not peer_path:
-        if os.path.isdir(env.get("CUDA_HOME", "")) and not os.path.isdir(env.get("CUDA_PATH", "")):
+        if second:
             return "CUDA_HOME counts after a CUDA_PATH that leads nowhere"
         if any(real(path).startswith(real(root) + "/") for root in WELL_KNOWN if os.path.isdir(root)):
             return "the well-known places count at the end"

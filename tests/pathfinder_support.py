@@ -17,6 +17,11 @@ import pytest
 
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="is about what only Cupyrite does")
+# What is missing in a made-up place is found in a real one there; no variable hides those.
+bare = pytest.mark.skipif(
+    any(map(os.path.exists, ("/usr/local/cuda", "/opt/cuda"))),
+    reason="this machine has a CUDA toolkit of its own, which counts too",
+)
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
 MACHINE = MACHINES.get(os.uname().machine, 62) if hasattr(os, "uname") else 62

@@ -286,9 +286,10 @@ def test_the_peer_in_the_same_folder(tmp_path, order):
         assert modules[name]["ours"] is False
     assert modules["cuda.bindings"]["package"] == ("cuda-bindings" if order == "peer last" else "cupyrite")
     fix = commands(report, "peer-mixed")
-    assert any(command.endswith("pip uninstall -y cuda-bindings") for command in fix)
+    # This interpreter may have more of NVIDIA's packages; then the commands name those too.
+    assert any("pip uninstall -y cuda-bindings" in command for command in fix)
     assert any(command.endswith("--force-reinstall --no-deps cupyrite") for command in fix)
-    assert any(command.endswith("--force-reinstall --no-deps cuda-bindings==13.5.0") for command in fix)
+    assert any("--force-reinstall --no-deps cuda-bindings==13.5.0" in command for command in fix)
 
 
 def test_the_peer_uninstalled_again(tmp_path):
@@ -457,7 +458,7 @@ def test_strange_places_on_the_path(tmp_path):
     status, report = examine(PYTHONPATH=os.pathsep.join(map(str, path)))
     assert time.monotonic() - begun < 30
     assert status == 0, report["problems"]
-    names = {package["name"]: package["damaged"] for package in report["packages"]}
+    names = {package["name"]: package["damaged"] for package in report["packages"] if package["location"] == str(strange)}
     assert names["cuda-core"] is None
 
 

@@ -17,7 +17,7 @@ import typing
 import weakref
 
 import pytest
-from pathfinder_support import clean_environment, installed, shared_object, touch
+from pathfinder_support import bare, clean_environment, installed, shared_object, touch
 
 import cuda.pathfinder as pathfinder
 from cuda.pathfinder import LoadedDL, LocatedBitcodeLib, LocatedHeaderDir, LocatedStaticLib
@@ -713,6 +713,7 @@ def test_a_library_loaded_by_the_bindings_is_not_from_elsewhere():
     assert said == "False site-packages"
 
 
+@bare
 def test_the_bindings_see_what_is_installed_while_they_run(tmp_path):
     code = f"""
         import sys
@@ -784,6 +785,7 @@ ASK = """
 """
 
 
+@bare
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
 def test_folders_that_a_program_adds(tmp_path, folder):
     path = archive(tmp_path / folder)
@@ -793,6 +795,7 @@ def test_folders_that_a_program_adds(tmp_path, folder):
     assert run(code, options=["-S"]) == "no"
 
 
+@bare
 def test_folders_with_other_names_count_only_if_named(tmp_path):
     path = archive(tmp_path / "libs")
     code = f"import sys\nsys.path.append({str(tmp_path / 'libs')!r})\n" + textwrap.dedent(ASK)
@@ -823,6 +826,7 @@ def test_the_first_on_the_path_wins(tmp_path):
         assert run(ASK, options=["-S"], PYTHONPATH=os.pathsep.join(map(str, order))).startswith(str(order[0]))
 
 
+@bare
 def test_an_archive_of_a_program(tmp_path):
     # A zipapp: the first entry of sys.path is a file.
     import zipfile
@@ -840,6 +844,7 @@ def test_an_archive_of_a_program(tmp_path):
         assert done.stdout.strip() == expected, done
 
 
+@bare
 @pytest.mark.parametrize(
     "change",
     [

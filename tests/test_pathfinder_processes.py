@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from pathfinder_support import OURS, Place, clean_environment, ours, path_of, shared_object, touch
+from pathfinder_support import OURS, Place, bare, clean_environment, ours, path_of, shared_object, touch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
 
@@ -333,6 +333,7 @@ def test_a_dependency_comes_first(place):
     assert str(path.parent / "libnvJitLink.so.13") in maps["value"]
 
 
+@bare
 def test_a_dependency_that_is_missing(place):
     shared_object(place.site / "nvidia/cu13/lib/libcublasLt.so.13", "libcublasLt.so.13", needed=["libgone.so.7"])
     (got,) = place.ask(("load_nvidia_dynamic_lib", "cublasLt"))
@@ -343,6 +344,7 @@ def test_a_dependency_that_is_missing(place):
         assert "cusolver" in got["text"].lower()
 
 
+@bare
 @ours
 @pytest.mark.parametrize("major", [None, 12, 13])
 def test_a_dependency_has_the_major_its_parent_needs(place, major):

@@ -10,7 +10,7 @@ import stat
 import sys
 
 import pytest
-from pathfinder_support import MACHINE, OURS, Place, answers, ours, path_of, shared_object, touch
+from pathfinder_support import MACHINE, OURS, Place, answers, bare, ours, path_of, shared_object, touch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
 
@@ -302,6 +302,7 @@ def test_ten_thousand_entries_on_the_path(place):
     assert all("value" in a or a["error"] in NOT_FOUND for a in got)
 
 
+@bare
 @pytest.mark.parametrize("name", [b"caf\xe9 \xff", "ünïcödé 库".encode(), b"new\nline", b"quote'\"%s{}\\", b" "])
 def test_folder_names(place, tmp_path, name):
     odd = pathlib.Path(os.path.join(os.fsencode(tmp_path), name).decode("utf-8", "surrogateescape"))
