@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import re
 
 import numpy as np
 from cuda.bindings import driver, nvrtc
@@ -161,3 +162,8 @@ def callback(function):
     """A ctypes function pointer of `void (void *)` and its address; keep the first alive."""
     pointer = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
     return pointer, ctypes.cast(pointer, ctypes.c_void_p).value
+
+
+def label(value):
+    """A test's name for a parameter: the same in every process, so without the addresses that a repr may hold."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:50]

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver, nvrtc
-from support import check
+from support import check, label
 
 S = driver.CUresult.CUDA_SUCCESS
 
@@ -324,7 +324,7 @@ def test_a_buffer_too_small_is_refused(shared_context):
     check(driver.cuMemFree(device))
 
 
-@pytest.mark.parametrize("buffer", [np.bool_(True), memoryview(b"ab"), np.frombuffer(b"ab", np.uint8), "ab", 5, None], ids=repr)
+@pytest.mark.parametrize("buffer", [np.bool_(True), memoryview(b"ab"), np.frombuffer(b"ab", np.uint8), "ab", 5, None], ids=label)
 def test_text_is_never_written_into_what_is_read_only(buffer):
     program = check(nvrtc.nvrtcCreateProgram(b"", b"empty.cu", 0, [], []))
     with pytest.raises(TypeError, match="log"):

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from support import check, compile_cuda
+from support import check, compile_cuda, label
 
 C = ctypes
 SOURCE = r"""
@@ -195,7 +195,7 @@ def test_more_arguments_than_fit_inline(kernels, out, form):
     assert read(out, MANY, np.int32).tolist() == list(range(MANY))
 
 
-@pytest.mark.parametrize("params", [None, 0, ((), ()), [[], []], np.uint64(0)], ids=repr)  # the last: one address
+@pytest.mark.parametrize("params", [None, 0, ((), ()), [[], []], np.uint64(0)], ids=label)  # the last: one address
 def test_no_arguments(kernels, params):
     launch(kernels["nothing"], params)
     launch(kernels["nothing"], params, None)
@@ -249,7 +249,7 @@ GOOD = ((0, 1), (C.c_void_p, C.c_longlong))
         ((bytearray(4),), (C.c_void_p,)),
         ((object(),), (C.c_void_p,)),
     ],
-    ids=lambda p: str(p)[:50],
+    ids=label,
 )
 def test_wrong_arguments(kernels, params):
     with pytest.raises(TypeError, match=r"cuLaunchKernel\(\) argument 'kernelParams'|0-dimensional"):

@@ -79,6 +79,47 @@ def main() -> None:
 main()
 """
 
+GOOD_PATHFINDER = """
+from __future__ import annotations
+
+import dataclasses
+from typing import assert_type
+
+from cuda import pathfinder
+
+
+def main() -> None:
+    loaded = pathfinder.load_nvidia_dynamic_lib("nvrtc")
+    assert_type(loaded, pathfinder.LoadedDL)
+    assert_type(loaded.abs_path, str | None)
+    assert_type(pathfinder.find_nvidia_binary_utility(utility_name="nvcc"), str | None)
+    assert_type(pathfinder.find_static_lib("cudadevrt"), str)
+    assert_type(pathfinder.get_cuda_path_or_home(), str | None)
+    assert_type(pathfinder.locate_nvidia_header_directory("cccl"), pathfinder.LocatedHeaderDir | None)
+    hits: int = pathfinder.find_bitcode_lib.cache_info().hits
+    pathfinder.load_nvidia_dynamic_lib.cache_clear()
+    static = dataclasses.replace(pathfinder.locate_static_lib("cudadevrt"), found_via="conda")
+    try:
+        pathfinder.find_bitcode_lib("device")
+    except pathfinder.BitcodeLibNotFoundError as error:
+        print(error, hits, static.filename, {static: loaded})
+    for name, header in pathfinder.SUPPORTED_HEADERS_CTK.items():
+        print(name.upper(), header.upper())
+
+
+main()
+"""
+
+BAD_PATHFINDER = """
+from cuda import pathfinder
+pathfinder.load_nvidia_dynamic_lib(b"nvrtc")
+pathfinder.load_nvidia_dynamic_lib(name="nvrtc")
+pathfinder.find_nvidia_binary_utility("nvcc").upper()
+pathfinder.locate_static_lib("cudadevrt").name = "x"
+pathfinder.get_cuda_path_or_home("x")
+pathfinder.nothing
+"""
+
 BAD = """
 from cuda.bindings import driver
 driver.cuMemAlloc("a")
@@ -110,20 +151,27 @@ def test_stubtest():
         "cuda.bindings.driver",
         "cuda.bindings.nvrtc",
         "cuda.bindings._internal._fast_enum",
+        "cuda.pathfinder",
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-def test_strict_program(tmp_path):
+@pytest.mark.parametrize("text", [GOOD, GOOD_PATHFINDER], ids=["bindings", "pathfinder"])
+def test_strict_program(tmp_path, text):
     program = tmp_path / "program.py"
-    program.write_text(GOOD)
+    program.write_text(text)
     done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", program)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_mistakes_are_found(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [(BAD, {3, 4, 6, 7, 8, 9, 10}), (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8})],
+    ids=["bindings", "pathfinder"],
+)
+def test_mistakes_are_found(tmp_path, text, wrong):
     program = tmp_path / "program.py"
-    program.write_text(BAD)
+    program.write_text(text)
     done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", program)
     lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
-    assert lines == {3, 4, 6, 7, 8, 9, 10}, done.stdout + done.stderr
+    assert lines == wrong, done.stdout + done.stderr

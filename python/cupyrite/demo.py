@@ -220,7 +220,7 @@ def next_steps(report, on_cpu):
 
 def main(argv=None):
     """Entry point; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cupyrite.demo", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m cupyrite.demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--elements", type=int, default=1 << 24, metavar="N", help="floats in each array (16,777,216)")
     options = parser.parse_args(argv)
     if not 1 <= options.elements <= 1 << 30:

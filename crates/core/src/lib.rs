@@ -23,10 +23,12 @@
 //! (`cupyrite-pathfinder`), anything of Python.
 //!
 //! Which device runs the program is decided once, at the first use of the driver, by `CUPYRITE_DEVICE`
-//! (`auto`, `gpu` or `cpu`); see [`backend`].
+//! (`auto`, `gpu` or `cpu`); see [`backend`]. What is wrong where nothing works, and what would fix it, says
+//! [`doctor::examine`].
 
 mod context;
 mod device;
+pub mod doctor;
 mod error;
 mod event;
 mod launch;

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
@@ -151,19 +151,25 @@ impl Loader for System {
         if status != 0 || map.is_null() {
             return None;
         }
-        // SAFETY: the entry lives as long as the library, and its name is a C string or null.
-        let name = unsafe {
-            let name = (*map).name;
-            if name.is_null() {
-                return None;
-            }
-            CStr::from_ptr(name)
-        };
-        (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+        // SAFETY: the entry lives as long as the library.
+        let map = unsafe { &*map };
+        if map.name.is_null() {
+            return None;
+        }
+        // SAFETY: the name is a C string, which lives as long as the entry.
+        let name = unsafe { CStr::from_ptr(map.name) };
+        let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+        if path.is_absolute() {
+            return Some(path.to_owned());
+        }
+        // Loaded by a relative path, from what was the working directory then.
+        mapped_file(map.dynamic as usize).or_else(|| (!name.is_empty()).then(|| path.to_owned()))
     }
 
     fn resolve(&self, soname: &str) -> Vec<PathBuf> {
-        ldso::resolve(&RealFiles, Platform::CURRENT, &ldso::library_path(), soname)
+        let mut folders = ldso::program_path();
+        folders.extend(ldso::library_path());
+        ldso::resolve(&RealFiles, Platform::CURRENT, &folders, soname)
     }
 
     fn remember(&self, handle: Handle, found_via: FoundVia) {
@@ -220,8 +226,8 @@ unsafe extern "C" fn look(
     // SAFETY: the name is a C string.
     let path = unsafe { CStr::from_ptr(info.dlpi_name) };
     let bytes = path.to_bytes();
-    // The program itself and the kernel's own library have no file.
-    if !bytes.contains(&b'/') {
+    // The program itself has no name.
+    if bytes.is_empty() {
         return 0;
     }
     let file = bytes.rsplit(|byte| *byte == b'/').next();
@@ -278,4 +284,21 @@ const DT_SONAME: u64 = 14;
 struct LinkMap {
     base: usize,
     name: *const c_char,
+    dynamic: *const c_void,
+}
+
+/// The file behind an address of this process.
+fn mapped_file(address: usize) -> Option<PathBuf> {
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    let file = maps.split(|byte| *byte == b'\n').find_map(|line| {
+        let (start, rest) = line.split_at(line.iter().position(|byte| *byte == b'-')?);
+        let end = rest[1..].split(|byte| *byte == b' ').next()?;
+        let number = |text| usize::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
+        if !(number(start)?..number(end)?).contains(&address) {
+            return None;
+        }
+        // Nothing before the path holds a slash, but the device's numbers and the like hold spaces.
+        line.get(line.iter().position(|byte| *byte == b'/')?..)
+    })?;
+    Some(PathBuf::from(OsStr::from_bytes(file)))
 }

@@ -28,6 +28,8 @@ pub(crate) struct Said {
     pub soname: Option<String>,
     /// `DT_NEEDED`, in order: what the loader loads with it. `None` where it is not read (Windows).
     pub needed: Option<Vec<String>>,
+    /// `DT_RPATH`, where there is no `DT_RUNPATH`: folders that count for all that is loaded later.
+    pub run_path: Option<String>,
 }
 
 /// Reads what a library says of itself, and finds out if it cannot be one for `platform`. The file must be a
@@ -53,6 +55,12 @@ fn unreadable(error: io::Error) -> Fault {
         io::ErrorKind::PermissionDenied => Fault::Denied(error.to_string()),
         _ => Fault::Unreadable(error.to_string()),
     }
+}
+
+/// `DT_RPATH` of a program, as [`Said::run_path`].
+pub(crate) fn run_path_of_program(files: &dyn Files, program: &Path) -> Option<String> {
+    let first = files.read(program, 0, BLOCK).ok()?;
+    dynamic(files, program, &first)?.run_path
 }
 
 /// What a file that is no library looks like.
@@ -185,12 +193,17 @@ fn dynamic(files: &dyn Files, path: &Path, first: &[u8]) -> Option<Said> {
     for entry in entries().filter(|entry| entry.d_tag(endian) == elf::DT_NEEDED) {
         needed.push(text(entry.d_val(endian))?);
     }
+    let optional = |tag| match value(tag) {
+        Some(offset) => text(offset).map(Some),
+        None => Some(None),
+    };
     Some(Said {
-        soname: match value(elf::DT_SONAME) {
-            Some(offset) => Some(text(offset)?),
-            None => None,
-        },
+        soname: optional(elf::DT_SONAME)?,
         needed: Some(needed),
+        run_path: match value(elf::DT_RUNPATH) {
+            Some(_) => None,
+            None => optional(elf::DT_RPATH)?,
+        },
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::environment::override_variable;
+use crate::environment::{MAJOR_VARIABLE, override_variable};
 use crate::platform::Platform;
 use crate::table::{Library, Origin, Packages};
 
@@ -217,6 +217,9 @@ impl LoadError {
         if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
             advice.push(format!("correct {variable}, or unset it"));
         }
+        if self.needed_by.is_none() {
+            advice.extend(other_major(&self.looked));
+        }
         let set = names
             .first()
             .map(|name| format!("or point to an installed one: {variable}=/path/to/{name}"));
@@ -228,18 +231,34 @@ impl LoadError {
             advice.extend(set);
             advice.push("or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned());
         } else {
-            advice.extend(install(&row.packages, self.major));
+            // What is installed and broken is not installed again unless that is asked for.
+            let again = match self.kind {
+                LoadErrorKind::Failed => " --force-reinstall",
+                _ => "",
+            };
+            advice.extend(install(&row.packages, self.major, again));
             advice.extend(set);
         }
         advice
     }
 }
 
+/// What to do where the thing is there, for a CUDA major that does not count.
+fn other_major(looked: &[Looked]) -> Option<String> {
+    looked.iter().find_map(|looked| match looked.outcome {
+        Outcome::OtherMajor { found, .. } => Some(format!(
+            "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
+        )),
+        _ => None,
+    })
+}
+
 /// The commands that install packages: one for pip, one for conda, each if there is one.
-fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
+fn install(packages: &Packages, major: Option<u32>, again: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let pip = match major {
-        Some(12) if !packages.pip_cuda12.is_empty() => packages.pip_cuda12,
+        // Empty where no wheel of CUDA 12 has it: those of CUDA 13 would be no help.
+        Some(12) => packages.pip_cuda12,
         _ => packages.pip,
     };
     if !pip.is_empty() {
@@ -249,12 +268,12 @@ fn install(packages: &Packages, major: Option<u32>) -> Vec<String> {
             }
             _ => String::new(),
         };
-        lines.push(format!("pip install {pip}{other}"));
+        lines.push(format!("pip install{again} {pip}{other}"));
     }
     if !packages.conda.is_empty() {
         let version = major.map_or_else(String::new, |major| format!(" cuda-version={major}"));
         lines.push(format!(
-            "conda install -c conda-forge {}{version}",
+            "conda install{again} -c conda-forge {}{version}",
             packages.conda
         ));
     }
@@ -289,6 +308,9 @@ impl fmt::Display for LoadError {
             }
             (LoadErrorKind::Setting, _) => write!(f, "a setting for {} is wrong", row.name)?,
             _ => write!(f, "{names}{needed} was not found")?,
+        }
+        if let (Some(major), None) = (self.wanted, self.needed_by) {
+            write!(f, " ({MAJOR_VARIABLE}={major})")?;
         }
         write_looked(f, &self.looked)?;
         write_advice(f, &self.advice())
@@ -335,7 +357,12 @@ impl FindError {
     /// The commands that would fix it, one a line.
     pub fn advice(&self) -> Vec<String> {
         match self.kind {
-            FindErrorKind::NotFound => install(self.packages, self.major),
+            FindErrorKind::NotFound => {
+                let other = other_major(&self.looked).into_iter();
+                other
+                    .chain(install(self.packages, self.major, ""))
+                    .collect()
+            }
             FindErrorKind::Setting => {
                 vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]
             }

@@ -103,7 +103,7 @@ impl Files for RealFiles {
                 return false;
             };
             // SAFETY: the argument is a C string, and access() keeps nothing.
-            unsafe { access(path.as_ptr(), X_OK) == 0 }
+            unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
         }
         #[cfg(not(unix))]
         {
@@ -111,14 +111,6 @@ impl Files for RealFiles {
             path.is_file()
         }
     }
-}
-
-#[cfg(unix)]
-const X_OK: std::ffi::c_int = 1;
-
-#[cfg(unix)]
-unsafe extern "C" {
-    fn access(path: *const std::ffi::c_char, mode: std::ffi::c_int) -> std::ffi::c_int;
 }
 
 impl RealFiles {

@@ -33,7 +33,8 @@ impl Finder<'_> {
     /// [`FindErrorKind::Unknown`] if no set of headers is called so, [`FindErrorKind::NotAvailable`] if it does
     /// not exist for the platform, [`FindErrorKind::Setting`] if `CUPYRITE_CUDA_MAJOR` is no number.
     pub fn header_directory(&self, name: &str) -> Result<Option<Found>, FindError> {
-        optional(self.locate_header_directory(name))
+        let (row, hit, _) = self.search_header(name)?;
+        Ok(hit.map(|hit| found(row, hit)))
     }
 
     /// As [`Finder::header_directory`]; where the headers are in no place, the error tells every place.
@@ -42,14 +43,20 @@ impl Finder<'_> {
     ///
     /// As [`Finder::header_directory`], and [`FindErrorKind::NotFound`].
     pub fn locate_header_directory(&self, name: &str) -> Result<Found, FindError> {
+        let (row, hit, search) = self.search_header(name)?;
+        hit.map(|hit| found(row, hit))
+            .ok_or_else(|| search.error(FindErrorKind::NotFound))
+    }
+
+    fn search_header(&self, name: &str) -> Result<(&'static str, Hit, Search<'_>), FindError> {
         let known = || table::HEADERS.iter().map(|row| row.name).collect();
         let row = table::header_set(name).ok_or_else(|| self.unknown(HEADER_SET, name, known()))?;
         let mut search = Search::new(self, HEADER_SET, row.name, &row.packages, row.origin)?;
         if !row.exists_on(self.platform) {
             return Err(search.error(FindErrorKind::NotAvailable));
         }
-        let found = search.header(row);
-        search.finish(found, row.name)
+        let hit = search.header(row);
+        Ok((row.name, hit, search))
     }
 
     /// The tool called `name` (`"nvcc"`, `"ptxas"`), or `None` if it is in no place. It may be executed, and
@@ -64,7 +71,8 @@ impl Finder<'_> {
     /// [`FindErrorKind::Unknown`] if no tool is called so, [`FindErrorKind::Setting`] if `CUPYRITE_CUDA_MAJOR`
     /// is no number.
     pub fn binary(&self, name: &str) -> Result<Option<Found>, FindError> {
-        optional(self.locate_binary(name))
+        let (row, hit, _) = self.search_binary(name)?;
+        Ok(hit.map(|hit| found(row, hit)))
     }
 
     /// As [`Finder::binary`]; where the tool is in no place, the error tells every place.
@@ -73,11 +81,17 @@ impl Finder<'_> {
     ///
     /// As [`Finder::binary`], and [`FindErrorKind::NotFound`].
     pub fn locate_binary(&self, name: &str) -> Result<Found, FindError> {
+        let (row, hit, search) = self.search_binary(name)?;
+        hit.map(|hit| found(row, hit))
+            .ok_or_else(|| search.error(FindErrorKind::NotFound))
+    }
+
+    fn search_binary(&self, name: &str) -> Result<(&'static str, Hit, Search<'_>), FindError> {
         let known = || table::BINARIES.iter().map(|row| row.name).collect();
         let row = table::binary(name).ok_or_else(|| self.unknown(TOOL, name, known()))?;
         let mut search = Search::new(self, TOOL, row.name, &row.packages, row.origin)?;
-        let found = search.binary(row);
-        search.finish(found, row.name)
+        let hit = search.binary(row);
+        Ok((row.name, hit, search))
     }
 
     /// The archive for linking called `name` (`"cudadevrt"`). Links are followed: the answer is the real file.
@@ -128,8 +142,9 @@ impl Finder<'_> {
         if row.file(self.platform).is_empty() {
             return Err(search.error(FindErrorKind::NotAvailable));
         }
-        let found = search.archive(row);
-        search.finish(found, row.name)
+        let hit = search.archive(row);
+        hit.map(|hit| found(row.name, hit))
+            .ok_or_else(|| search.error(FindErrorKind::NotFound))
     }
 
     fn unknown(&self, what: &'static str, name: &str, known: Vec<&'static str>) -> FindError {
@@ -205,17 +220,17 @@ pub fn cuda_path_or_home() -> Option<PathBuf> {
     Finder::new(&Environment::current()).cuda_path_or_home()
 }
 
-/// To be in no place is no error for some callers.
-fn optional(result: Result<Found, FindError>) -> Result<Option<Found>, FindError> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.kind == FindErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// What was found, and the step that found it.
 type Hit = Option<(PathBuf, FoundVia)>;
+
+fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> Found {
+    log::debug!("{name}: {} ({found_via})", path.display());
+    Found {
+        name,
+        path,
+        found_via,
+    }
+}
 
 /// One walk for one thing.
 struct Search<'f> {
@@ -262,10 +277,14 @@ impl<'f> Search<'f> {
             stem: name.to_lowercase(),
         };
         if let Some(value) = &finder.environment.rejected_major {
-            let text = "no CUDA major".to_owned();
+            let text = "no number of a CUDA major".to_owned();
             let place = format!("{MAJOR_VARIABLE}={value}");
-            search.trail.note("setting", place, Outcome::Refused(text));
+            search.trail.note("settings", place, Outcome::Refused(text));
             return Err(search.error(FindErrorKind::Setting));
+        }
+        if finder.environment.site_packages.is_empty() {
+            let place = "site-packages or VIRTUAL_ENV";
+            search.trail.note("wheels", place, Outcome::NotSet);
         }
         Ok(search)
     }
@@ -463,8 +482,12 @@ impl<'f> Search<'f> {
                 ("CUDA_HOME", root, FoundVia::CudaPath)
             }
             Place::Canary => {
-                let root = system_toolkit(self.finder)?;
-                ("system's toolkit", root, FoundVia::Canary)
+                let step = "toolkit of the system's CUDA runtime";
+                let Some(root) = self.finder.toolkit_root_by_canary() else {
+                    self.trail.note(step, "cudart", Outcome::NoSuchName);
+                    return None;
+                };
+                (step, root, FoundVia::Canary)
             }
             Place::WellKnown(root) => {
                 if self.finder.files.entry(&root) != Entry::Folder {
@@ -618,20 +641,6 @@ impl<'f> Search<'f> {
         None
     }
 
-    fn finish(self, found: Hit, name: &'static str) -> Result<Found, FindError> {
-        match found {
-            Some((path, found_via)) => {
-                log::debug!("{} {name}: {} ({found_via})", self.what, path.display());
-                Ok(Found {
-                    name,
-                    path,
-                    found_via,
-                })
-            }
-            None => Err(self.error(FindErrorKind::NotFound)),
-        }
-    }
-
     fn error(self, kind: FindErrorKind) -> FindError {
         let looked = self.trail.finish(self.finder.files, |_, name: &OsStr| {
             let name = name.to_string_lossy().to_lowercase();
@@ -651,26 +660,6 @@ impl<'f> Search<'f> {
             looked,
             packages: self.packages,
         }
-    }
-}
-
-/// The root of the toolkit whose CUDA runtime the system's loader would take. Nothing is loaded.
-fn system_toolkit(finder: &Finder<'_>) -> Option<PathBuf> {
-    let runtime = table::library("cudart")?;
-    let sonames = runtime.names(finder.platform).iter();
-    let path = sonames
-        .flat_map(|soname| finder.loader.resolve(soname))
-        .next()?;
-    let folder = path.parent()?;
-    let root = match folder.file_name()?.to_str()? {
-        "lib64" | "lib" | "bin" => folder.parent()?,
-        "x64" | "arm64" => folder.parent()?.parent()?,
-        _ => return None,
-    };
-    // A toolkit's libraries lie in `targets/<target>/lib`.
-    match root.parent() {
-        Some(targets) if targets.ends_with("targets") => targets.parent().map(Path::to_owned),
-        _ => Some(root.to_owned()),
     }
 }
 

@@ -1,14 +1,15 @@
 //! What the system's loader of Linux would take for a name, by reading files only.
 //!
-//! The order is the one of ld.so(8): `LD_LIBRARY_PATH` as it was when the process began, `/etc/ld.so.cache`,
-//! the default folders. Run paths of the program itself are left out, and folders for special processors
-//! (`glibc-hwcaps`) too: NVIDIA installs nothing there. Relative entries of `LD_LIBRARY_PATH` are ignored.
+//! The order is the one of ld.so(8): the program's own run path (conda's Python has one), `LD_LIBRARY_PATH` as it
+//! was when the process began, `/etc/ld.so.cache`, the default folders. Folders for special processors
+//! (`glibc-hwcaps`) are left out: NVIDIA installs nothing there. Relative entries are ignored.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::files::{Entry, Files};
+use crate::elf;
+use crate::files::{Entry, Files, RealFiles};
 use crate::platform::{Arch, Platform};
 
 /// The loader's cache.
@@ -35,6 +36,34 @@ pub fn library_path() -> Vec<PathBuf> {
         Err(_) => std::env::var_os("LD_LIBRARY_PATH").map(OsString::into_vec),
     };
     value.map_or_else(Vec::new, |value| split(&value))
+}
+
+/// The folders that the program itself brings: they come before all others, for libraries that are loaded later
+/// too, if they are in `DT_RPATH` and not in `DT_RUNPATH`.
+pub fn program_path() -> Vec<PathBuf> {
+    let Ok(program) = std::fs::read_link("/proc/self/exe") else {
+        return Vec::new();
+    };
+    let run_path = elf::run_path_of_program(&RealFiles, &program);
+    let origin = program.parent().unwrap_or(Path::new("/"));
+    run_path.map_or_else(Vec::new, |run_path| expand_origin(&run_path, origin))
+}
+
+/// `$ORIGIN` is the program's folder; the loader's other names stand for parts of the system's folders.
+fn expand_origin(run_path: &str, origin: &Path) -> Vec<PathBuf> {
+    run_path
+        .split(':')
+        .filter_map(|entry| {
+            let rest = ["$ORIGIN", "${ORIGIN}"]
+                .iter()
+                .find_map(|name| entry.strip_prefix(name));
+            match rest {
+                Some(rest) => Some(origin.join(rest.trim_start_matches('/'))),
+                None if entry.contains('$') => None,
+                None => Some(entry.into()),
+            }
+        })
+        .collect()
 }
 
 /// Both separators count, and an empty entry is the working directory.
@@ -189,6 +218,16 @@ mod tests {
             .map(PathBuf::from)
         );
         assert!(resolve(&files, LINUX, &path, "../own/libx.so.1").is_empty());
+    }
+
+    #[test]
+    fn run_paths_of_programs() {
+        let path = expand_origin(
+            "$ORIGIN/../lib:/opt/lib:${ORIGIN}:$LIB/x:relative",
+            Path::new("/conda/bin"),
+        );
+        let expected = ["/conda/bin/../lib", "/opt/lib", "/conda/bin/", "relative"];
+        assert_eq!(path, expected.map(PathBuf::from));
     }
 
     #[test]

@@ -347,7 +347,7 @@ impl Locate<'_> {
     fn located(&self, path: PathBuf, found_via: FoundVia, major: Option<u32>) -> Located {
         let major = match self.library.origin {
             Origin::Driver => None,
-            _ => major.or_else(|| version::major_of_place(&self.finder, &path)),
+            _ => major.or_else(|| version::major_of_place(&self.finder, self.library, &path)),
         };
         let version = version::version(&self.finder, self.library, &path, major);
         Located {

@@ -242,14 +242,8 @@ impl<'a> Search<'a> {
                 .trail
                 .root(platform, variable, variable, root.as_deref())
             {
-                // Links in the root itself are followed, those of the files are not: the result names the
-                // toolkit that is meant, and the library as programs know it.
-                let root = finder
-                    .files
-                    .resolve(root)
-                    .unwrap_or_else(|| root.to_owned());
                 let (dirs, via) = (self.root_dirs(), FoundVia::CudaPath);
-                if let found @ Some(_) = self.root(variable, &root, &dirs, via, goal)? {
+                if let found @ Some(_) = self.root(variable, root, &dirs, via, goal)? {
                     return Ok(found);
                 }
             }
@@ -375,7 +369,20 @@ impl<'a> Search<'a> {
             self.trail.note_folder(step, root);
             return Ok(None);
         }
-        let folders: Vec<PathBuf> = dirs.iter().map(|dir| root.join(dir)).collect();
+        let mut folders = Vec::new();
+        for dir in dirs {
+            let folder = root.join(dir);
+            // Links in folders are followed, those of the files are not: the result names the toolkit that is
+            // meant, and the library as programs know it.
+            let real = match self.is_folder(&folder) {
+                true => self.finder.files.resolve(&folder),
+                false => None,
+            };
+            let folder = real.unwrap_or(folder);
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
         self.folders(step, &folders, via, goal)
     }
 
@@ -645,8 +652,11 @@ impl<'a> Search<'a> {
             .or_else(|| version::major_of_needed(said))
             .or_else(|| {
                 // Where nothing depends on it, the file system is not asked.
-                self.request.major?;
-                version::major_of_place(&self.finder, path)
+                let library = self.request.library;
+                if self.request.major.is_none() && library.dependencies.is_empty() {
+                    return None;
+                }
+                version::major_of_place(&self.finder, library, path)
             })
     }
 

@@ -19,16 +19,33 @@ pub(crate) fn major_of_needed(said: &Said) -> Option<u32> {
     })
 }
 
-/// The CUDA major that the folders around a library tell: their names (`cu13`, `cuda-13.0`, `CUDA/v13.0`), links
-/// followed, the CUDA runtime that lies with it, or what the toolkit around it says of itself.
-pub(crate) fn major_of_place(finder: &Finder<'_>, path: &Path) -> Option<u32> {
+/// The CUDA major that the surroundings of a library tell: the names of its folders (`cu13`, `cuda-13.0`,
+/// `CUDA/v13.0`), links followed, the wheel that brought it, the CUDA runtime that lies with it, or what the
+/// toolkit around it says of itself.
+pub(crate) fn major_of_place(finder: &Finder<'_>, library: &Library, path: &Path) -> Option<u32> {
     major_of_folders(path)
         .or_else(|| major_of_folders(&finder.files.resolve(path)?))
+        .or_else(|| major_of_wheel(finder, library, path))
         .or_else(|| major_beside(finder, path))
         .or_else(|| {
             let mut roots = path.ancestors().skip(2).take(3);
             roots.find_map(|root| find_toolkit::major(finder.files, finder.platform, root))
         })
+}
+
+/// The CUDA major of a product's wheel, where there is one package for each and only one is installed:
+/// `nvidia_cudnn_cu13`.
+fn major_of_wheel(finder: &Finder<'_>, library: &Library, path: &Path) -> Option<u32> {
+    let (new, old) = (library.packages.pip, library.packages.pip_cuda12);
+    if new == old || new.is_empty() || old.is_empty() {
+        return None;
+    }
+    let root = root_of(&finder.environment.site_packages, path)?;
+    match [new, old].map(|package| wheel_versions(finder, root, package).next().is_some()) {
+        [true, false] => Some(13),
+        [false, true] => Some(12),
+        _ => None,
+    }
 }
 
 fn major_of_folders(path: &Path) -> Option<u32> {
@@ -143,12 +160,21 @@ fn of_wheel(
     packages
         .into_iter()
         .filter(|package| !package.is_empty())
-        .find_map(|package| {
-            // The normal form of names in installed metadata.
-            let package = package.replace(['-', '.'], "_").to_lowercase();
-            let found = expand(finder.files, root, &format!("{package}-*.dist-info"));
-            between(found.first()?, &package, ".dist-info")
-        })
+        .find_map(|package| wheel_versions(finder, root, package).next())
+}
+
+/// The versions in the names of a package's `.dist-info` folders below a site-packages root.
+fn wheel_versions(
+    finder: &Finder<'_>,
+    root: &Path,
+    package: &str,
+) -> impl Iterator<Item = String> + use<> {
+    // The normal form of names in installed metadata.
+    let package = package.replace(['-', '.'], "_").to_lowercase();
+    let found = expand(finder.files, root, &format!("{package}-*.dist-info"));
+    found
+        .into_iter()
+        .filter_map(move |folder| between(&folder, &package, ".dist-info"))
 }
 
 /// The version in the name of a conda package's record: `conda-meta/name-version-build.json`.

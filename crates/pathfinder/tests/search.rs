@@ -205,6 +205,8 @@ fn a_file_that_is_no_library_ends_the_search_and_is_named() {
                 "{text}"
             );
             assert!(text.contains(part), "no {part:?} in:\n{text}");
+            let again = "pip install --force-reinstall nvidia-cuda-nvrtc\n";
+            assert!(text.contains(again), "{text}");
         }
     }
     let mut refused = linux().library(NVRTC_13, &[]).library(good, &[]);
@@ -282,6 +284,37 @@ fn the_system_passes_over_what_its_loader_passes_over() {
 }
 
 #[test]
+fn links_in_the_folders_of_a_toolkit_are_followed_and_those_of_files_are_not() {
+    let world = World::new(LINUX)
+        .with(|env| env.cuda_path = Some("/usr/local/../local/cuda".into()))
+        .link("/usr/local/cuda", "cuda-13.0")
+        .link("/usr/local/cuda-13.0/lib64", "targets/x86_64-linux/lib")
+        .named(
+            "/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcublasLt.so.13.0.88",
+            "libcublasLt.so.13",
+            &[],
+        )
+        .link(
+            "/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcublasLt.so.13",
+            "libcublasLt.so.13.0.88",
+        );
+    let path = "/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcublasLt.so.13";
+    let located = world.locate("cublasLt").unwrap();
+    assert_eq!(located.path.to_str(), Some(path));
+    assert_eq!(located.version.as_deref(), Some("13.0.88"));
+    assert_eq!(found(&world, "cublasLt"), at(path, FoundVia::CudaPath));
+    // In wheels and on the system's own paths nothing is followed.
+    let wheel = World::new(LINUX)
+        .with(|env| env.site_packages = vec!["/linked".into()])
+        .link("/linked", "/site")
+        .library(NVRTC_13, &[]);
+    assert_eq!(
+        wheel.locate("nvrtc").unwrap().path.to_str(),
+        Some("/linked/nvidia/cu13/lib/libnvrtc.so.13")
+    );
+}
+
+#[test]
 fn names_come_before_folders_in_the_system() {
     let world = World::new(LINUX)
         .system("/a")
@@ -331,6 +364,17 @@ fn the_driver_is_never_taken_from_a_toolkit() {
         at("/wsl/libcuda.so.1", FoundVia::System)
     );
     assert_eq!(behind.opened(), ["/wsl/libcuda.so.1"]);
+}
+
+#[test]
+fn a_toolkits_stubs_on_the_loaders_path_are_passed_over() {
+    let world = World::new(LINUX)
+        .system("/tk/lib64/stubs")
+        .system("/tk/lib64")
+        .library("/tk/lib64/stubs/libcublasLt.so.13", &[])
+        .library("/tk/lib64/libcublasLt.so.13", &[]);
+    let real = at("/tk/lib64/libcublasLt.so.13", FoundVia::System);
+    assert_eq!(found(&world, "cublasLt"), real);
 }
 
 #[test]
@@ -387,6 +431,42 @@ fn advice_is_for_the_cuda_that_is_there_or_asked_for() {
     assert_eq!(line(new, "cublas"), "pip install nvidia-cublas");
     let asked = linux().with(|env| env.major = Some(12));
     assert_eq!(line(asked, "cublas"), "pip install nvidia-cublas-cu12");
+}
+
+#[test]
+fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
+    let error = linux()
+        .library(NVRTC_13, &[])
+        .with(|env| env.major = Some(12))
+        .load("nvrtc")
+        .unwrap_err();
+    assert_eq!(
+        (error.kind, error.names()),
+        (LoadErrorKind::NotFound, vec!["libnvrtc.so.12"])
+    );
+    let text = error.to_string();
+    for part in [
+        "libnvrtc.so.12 was not found (CUPYRITE_CUDA_MAJOR=12). Looked at:",
+        "libnvrtc.so.13: for CUDA 13; only CUDA 12 counts here",
+        "unset CUPYRITE_CUDA_MAJOR to take the one for CUDA 13, or install the other one:\n  pip install nvidia-cuda-nvrtc-cu12\n",
+        "cuda-version=12",
+    ] {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+    for (major, rejected) in [(Some(11), None), (None, Some("cu13".to_owned()))] {
+        let error = linux()
+            .library(NVRTC_13, &[])
+            .with(|env| (env.major, env.rejected_major) = (major, rejected))
+            .load("nvrtc")
+            .unwrap_err();
+        assert_eq!(error.kind, LoadErrorKind::Setting);
+        let text = error.to_string();
+        assert!(text.contains("CUPYRITE_CUDA_MAJOR="), "{text}");
+        assert!(
+            text.contains("set it to the number of a CUDA major"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -1,28 +1,19 @@
 //! What Cupyrite tells about itself: the device and why it was chosen, and where libraries come from.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use cupyrite_sys::loader::{self, Library, LoadErrorKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::pathfinder::FileName;
 use crate::py::R;
+use crate::roots;
 use crate::runtime::{self, raise_load_error};
 
 /// Adds the functions below, and hands the places where packages are installed to the search for libraries.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // As they are, without a look at any of them: that happens when a library is needed.
-    let path: Vec<PathBuf> = module
-        .py()
-        .import("sys")?
-        .getattr("path")?
-        .try_iter()?
-        .filter_map(|entry| entry.ok()?.extract::<PathBuf>().ok())
-        .filter(|path| path.is_absolute())
-        .collect();
-    cupyrite_pathfinder::set_site_packages(path);
+    // Only the words: a look at the folders is taken when a library is needed.
+    roots::refresh(module.py());
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
     module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
     module.add_function(wrap_pyfunction!(library_path, module)?)?;
@@ -44,10 +35,10 @@ fn device_reason(py: Python<'_>) -> PyResult<String> {
 
 /// The file a library ("cuda", "nvrtc", "nvJitLink") was loaded from; None before its first use and for the CPU device.
 #[pyfunction]
-fn library_path(name: &str) -> Option<OsString> {
+fn library_path(name: &str) -> Option<FileName> {
     Library::from_name(name)
         .and_then(loader::library_path)
-        .map(PathBuf::into_os_string)
+        .map(FileName)
 }
 
 /// The exceptions (FunctionNotFoundError, NotSupportedError) of cuda.bindings._internal.utils.

@@ -8,14 +8,18 @@
 mod args;
 mod call;
 mod desc;
+mod doctor;
 mod errors;
 mod function;
 mod generated;
 mod helpers;
 mod info;
 mod launch;
+mod pathfinder;
 mod py;
 mod raising;
+mod remembering;
+mod roots;
 mod runtime;
 mod special;
 mod special_cufile;
@@ -30,5 +34,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
     types::init(module)?;
     info::init(module)?;
+    doctor::init(module)?;
+    pathfinder::init(module)?;
+    remembering::init(module)?;
     Ok(())
 }

@@ -5,18 +5,21 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use cupyrite_sys::loader::{self, Library, LoadError, LoadErrorKind};
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 use crate::desc::Function;
 use crate::errors::{self, Kind};
 use crate::generated::ids;
+use crate::pathfinder;
 use crate::py::{self, Obj, Owned, R, Raised};
+use crate::roots;
 use crate::types::{self, EnumId};
 
 /// The address of a function's symbol.
 ///
 /// # Errors
 ///
-/// `DynamicLibNotFoundError` for a missing library, `RuntimeError` for a missing symbol, `ValueError` for an
+/// `DynamicLibNotFoundError` for a missing library, `RuntimeError` for a broken one or a missing symbol, `ValueError` for an
 /// environment variable that means nothing.
 #[inline]
 pub fn symbol(f: &'static Function) -> R<*const c_void> {
@@ -30,8 +33,12 @@ pub fn symbol(f: &'static Function) -> R<*const c_void> {
 /// As [`symbol`].
 #[inline]
 pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void> {
-    if library == Library::Driver && !PREPARED.load(Ordering::Acquire) {
-        prepare()?;
+    if library == Library::Driver {
+        if !PREPARED.load(Ordering::Acquire) {
+            prepare()?;
+        }
+    } else if !LOADED[library as usize].load(Ordering::Acquire) {
+        try_load(library);
     }
     match cupyrite_sys::table(library).get(index) {
         Ok(address) => Ok(address),
@@ -40,13 +47,19 @@ pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void>
 }
 
 static PREPARED: AtomicBool = AtomicBool::new(false);
+/// Which libraries besides the driver are in the process.
+static LOADED: [AtomicBool; Library::COUNT] = [const { AtomicBool::new(false) }; Library::COUNT];
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// What happens before the driver is used for the first time.
 #[cold]
 pub fn prepare() -> R<()> {
     loader::set_per_thread_default_stream(per_thread_default_stream()?);
-    if let Err(error) = loader::driver_backend() {
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { Python::assume_attached() };
+    roots::refresh(py);
+    // Loading takes its time, and other threads have better things to do than to wait for it.
+    if let Err(error) = py.detach(loader::driver_backend) {
         return Err(raise_load_error(&error, "the CUDA driver"));
     }
     PREPARED.store(true, Ordering::Release);
@@ -64,6 +77,17 @@ pub fn prepare() -> R<()> {
         }
     }
     Ok(())
+}
+
+/// Loads a library while other threads go on. Where it is not there, the caller's own look at the table says so; the next
+/// call tries again, with what `sys.path` holds then.
+#[cold]
+fn try_load(library: Library) {
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { Python::assume_attached() };
+    roots::refresh(py);
+    let loaded = py.detach(|| loader::library_handle(library).is_ok());
+    LOADED[library as usize].store(loaded, Ordering::Release);
 }
 
 /// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, read as Python's `int()` reads it, from `os.environ`.
@@ -98,28 +122,10 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
     let message = error.to_string();
     match error.kind {
         LoadErrorKind::LibraryNotFound | LoadErrorKind::LibraryFailed => {
-            // SAFETY: the names end with a nul.
-            let class = unsafe {
-                Owned::take(ffi::PyImport_ImportModule(c"cuda.pathfinder".as_ptr())).and_then(
-                    |module| {
-                        module
-                            .obj()
-                            .attribute(c"DynamicLibNotFoundError")
-                            .and_then(|class| class.ok_or(Raised))
-                    },
-                )
-            };
-            match (class, py::from_str(&message)) {
-                (Ok(class), Ok(text)) => {
-                    // SAFETY: both objects are live.
-                    unsafe { ffi::PyErr_SetObject(class.ptr(), text.ptr()) };
-                    Raised
-                }
-                _ => {
-                    py::clear();
-                    errors::raise(Kind::Runtime, &message)
-                }
-            }
+            let failed = error.kind == LoadErrorKind::LibraryFailed;
+            // SAFETY: errors are raised on a thread that is attached to the interpreter.
+            let py = unsafe { Python::assume_attached() };
+            pathfinder::raise(py, failed, message)
         }
         LoadErrorKind::SymbolNotFound => {
             let kind = match Library::from_name(error.library) {

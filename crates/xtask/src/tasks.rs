@@ -90,7 +90,7 @@ fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
 
 /// `cargo xtask bench`.
 pub fn bench(rest: &[&str]) -> Result<(), Error> {
-    let known = ["imports", "calls", "saxpy_cpu"];
+    let known = ["imports", "pathfinder", "calls", "saxpy_cpu"];
     if let Some(other) = rest.iter().find(|name| !known.contains(name)) {
         return Err(format!(
             "no benchmark {other:?}; there are {}",
@@ -182,7 +182,11 @@ pub fn ci_helpers(rest: &[&str]) -> Result<(), Error> {
         ["stubs"] => {
             let env = Env::ready()?;
             env.wheel()?;
-            let modules = ["cuda.bindings.driver", "cuda.bindings.nvrtc"];
+            let modules = [
+                "cuda.bindings.driver",
+                "cuda.bindings.nvrtc",
+                "cuda.pathfinder",
+            ];
             let mut command = env.command();
             command.args(["-m", "mypy.stubtest"]).args(modules);
             let allowed = root().join("tests").join("stubtest-allowlist.txt");

@@ -1,6 +1,9 @@
 //! A made-up machine: files, an environment, and a loader that behaves as the system's does.
 #![allow(dead_code)] // Each test program uses its own part.
 
+pub mod expected;
+pub mod real;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, c_void};
 use std::path::{Path, PathBuf};
@@ -232,16 +235,24 @@ impl World {
         if self.refused.iter().any(|refused| refused == path) {
             return Err(format!("{place}: undefined symbol: x"));
         }
+        // In the process from now on, so that a cycle ends; out of it again where something is missing.
+        let at = {
+            let mut process = self.process.lock().unwrap();
+            process.push((made.soname.clone(), path.to_owned()));
+            process.len() - 1
+        };
         for needed in &made.needed {
             if self.position(|(soname, _)| soname == needed).is_none() {
                 let found = self.resolve(needed).into_iter().next();
                 let missing = || format!("{needed}: cannot open shared object file");
-                self.put_into_process(&found.ok_or_else(missing)?)?;
+                let result = found.ok_or_else(missing);
+                if let Err(message) = result.and_then(|found| self.put_into_process(&found)) {
+                    self.process.lock().unwrap().truncate(at);
+                    return Err(message);
+                }
             }
         }
-        let mut process = self.process.lock().unwrap();
-        process.push((made.soname.clone(), path.to_owned()));
-        Ok(process.len() - 1)
+        Ok(at)
     }
 
     fn position(&self, of: impl FnMut(&(String, PathBuf)) -> bool) -> Option<usize> {

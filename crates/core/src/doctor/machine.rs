@@ -1,0 +1,94 @@
+//! The machine as its files describe it: GPUs on the bus, device files, the kernel module, WSL, containers.
+
+use std::path::Path;
+
+use cupyrite_pathfinder::Platform;
+use cupyrite_pathfinder::files::{Entry, Files};
+
+use super::report::Machine;
+
+/// NVIDIA's number on the PCI bus.
+const NVIDIA: &str = "0x10de";
+/// Classes of display controllers begin with this; audio functions of the same card do not.
+const DISPLAY: &str = "0x03";
+
+/// A small text file; what is not UTF-8 in it is replaced.
+pub(crate) fn text(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
+    let path = path.as_ref();
+    // Files below /proc and /sys say that they have no length.
+    if !matches!(files.entry(path), Entry::File(_)) {
+        return None;
+    }
+    let bytes = files.read(path, 0, 1 << 16).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Looks at the machine; nothing is opened that could block.
+pub(crate) fn look(platform: Platform, files: &dyn Files) -> Machine {
+    let there = |path: &str| files.entry(Path::new(path)) != Entry::Absent;
+    let kernel = text(files, "/proc/version").unwrap_or_default();
+    Machine {
+        name: platform.to_string(),
+        wsl: kernel.to_ascii_lowercase().contains("microsoft") || there("/dev/dxg"),
+        container: there("/.dockerenv") || there("/run/.containerenv"),
+        pci_gpus: pci_gpus(files),
+        device_files: device_files(files),
+    }
+}
+
+fn pci_gpus(files: &dyn Files) -> Vec<String> {
+    let root = Path::new("/sys/bus/pci/devices");
+    let mut found: Vec<String> = files
+        .list(root)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|name| {
+            let says = |file: &str, begin: &str| {
+                text(files, root.join(name).join(file))
+                    .is_some_and(|value| value.trim().to_ascii_lowercase().starts_with(begin))
+            };
+            says("vendor", NVIDIA) && says("class", DISPLAY)
+        })
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    found
+}
+
+fn device_files(files: &dyn Files) -> Vec<String> {
+    let mut found: Vec<String> = files
+        .list(Path::new("/dev"))
+        .unwrap_or_default()
+        .into_iter()
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("nvidia"))
+        .map(|name| format!("/dev/{name}"))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The version of NVIDIA's kernel module: `580.65.06`.
+pub(crate) fn kernel_module(files: &dyn Files) -> Option<String> {
+    let text = text(files, "/proc/driver/nvidia/version")?;
+    let line = text.lines().find(|line| line.contains("NVRM"))?;
+    line.split_whitespace()
+        .find(|word| is_version(word))
+        .map(str::to_owned)
+}
+
+/// `580.65.06`: numbers with points between them.
+fn is_version(word: &str) -> bool {
+    word.contains('.')
+        && word
+            .split('.')
+            .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The version in the name of the driver library's file: `libcuda.so.580.65.06` gives `580.65.06`.
+pub(crate) fn library_version(path: &Path, files: &dyn Files) -> Option<String> {
+    let file = files.resolve(path)?;
+    let name = file.file_name()?.to_str()?;
+    let version = name.strip_prefix("libcuda.so.")?;
+    is_version(version).then(|| version.to_owned())
+}

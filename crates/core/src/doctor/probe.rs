@@ -1,0 +1,341 @@
+//! The proof: what has to be loaded and run to know whether kernels can be compiled and run.
+//!
+//! It tells each step before it begins and what is known after it, so that whoever waits knows where it stopped
+//! even if it never comes back.
+
+use std::time::Instant;
+
+use cupyrite_sys::driver::CUresult;
+use cupyrite_sys::loader::{self, Library, LoadErrorKind};
+use serde::{Deserialize, Serialize};
+
+use super::report::{Backend, DeviceInfo, Step, Version};
+use crate::{Device, Error, LaunchConfig, Program};
+
+/// What is known so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Probe {
+    pub(crate) backend: Option<Backend>,
+    pub(crate) reason: Option<String>,
+    pub(crate) driver_path: Option<String>,
+    pub(crate) driver_found_via: Option<String>,
+    pub(crate) driver_version: Option<Version>,
+    pub(crate) devices: Vec<DeviceInfo>,
+    pub(crate) nvrtc_path: Option<String>,
+    pub(crate) nvrtc_found_via: Option<String>,
+    pub(crate) nvrtc_version: Option<Version>,
+    pub(crate) steps: Vec<Step>,
+    /// A kernel ran and its result was right.
+    pub(crate) ran: bool,
+    /// What went wrong; the driver and NVRTC are tried independently of each other.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// A step that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) step: Stage,
+    pub(crate) kind: FailureKind,
+    /// The error's own words.
+    pub(crate) message: String,
+    /// The driver's status, if it gave one.
+    pub(crate) status: Option<u32>,
+    /// What the search for the library advises.
+    pub(crate) advice: Vec<String>,
+    /// The file that was refused.
+    pub(crate) file: Option<String>,
+}
+
+/// What kind of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FailureKind {
+    /// A library is not there.
+    NotFound,
+    /// A library is there and does not load.
+    Broken,
+    /// An environment variable asks for what cannot be.
+    Setting,
+    /// A function is missing from a library.
+    Symbol,
+    /// A call of the driver gave a status.
+    Driver,
+    /// A call of NVRTC gave a status.
+    Nvrtc,
+    /// The kernel ran, its result is wrong.
+    Wrong,
+    /// Anything else.
+    Other,
+}
+
+/// The steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Stage {
+    Choose,
+    Init,
+    Devices,
+    LoadNvrtc,
+    Compile,
+    Context,
+    Load,
+    Launch,
+    Ptx,
+}
+
+impl Stage {
+    /// In words.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Stage::Choose => "choose the device",
+            Stage::Init => "initialise the driver",
+            Stage::Devices => "look at the devices",
+            Stage::LoadNvrtc => "load NVRTC",
+            Stage::Compile => "compile a kernel",
+            Stage::Context => "open the device",
+            Stage::Load => "load the kernel",
+            Stage::Launch => "launch the kernel and read its result",
+            Stage::Ptx => "load a kernel as PTX",
+        }
+    }
+}
+
+/// What the probe tells while it runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Message {
+    /// A step begins.
+    Begin(Stage),
+    /// What is known after a step.
+    Known(Box<Probe>),
+}
+
+/// The kernel: each thread writes a number that only it can know.
+const SOURCE: &str = r#"
+extern "C" __global__ void cupyrite_doctor(unsigned *out, unsigned seed, unsigned n)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = (i + seed) * 2654435761u;
+}
+"#;
+const NAME: &str = "cupyrite_doctor";
+const THREADS: u32 = 64;
+const ELEMENTS: u32 = 3 * THREADS - 7;
+
+struct Runner<'a> {
+    known: Probe,
+    tell: &'a mut dyn FnMut(Message),
+}
+
+impl Runner<'_> {
+    fn step<T>(&mut self, stage: Stage, work: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+        (self.tell)(Message::Begin(stage));
+        let start = Instant::now();
+        let result = work();
+        self.known.steps.push(Step {
+            name: stage.words().to_owned(),
+            milliseconds: start.elapsed().as_secs_f64() * 1e3,
+        });
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.known.failures.push(failure(stage, &error));
+                self.tell_known();
+                None
+            }
+        }
+    }
+
+    fn tell_known(&mut self) {
+        (self.tell)(Message::Known(Box::new(self.known.clone())));
+    }
+
+    fn driver(&mut self) -> Option<Device> {
+        let backend = self.step(Stage::Choose, crate::backend)?;
+        self.known.backend = Some(match backend {
+            loader::Backend::Gpu => Backend::Gpu,
+            loader::Backend::Cpu => Backend::Cpu,
+        });
+        self.known.reason = loader::backend_reason().ok();
+        self.known.driver_path = path_of(Library::Driver);
+        self.known.driver_found_via = loader::library_found_via(Library::Driver);
+        // The driver tells its version without being initialised.
+        let mut version = 0;
+        // SAFETY: the place is valid for one integer.
+        let told = unsafe { cupyrite_sys::driver::cuDriverGetVersion(&mut version) };
+        if let Ok(CUresult::CUDA_SUCCESS) = told {
+            self.known.driver_version = u32::try_from(version).ok().map(Version::from_number);
+        }
+        self.tell_known();
+        let count = self.step(Stage::Init, Device::count)?;
+        if count == 0 {
+            let status = CUresult::CUDA_ERROR_NO_DEVICE;
+            self.known.failures.push(Failure {
+                step: Stage::Devices,
+                kind: FailureKind::Driver,
+                message: "the driver is initialised, and has no device".to_owned(),
+                status: Some(status.0),
+                advice: Vec::new(),
+                file: None,
+            });
+            return None;
+        }
+        let infos = self.step(Stage::Devices, || {
+            (0..count).map(describe).collect::<Result<Vec<_>, _>>()
+        })?;
+        self.known.devices = infos;
+        self.tell_known();
+        self.step(Stage::Context, || Device::new(0))
+    }
+
+    fn nvrtc(&mut self) -> Option<()> {
+        let version = self.step(Stage::LoadNvrtc, || {
+            let (mut major, mut minor) = (0, 0);
+            // SAFETY: both places are valid for one integer.
+            unsafe { crate::error::nvrtc!(nvrtcVersion(&mut major, &mut minor))? };
+            Ok((major, minor))
+        });
+        self.known.nvrtc_path = path_of(Library::Nvrtc);
+        self.known.nvrtc_found_via = loader::library_found_via(Library::Nvrtc);
+        let (major, minor) = version?;
+        self.known.nvrtc_version = match (u32::try_from(major), u32::try_from(minor)) {
+            (Ok(major), Ok(minor)) => Some(Version { major, minor }),
+            _ => None,
+        };
+        self.tell_known();
+        Some(())
+    }
+
+    fn kernel(&mut self, device: &Device) -> Option<()> {
+        let program = Program::new(SOURCE).named("doctor.cu");
+        let code = self.step(Stage::Compile, || program.compile_for(device))?;
+        let module = self.step(Stage::Load, || code.load(device))?;
+        let right = self.step(Stage::Launch, || {
+            let kernel = module.kernel(NAME)?;
+            let stream = device.create_stream()?;
+            let out = device.buffer_zeroed::<u32>(ELEMENTS as usize)?;
+            let seed = std::process::id();
+            let shape = LaunchConfig::for_elements(ELEMENTS as usize, THREADS);
+            // SAFETY: the kernel writes `ELEMENTS` numbers, as many as `out` has; `out` outlives the wait.
+            unsafe { kernel.launch(&stream, &shape, &(&out, seed, ELEMENTS))? };
+            stream.synchronize()?;
+            let expected = (0..ELEMENTS).map(|i| i.wrapping_add(seed).wrapping_mul(2_654_435_761));
+            Ok(out.to_vec()?.into_iter().eq(expected))
+        })?;
+        if !right {
+            self.known.failures.push(Failure {
+                step: Stage::Launch,
+                kind: FailureKind::Wrong,
+                message: "the kernel ran, and its result is wrong".to_owned(),
+                status: None,
+                advice: Vec::new(),
+                file: None,
+            });
+            return None;
+        }
+        self.known.ran = true;
+        self.tell_known();
+        // Machine code loads with any minor version of the driver; PTX does not.
+        self.step(Stage::Ptx, || {
+            let cc = device.compute_capability()?;
+            let code = program.compile(&format!("compute_{}{}", cc.major, cc.minor))?;
+            code.load(device)?.kernel(NAME).map(drop)
+        })
+    }
+}
+
+/// Loads the driver and NVRTC, and runs a kernel. `tell` hears of each step before it begins.
+pub(crate) fn run(tell: &mut dyn FnMut(Message)) -> Probe {
+    let mut runner = Runner {
+        known: Probe::default(),
+        tell,
+    };
+    let device = runner.driver();
+    let nvrtc = runner.nvrtc();
+    if let (Some(device), Some(())) = (device, nvrtc) {
+        let _ = runner.kernel(&device);
+    }
+    runner.tell_known();
+    runner.known
+}
+
+fn path_of(library: Library) -> Option<String> {
+    loader::library_path(library).map(|path| path.to_string_lossy().into_owned())
+}
+
+/// A device's properties; its context is not opened.
+fn describe(ordinal: usize) -> Result<DeviceInfo, Error> {
+    use cupyrite_sys::driver::CUdevice_attribute as Attribute;
+    use std::ffi::{CStr, c_char, c_int};
+
+    let mut handle = cupyrite_sys::driver::CUdevice::default();
+    let mut name = [0 as c_char; 256];
+    let mut memory = 0usize;
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: every result has a valid place, and the name's buffer is one byte longer than the call is told.
+    unsafe {
+        crate::error::driver!(cuDeviceGet(&mut handle, ordinal as c_int))?;
+        crate::error::driver!(cuDeviceGetName(
+            name.as_mut_ptr(),
+            name.len() as c_int - 1,
+            handle
+        ))?;
+        crate::error::driver!(cuDeviceTotalMem(&mut memory, handle))?;
+        for (place, attribute) in [
+            (
+                &mut major,
+                Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            ),
+            (
+                &mut minor,
+                Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            ),
+        ] {
+            crate::error::driver!(cuDeviceGetAttribute(place, attribute, handle))?;
+        }
+    }
+    // SAFETY: the last byte is never written and is 0.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+    Ok(DeviceInfo {
+        ordinal,
+        name: name.to_string_lossy().into_owned(),
+        compute_capability: Version {
+            major: u32::try_from(major).unwrap_or(0),
+            minor: u32::try_from(minor).unwrap_or(0),
+        },
+        memory: memory as u64,
+    })
+}
+
+fn failure(step: Stage, error: &Error) -> Failure {
+    let mut failure = Failure {
+        step,
+        kind: FailureKind::Other,
+        message: error.to_string(),
+        status: None,
+        advice: Vec::new(),
+        file: None,
+    };
+    match error {
+        Error::Load(error) => {
+            failure.kind = match error.kind {
+                LoadErrorKind::LibraryNotFound => FailureKind::NotFound,
+                LoadErrorKind::LibraryFailed => FailureKind::Broken,
+                LoadErrorKind::SymbolNotFound => FailureKind::Symbol,
+                _ => FailureKind::Setting,
+            };
+            if let Some(search) = &error.search {
+                if search.kind == cupyrite_pathfinder::LoadErrorKind::Setting {
+                    failure.kind = FailureKind::Setting;
+                }
+                failure.advice = search.advice();
+                let file = search.file.as_deref();
+                failure.file = file.map(|file| file.to_string_lossy().into_owned());
+            }
+        }
+        Error::Driver { status, .. } => {
+            failure.kind = FailureKind::Driver;
+            failure.status = Some(status.0);
+        }
+        Error::Nvrtc { .. } => failure.kind = FailureKind::Nvrtc,
+        Error::InvalidArgument { .. } => {}
+    }
+    failure
+}

@@ -1,0 +1,484 @@
+//! What Python would import, read from the file system: the rules of its path finder, the lists of files that
+//! installers leave behind, and what becomes of them where two packages write into the same folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cupyrite_pathfinder::files::{Entry, Files};
+use sha2::{Digest, Sha256};
+
+use super::report::{ModuleOrigin, Package};
+
+/// NVIDIA's packages whose modules Cupyrite replaces.
+pub(crate) const PEERS: &[&str] = &[
+    "cuda-bindings",
+    "cuda-core",
+    "cuda-pathfinder",
+    "cuda-python",
+];
+/// Cupyrite's own package.
+pub(crate) const OURS: &str = "cupyrite";
+
+/// A list of installed files longer than this is not read.
+const LONGEST_LIST: usize = 16 << 20;
+/// A file longer than this is told by its size alone.
+const LONGEST_FILE: u64 = 64 << 20;
+/// How deep modules lie below `cuda/`.
+const DEEPEST: usize = 6;
+
+/// Python's path finder, as far as files go: import hooks and zip archives are not asked.
+pub(crate) struct Imports<'a> {
+    /// `sys.path`.
+    pub(crate) path: &'a [PathBuf],
+    /// The endings of module files in the order in which Python tries them.
+    pub(crate) suffixes: &'a [String],
+    pub(crate) files: &'a dyn Files,
+}
+
+/// What a name is in one folder.
+enum In {
+    /// A package: its folder and its `__init__` file.
+    Package(PathBuf, PathBuf),
+    /// A module.
+    Module(PathBuf),
+    /// A folder without `__init__`: a part of a namespace package.
+    Portion(PathBuf),
+    Nothing,
+}
+
+impl Imports<'_> {
+    fn in_folder(&self, folder: &Path, name: &str) -> In {
+        let package = folder.join(name);
+        let is_folder = self.files.entry(&package) == Entry::Folder;
+        if is_folder && let Some(init) = self.with_suffix(&package, "__init__") {
+            return In::Package(package, init);
+        }
+        if let Some(file) = self.with_suffix(folder, name) {
+            return In::Module(file);
+        }
+        if is_folder {
+            return In::Portion(package);
+        }
+        In::Nothing
+    }
+
+    fn with_suffix(&self, folder: &Path, name: &str) -> Option<PathBuf> {
+        self.suffixes
+            .iter()
+            .map(|suffix| folder.join(format!("{name}{suffix}")))
+            .find(|file| matches!(self.files.entry(file), Entry::File(_)))
+    }
+
+    /// The file that `import name` would run; `None` if there is none, or only folders without `__init__`.
+    pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
+        let mut path: Vec<PathBuf> = self.path.to_vec();
+        let mut parts = name.split('.').peekable();
+        while let Some(part) = parts.next() {
+            if part.is_empty() {
+                return None;
+            }
+            let mut portions = Vec::new();
+            let mut next = None;
+            for folder in &path {
+                match self.in_folder(folder, part) {
+                    In::Package(folder, init) => {
+                        next = Some((Some(folder), init));
+                        break;
+                    }
+                    In::Module(file) => {
+                        next = Some((None, file));
+                        break;
+                    }
+                    In::Portion(folder) => portions.push(folder),
+                    In::Nothing => {}
+                }
+            }
+            let last = parts.peek().is_none();
+            match next {
+                Some((_, file)) if last => return Some(file),
+                Some((Some(folder), _)) => path = vec![folder],
+                Some((None, _)) => return None,
+                None if portions.is_empty() => return None,
+                None => path = portions,
+            }
+        }
+        None
+    }
+
+    /// Every file on the path that calls itself this top-level package or module, the first one first.
+    pub(crate) fn all(&self, name: &str) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = Vec::new();
+        for folder in self.path {
+            if let In::Package(_, file) | In::Module(file) = self.in_folder(folder, name)
+                && !found.iter().any(|old| same_file(old, &file, self.files))
+            {
+                found.push(file);
+            }
+        }
+        found
+    }
+
+    /// The module that a file below a path entry is, such as `cuda.bindings.driver`.
+    fn module_of(&self, relative: &str) -> Option<String> {
+        let stem = self
+            .suffixes
+            .iter()
+            .filter(|suffix| relative.ends_with(suffix.as_str()))
+            .max_by_key(|suffix| suffix.len())
+            .map(|suffix| &relative[..relative.len() - suffix.len()])?;
+        let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
+        let name = stem.replace('/', ".");
+        let good =
+            |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
+        name.split('.').all(good).then_some(name)
+    }
+
+    /// The modules that lie below `folder/top`, where no list tells.
+    fn modules_below(&self, folder: &Path, top: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut left = vec![(top.to_owned(), 0)];
+        while let Some((relative, depth)) = left.pop() {
+            let Ok(mut names) = self.files.list(&folder.join(&relative)) else {
+                continue;
+            };
+            names.sort();
+            for name in names {
+                let Some(name) = name.to_str() else { continue };
+                let below = format!("{relative}/{name}");
+                if name == "__pycache__" {
+                    continue;
+                }
+                match self.files.entry(&folder.join(&below)) {
+                    Entry::Folder if depth < DEEPEST => left.push((below, depth + 1)),
+                    Entry::File(_) => found.extend(self.module_of(&below)),
+                    _ => {}
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+/// An installed package, by the folder that its installer left behind.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// The path entry that it lies in.
+    pub(crate) root: PathBuf,
+    /// Its files, by their path below `root`; `None` where the list cannot be read.
+    pub(crate) files: Option<BTreeMap<String, Listed>>,
+}
+
+/// What a list says about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    sha256: Option<String>,
+    size: Option<u64>,
+}
+
+/// What lies where a package put a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The same file.
+    Kept,
+    /// Nothing.
+    Gone,
+    /// Something else.
+    Changed,
+}
+
+impl Installed {
+    /// The installed packages of these names, and where they lie. Names are as pip writes them.
+    pub(crate) fn all(path: &[PathBuf], names: &[&str], files: &dyn Files) -> Vec<Installed> {
+        let mut found: Vec<Installed> = Vec::new();
+        let mut seen: Vec<PathBuf> = Vec::new();
+        for root in path {
+            let real = files.resolve(root).unwrap_or_else(|| root.clone());
+            if seen.contains(&real) {
+                continue;
+            }
+            seen.push(real);
+            let Ok(mut entries) = files.list(root) else {
+                continue;
+            };
+            entries.sort();
+            for entry in entries {
+                let Some(stem) = entry.to_str().and_then(|e| e.strip_suffix(".dist-info")) else {
+                    continue;
+                };
+                let (name, version) = stem.rsplit_once('-').unwrap_or((stem, ""));
+                let name = normal(name);
+                if !names.contains(&name.as_str()) {
+                    continue;
+                }
+                let list = root.join(&entry).join("RECORD");
+                found.push(Installed {
+                    version: version.to_owned(),
+                    files: read_list(&list, files),
+                    root: root.clone(),
+                    name,
+                });
+            }
+        }
+        found
+    }
+
+    /// What became of one of its files. Only files that several packages claim are read, the others are told by
+    /// their size.
+    pub(crate) fn fate(&self, relative: &str, contested: bool, files: &dyn Files) -> Fate {
+        let Some(listed) = self.files.as_ref().and_then(|list| list.get(relative)) else {
+            return Fate::Changed;
+        };
+        let path = self.root.join(relative);
+        let Entry::File(size) = files.entry(&path) else {
+            return Fate::Gone;
+        };
+        if listed.size.is_some_and(|listed| listed != size) {
+            return Fate::Changed;
+        }
+        if contested
+            && size <= LONGEST_FILE
+            && let Some(expected) = &listed.sha256
+            && let Ok(bytes) = files.read(&path, 0, size as usize + 1)
+            && *expected != base64(&Sha256::digest(&bytes))
+        {
+            return Fate::Changed;
+        }
+        Fate::Kept
+    }
+}
+
+/// A package's name as pip compares it.
+fn normal(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        match c {
+            '-' | '_' | '.' => {
+                if !out.ends_with('-') {
+                    out.push('-');
+                }
+            }
+            c => out.extend(c.to_lowercase()),
+        }
+    }
+    out
+}
+
+/// Reads a `RECORD`: lines of path, `sha256=digest`, size (Python Packaging User Guide, "Recording installed
+/// projects"). Lines that are something else are passed over.
+fn read_list(path: &Path, files: &dyn Files) -> Option<BTreeMap<String, Listed>> {
+    if !matches!(files.entry(path), Entry::File(size) if size <= LONGEST_LIST as u64) {
+        return None;
+    }
+    let bytes = files.read(path, 0, LONGEST_LIST).ok()?;
+    let mut list = BTreeMap::new();
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        let mut fields = line.trim_end().rsplitn(3, ',');
+        let (Some(size), Some(digest), Some(path)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let path = match path.strip_prefix('"').and_then(|p| p.strip_suffix('"')) {
+            Some(quoted) => quoted.replace("\"\"", "\""),
+            None => path.to_owned(),
+        };
+        list.insert(
+            path,
+            Listed {
+                sha256: digest.strip_prefix("sha256=").map(str::to_owned),
+                size: size.parse().ok(),
+            },
+        );
+    }
+    Some(list)
+}
+
+/// Base64 for URLs without padding, as lists of installed files have it.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let mut number = 0u32;
+        for place in 0..3 {
+            number = number << 8 | u32::from(chunk.get(place).copied().unwrap_or(0));
+        }
+        for place in 0..=chunk.len() {
+            let digit = number >> (18 - 6 * place) & 63;
+            out.push(DIGITS[digit as usize] as char);
+        }
+    }
+    out
+}
+
+/// Whether two paths lead to the same place, links followed.
+fn same_file(a: &Path, b: &Path, files: &dyn Files) -> bool {
+    a == b
+        || files
+            .resolve(a)
+            .is_some_and(|end| files.resolve(b) == Some(end))
+}
+
+/// What was found out about packages and modules.
+#[derive(Debug, Default)]
+pub(crate) struct Python {
+    pub(crate) packages: Vec<Package>,
+    pub(crate) modules: Vec<ModuleOrigin>,
+    /// Files of Cupyrite that are not there.
+    pub(crate) missing: Vec<PathBuf>,
+    /// Files of Cupyrite that hold something else, which no package's list tells.
+    pub(crate) changed: Vec<PathBuf>,
+    /// Files of a peer that hold what Cupyrite wrote, or are gone: how many of each.
+    pub(crate) peers_damaged: Vec<(String, usize)>,
+    /// Every `cupyrite` on the path.
+    pub(crate) copies: Vec<PathBuf>,
+    /// A `cuda/__init__` file: then Python looks into no other `cuda` folder.
+    pub(crate) cuda_init: Option<PathBuf>,
+    /// Where NumPy would come from.
+    pub(crate) numpy: Option<PathBuf>,
+}
+
+/// Looks at the packages that matter. `package` is the folder of the running `cupyrite`.
+pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
+    let files = imports.files;
+    let names: Vec<&str> = [OURS].into_iter().chain(PEERS.iter().copied()).collect();
+    let installed = Installed::all(imports.path, &names, files);
+    let numpy = Installed::all(imports.path, &["numpy"], files);
+    let root = package.and_then(Path::parent);
+    let same = |a: &Path, b: &Path| same_file(a, b, files);
+    let ours = installed
+        .iter()
+        .find(|p| p.name == OURS && root.is_some_and(|root| same(root, &p.root)));
+    // Who else claims a file of the same path in the same folder.
+    let contested = |root: &Path, relative: &str| {
+        let claims = |p: &&Installed| {
+            let list = p.files.as_ref();
+            list.is_some_and(|list| list.contains_key(relative)) && same(&p.root, root)
+        };
+        installed.iter().filter(claims).count() > 1
+    };
+
+    let mut found = Python {
+        copies: imports.all(OURS),
+        numpy: imports.find("numpy"),
+        ..Python::default()
+    };
+    for package in installed.iter().chain(&numpy) {
+        let damaged = package.files.as_ref().map(|list| {
+            list.keys()
+                .filter(|file| is_module_of_interest(file))
+                .filter(|file| {
+                    package.fate(file, contested(&package.root, file), files) != Fate::Kept
+                })
+                .count()
+        });
+        if let Some(count) = damaged
+            && count > 0
+            && PEERS.contains(&package.name.as_str())
+        {
+            found.peers_damaged.push((package.name.clone(), count));
+        }
+        found.packages.push(Package {
+            name: package.name.clone(),
+            version: package.version.clone(),
+            location: package.root.clone(),
+            damaged,
+        });
+    }
+    let Some(root) = root else { return found };
+    found.cuda_init = cuda_init(imports);
+
+    let mut modules: Vec<(String, PathBuf)> = Vec::new();
+    match ours.and_then(|ours| ours.files.as_ref()) {
+        Some(list) => {
+            for file in list.keys().filter(|file| is_module_of_interest(file)) {
+                if let Some(module) = imports.module_of(file) {
+                    modules.push((module, root.join(file)));
+                }
+            }
+        }
+        // Not installed by an installer: a source tree, or a folder that the wheel was unpacked into.
+        None => {
+            for top in ["cupyrite", "cuda/bindings", "cuda/core", "cuda/pathfinder"] {
+                for module in imports.modules_below(root, top) {
+                    let own = Imports {
+                        path: &[root.to_owned()],
+                        suffixes: imports.suffixes,
+                        files,
+                    };
+                    if let Some(file) = own.find(&module) {
+                        modules.push((module, file));
+                    }
+                }
+            }
+        }
+    }
+    modules.sort();
+    for (module, expected) in modules {
+        let file = imports.find(&module);
+        let here = file.as_deref().is_some_and(|file| same(file, &expected));
+        let owner = file
+            .as_deref()
+            .and_then(|file| owner(file, &installed, &contested, files));
+        let fate = ours.and_then(|ours| {
+            let relative = expected.strip_prefix(root).ok()?.to_str()?;
+            ours.files.as_ref()?;
+            Some(ours.fate(relative, contested(root, relative), files))
+        });
+        match fate {
+            Some(Fate::Gone) => found.missing.push(expected.clone()),
+            Some(Fate::Changed) if owner.as_deref().is_none_or(|o| o == OURS) => {
+                found.changed.push(expected.clone());
+            }
+            _ => {}
+        }
+        found.modules.push(ModuleOrigin {
+            ours: here && fate != Some(Fate::Changed),
+            // A tree without a list is Cupyrite's as long as nobody else claims the file.
+            package: owner.or_else(|| (here && fate.is_none()).then(|| OURS.to_owned())),
+            module,
+            file,
+        });
+    }
+    found
+}
+
+/// The package whose list has this file with this content.
+fn owner(
+    file: &Path,
+    installed: &[Installed],
+    contested: &dyn Fn(&Path, &str) -> bool,
+    files: &dyn Files,
+) -> Option<String> {
+    let of = |package: &&Installed| {
+        let Some(relative) = file.strip_prefix(&package.root).ok().and_then(Path::to_str) else {
+            return false;
+        };
+        package.fate(relative, contested(&package.root, relative), files) == Fate::Kept
+    };
+    // Two packages may have the very same file; then it is nobody's loss.
+    installed
+        .iter()
+        .filter(of)
+        .max_by_key(|package| package.name == OURS)
+        .map(|package| package.name.clone())
+}
+
+/// Files that two packages could fight over: modules below `cuda/`, and Cupyrite's own.
+fn is_module_of_interest(relative: &str) -> bool {
+    let below = ["cuda/", "cupyrite/", "numpy/__init__"];
+    below.iter().any(|top| relative.starts_with(top)) && !relative.contains("__pycache__")
+}
+
+fn cuda_init(imports: &Imports<'_>) -> Option<PathBuf> {
+    imports
+        .path
+        .iter()
+        .find_map(|folder| match imports.in_folder(folder, "cuda") {
+            In::Package(_, init) => Some(init),
+            In::Module(file) => Some(file),
+            _ => None,
+        })
+}

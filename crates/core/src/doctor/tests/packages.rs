@@ -1,0 +1,354 @@
+//! Packages that share a folder, in both orders of installation; copies; what Python would import.
+
+use std::path::Path;
+
+use super::super::python::{Imports, base64};
+use super::super::report::Severity;
+use super::*;
+use sha2::{Digest, Sha256};
+
+const SITE: &str = "/venv/lib/python3.12/site-packages";
+const SO: &str = ".cpython-312-x86_64-linux-gnu.so";
+
+fn suffixes() -> Vec<String> {
+    [SO, ".abi3.so", ".so", ".py", ".pyc"]
+        .map(str::to_owned)
+        .into()
+}
+
+/// Files that a package installs, with their contents.
+type Package<'a> = (&'a str, &'a str, &'a [(&'a str, &'a [u8])]);
+
+const OURS: Package<'_> = (
+    "cupyrite",
+    "0.1.0",
+    &[
+        ("cupyrite/__init__.py", b"cupyrite"),
+        ("cupyrite/_native.abi3.so", b"native"),
+        ("cuda/bindings/__init__.py", b"ours of bindings"),
+        ("cuda/bindings/driver.py", b"our driver"),
+        ("cuda/bindings/utils.py", b"our utils"),
+        ("cuda/pathfinder/__init__.py", b"our pathfinder"),
+    ],
+);
+const BINDINGS: Package<'_> = (
+    "cuda_bindings",
+    "13.5.0",
+    &[
+        ("cuda/bindings/__init__.py", b"theirs"),
+        (
+            "cuda/bindings/driver.cpython-312-x86_64-linux-gnu.so",
+            b"their driver",
+        ),
+        ("cuda/bindings/utils/__init__.py", b"their utils"),
+        ("cuda/bindings/runtime.py", b"their runtime"),
+    ],
+);
+const PATHFINDER: Package<'_> = (
+    "cuda-pathfinder",
+    "1.9.0",
+    // As long as Cupyrite's: only the digest tells them apart.
+    &[("cuda/pathfinder/__init__.py", b"ur pathfinder!")],
+);
+
+/// Installs a package as pip does: its files over what is there, and a list of them.
+fn install(case: Case, root: &str, package: &Package<'_>) -> Case {
+    let (name, version, files) = package;
+    let mut case = case;
+    let mut list = String::new();
+    for (file, content) in *files {
+        case = case.file(&format!("{root}/{file}"), content);
+        let digest = base64(&Sha256::digest(content));
+        list.push_str(&format!("{file},sha256={digest},{}\n", content.len()));
+    }
+    let info = format!("{name}-{version}.dist-info");
+    list.push_str(&format!("{info}/RECORD,,\n"));
+    case.file(&format!("{root}/{info}/RECORD"), list.as_bytes())
+}
+
+fn in_python() -> Case {
+    let mut case = healthy();
+    case.facts.interpreter = python();
+    case.facts.package = Some(format!("{SITE}/cupyrite").into());
+    case.facts.package_version = Some(env!("CARGO_PKG_VERSION").to_owned());
+    case.facts.path = vec!["/project".into(), SITE.into()];
+    case.facts.suffixes = suffixes();
+    case.file(&format!("{SITE}/numpy/__init__.py"), b"numpy")
+}
+
+fn file_of(report: &Report, module: &str) -> String {
+    let origin = report.modules.iter().find(|m| m.module == module);
+    let file = origin.and_then(|origin| origin.file.clone());
+    file.map_or(String::new(), |file| {
+        let below = file.strip_prefix(SITE).unwrap_or(&file);
+        below.display().to_string()
+    })
+}
+
+#[test]
+fn alone_it_is_fine() {
+    let report = install(in_python(), SITE, &OURS).report();
+    assert_eq!(codes(&report), [""; 0]);
+    assert!(report.ok);
+    assert_eq!(report.modules.len(), 6);
+    assert!(report.modules.iter().all(|module| module.ours));
+    assert_eq!(report.packages[0].damaged, Some(0));
+}
+
+#[test]
+fn the_peer_installed_after_cupyrite() {
+    let case = install(in_python(), SITE, &OURS);
+    let case = install(case, SITE, &BINDINGS);
+    let report = install(case, SITE, &PATHFINDER).report();
+    assert!(!report.ok && report.proof.ok);
+    assert_eq!(codes(&report), ["peer-mixed"]);
+    let problem = &report.problems[0];
+    assert_eq!(problem.severity, Severity::Error);
+    assert!(
+        problem.what.contains("cuda-bindings 13.5.0"),
+        "{}",
+        problem.what
+    );
+    assert!(
+        problem.what.contains("cuda-pathfinder 1.9.0"),
+        "{}",
+        problem.what
+    );
+    assert!(
+        problem.what.contains("4 of Cupyrite's 6"),
+        "{}",
+        problem.what
+    );
+    // An extension module before the .py file, a package before the module.
+    assert_eq!(
+        file_of(&report, "cuda.bindings.driver"),
+        format!("cuda/bindings/driver{SO}")
+    );
+    assert_eq!(
+        file_of(&report, "cuda.bindings.utils"),
+        "cuda/bindings/utils/__init__.py"
+    );
+    let fix = commands(&report, "peer-mixed");
+    assert_eq!(
+        fix,
+        [
+            "/venv/bin/python -m pip uninstall -y cuda-pathfinder cuda-bindings",
+            "/venv/bin/python -m pip install --force-reinstall --no-deps cupyrite",
+            "/venv/bin/python -m pip uninstall -y cupyrite",
+            "/venv/bin/python -m pip install --force-reinstall --no-deps cuda-pathfinder==1.9.0 \
+             cuda-bindings==13.5.0",
+        ]
+    );
+}
+
+#[test]
+fn cupyrite_installed_after_the_peer() {
+    // The extension module is still there, and wins over the file that came later.
+    let report = install(install(in_python(), SITE, &BINDINGS), SITE, &OURS).report();
+    assert_eq!(codes(&report), ["peer-mixed"]);
+    assert!(report.problems[0].what.contains("2 of Cupyrite's 6"));
+    let init = report.modules.iter().find(|m| m.module == "cuda.bindings");
+    assert!(
+        init.is_some_and(|module| module.ours),
+        "overwritten by Cupyrite"
+    );
+    // Where nothing of it wins, its files are damaged all the same.
+    let report = install(install(in_python(), SITE, &PATHFINDER), SITE, &OURS).report();
+    assert_eq!(codes(&report), ["peer-overwritten"]);
+    assert!(report.ok);
+}
+
+#[test]
+fn the_peer_elsewhere_on_the_path() {
+    let later = "/other/site-packages";
+    let mut case = install(install(in_python(), SITE, &OURS), later, &BINDINGS);
+    case.facts.path.push(later.into());
+    let report = case.report();
+    assert_eq!(codes(&report), ["peer-installed"]);
+    assert!(report.ok && report.problems[0].severity == Severity::Note);
+    case.facts.path.reverse();
+    let report = case.report();
+    assert_eq!(codes(&report), ["peer-first"]);
+    assert!(
+        report.problems[0]
+            .why
+            .contains("/other/site-packages/cuda/bindings")
+    );
+}
+
+#[test]
+fn what_uninstalling_the_peer_leaves() {
+    let mut files: Vec<(&str, &[u8])> = OURS.2.to_vec();
+    let whole = install(in_python(), SITE, &OURS).report();
+    assert_eq!(codes(&whole), [""; 0]);
+    // Uninstalling took the shared file away: list all, install all but one.
+    let mut case = install(in_python(), SITE, &OURS);
+    let list = Path::new(SITE).join("cupyrite-0.1.0.dist-info/RECORD");
+    let record = {
+        use cupyrite_pathfinder::files::Files;
+        case.files.read(&list, 0, 1 << 20).unwrap()
+    };
+    files.retain(|(file, _)| *file != "cuda/bindings/__init__.py");
+    case.files = MadeUpFiles::new();
+    case = install(case, SITE, &("cupyrite", "0.1.0", &files))
+        .file(&list.display().to_string(), &record)
+        .file(&format!("{SITE}/numpy/__init__.py"), b"numpy");
+    let report = case.report();
+    assert_eq!(codes(&report), ["files-damaged"]);
+    assert!(report.problems[0].why.contains("cuda/bindings/__init__.py"));
+    assert!(!report.ok);
+}
+
+#[test]
+fn a_changed_file_is_told() {
+    let case = install(in_python(), SITE, &OURS);
+    let report = case
+        .file(
+            &format!("{SITE}/cuda/bindings/driver.py"),
+            b"patched by hand",
+        )
+        .report();
+    assert_eq!(codes(&report), ["files-damaged"]);
+    assert!(report.ok, "a warning only");
+}
+
+#[test]
+fn two_copies_and_two_versions() {
+    let other = "/users/ada/.local/site-packages";
+    let mut case = install(install(in_python(), SITE, &OURS), other, &OURS);
+    case.facts.path.push(other.into());
+    assert_eq!(codes(&case.report()), ["two-copies"]);
+    // The same folder under two names is one copy.
+    let mut case = install(in_python(), SITE, &OURS);
+    case.files = case.files.link("/venv/lib64", "/venv/lib");
+    case.facts
+        .path
+        .push("/venv/lib64/python3.12/site-packages".into());
+    assert_eq!(codes(&case.report()), [""; 0]);
+    // What an interrupted upgrade leaves.
+    let case = install(in_python(), SITE, &OURS);
+    let report = install(case, SITE, &("cupyrite", "0.0.9", &[])).report();
+    assert_eq!(codes(&report), ["two-copies"]);
+    // The native module of one version, Python files of another.
+    let mut case = install(in_python(), SITE, &OURS);
+    case.facts.package_version = Some("9.9".to_owned());
+    let report = case.report();
+    assert_eq!(codes(&report), ["version-mixed"]);
+    assert!(!report.ok);
+}
+
+#[test]
+fn a_cuda_package_of_the_users_own() {
+    let case = install(in_python(), SITE, &OURS).file("/project/cuda/__init__.py", b"mine");
+    let report = case.report();
+    assert_eq!(codes(&report), ["cuda-shadowed"]);
+    assert!(
+        report.problems[0]
+            .what
+            .contains("/project/cuda/__init__.py")
+    );
+    assert_eq!(file_of(&report, "cuda.bindings.driver"), "");
+    // A folder without __init__ hides nothing, a module of the same name does.
+    let case = install(in_python(), SITE, &OURS).file("/project/cuda/notes.txt", b"mine");
+    assert_eq!(codes(&case.report()), [""; 0]);
+    let case = install(in_python(), SITE, &OURS).file("/project/cuda.py", b"mine");
+    assert_eq!(codes(&case.report()), ["cuda-shadowed"]);
+    let case = install(in_python(), SITE, &OURS).file("/project/cuda/bindings/__init__.py", b"x");
+    assert_eq!(codes(&case.report()), ["module-shadowed"]);
+}
+
+#[test]
+fn broken_lists_crash_nothing() {
+    let long = vec![b','; 1 << 16];
+    for record in [
+        &b""[..],
+        b"\xff\xfe\x00,,\n",
+        b"one\n,\n,,\n\"a\"\"b,c\",,\n",
+        &long,
+    ] {
+        let mut case = install(in_python(), SITE, &OURS)
+            .file(&format!("{SITE}/cuda_core-.dist-info/RECORD"), record)
+            .file(&format!("{SITE}/cuda_core.dist-info/METADATA"), record)
+            .file(&format!("{SITE}/-.dist-info/RECORD"), record);
+        case.files = case.files.denied(format!("{SITE}/cuda_python-1.dist-info"));
+        let report = case.report();
+        assert!(
+            report
+                .packages
+                .iter()
+                .any(|p| p.name == "cuda-python" && p.damaged.is_none())
+        );
+        let own = install(in_python(), SITE, &OURS)
+            .file(&format!("{SITE}/cupyrite-0.1.0.dist-info/RECORD"), record)
+            .report();
+        assert!(own.format == 1);
+    }
+}
+
+#[test]
+fn a_tree_without_a_list_is_taken_as_it_is() {
+    let mut case = in_python();
+    for (file, content) in OURS.2 {
+        case = case.file(&format!("{SITE}/{file}"), content);
+    }
+    let report = case.report();
+    assert_eq!(codes(&report), [""; 0]);
+    assert_eq!(report.modules.len(), 6);
+    assert!(report.modules.iter().all(|module| module.ours));
+}
+
+#[test]
+fn numpy_is_needed_by_the_demo_only() {
+    let mut case = in_python();
+    case.files = MadeUpFiles::new();
+    let mut case = install(case, SITE, &OURS);
+    let report = case.report();
+    assert_eq!(codes(&report), ["numpy-missing"]);
+    assert!(report.ok);
+    case.facts.demo = true;
+    assert!(!case.report().ok);
+}
+
+#[test]
+fn pythons_path_finder() {
+    let files = MadeUpFiles::new()
+        .file("/a/n/one.py", b"")
+        .file("/b/n/one.so", b"")
+        .file("/b/n/two/__init__.pyc", b"")
+        .file("/b/n/two.so", b"")
+        .file("/b/m.py", b"")
+        .file("/b/m/x.py", b"");
+    let path = ["/a".into(), "/b".into(), "/none".into()];
+    let suffixes = suffixes();
+    let imports = Imports {
+        path: &path,
+        suffixes: &suffixes,
+        files: &files,
+    };
+    let find = |name: &str| imports.find(name).map(|file| file.display().to_string());
+    // A namespace package has parts in both folders; the first folder wins.
+    assert_eq!(find("n.one").as_deref(), Some("/a/n/one.py"));
+    assert_eq!(find("n.two").as_deref(), Some("/b/n/two/__init__.pyc"));
+    assert_eq!(find("n"), None);
+    // A module beside a folder without __init__.
+    assert_eq!(find("m").as_deref(), Some("/b/m.py"));
+    assert_eq!(find("m.x"), None);
+    for nothing in ["", ".", "n.", "n..one", "absent", "n.absent.x"] {
+        assert_eq!(find(nothing), None, "{nothing}");
+    }
+}
+
+#[test]
+fn base64_of_the_standard() {
+    // RFC 4648, section 10, without padding.
+    for (plain, coded) in [
+        ("", ""),
+        ("f", "Zg"),
+        ("fo", "Zm8"),
+        ("foo", "Zm9v"),
+        ("foob", "Zm9vYg"),
+    ] {
+        assert_eq!(base64(plain.as_bytes()), coded);
+    }
+    assert_eq!(base64(&[0xfb, 0xff]), "-_8");
+}

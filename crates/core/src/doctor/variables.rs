@@ -1,0 +1,271 @@
+//! Environment variables: which matter, and which cannot be right.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use cupyrite_pathfinder::files::{Entry, Files};
+use cupyrite_pathfinder::table;
+
+use super::report::{Fix, Problem, Severity, Variable};
+
+/// The process's variables, or a made-up set.
+pub(crate) type Variables = BTreeMap<OsString, OsString>;
+
+/// Cupyrite's own variables (docs/environment.md), without `CUPYRITE_LIB_<NAME>`.
+const OWN: &[&str] = &[
+    "CUPYRITE_CPU_COMPUTE_CAPABILITY",
+    "CUPYRITE_CPU_DEVICES",
+    "CUPYRITE_CPU_MEMORY",
+    "CUPYRITE_CPU_THREADS",
+    "CUPYRITE_CUDA_MAJOR",
+    "CUPYRITE_DEVICE",
+];
+const LIB: &str = "CUPYRITE_LIB_";
+
+/// Others that change what is found or how the driver behaves.
+const OTHERS: &[&str] = &[
+    "CONDA_PREFIX",
+    "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_PATH",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_DISABLE_PTX_JIT",
+    "CUDA_FORCE_PTX_JIT",
+    "CUDA_HOME",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_PATH",
+    "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM",
+    "CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING",
+    "CUDA_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+];
+
+/// Those that name the root of a toolkit, in the order in which they count.
+const TOOLKITS: [&str; 2] = ["CUDA_PATH", "CUDA_HOME"];
+
+/// What is set of those that matter, by name.
+pub(crate) fn that_matter(variables: &Variables) -> Vec<Variable> {
+    let products = product_variables();
+    variables
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .filter_map(|(name, value)| {
+            let name = name.to_str()?;
+            let matters =
+                name.starts_with("CUPYRITE_") || OTHERS.contains(&name) || products.contains(&name);
+            matters.then(|| Variable {
+                name: name.to_owned(),
+                value: value.to_string_lossy().into_owned(),
+            })
+        })
+        .collect()
+}
+
+/// Variables that name the root of one product: `CUDNN_PATH`, ...
+fn product_variables() -> Vec<&'static str> {
+    let libraries = table::LIBRARIES.iter().flat_map(|row| row.root_variables);
+    let headers = table::HEADERS.iter().flat_map(|row| row.root_variables);
+    libraries.chain(headers).copied().collect()
+}
+
+/// A variable that is set and not empty.
+pub(crate) fn value<'a>(variables: &'a Variables, name: &str) -> Option<&'a OsStr> {
+    variables
+        .get(OsStr::new(name))
+        .map(OsString::as_os_str)
+        .filter(|value| !value.is_empty())
+}
+
+/// What cannot be right.
+pub(crate) fn problems(variables: &Variables, files: &dyn Files) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (name, given) in variables {
+        let Some(name) = name.to_str() else { continue };
+        if given.is_empty() {
+            continue;
+        }
+        if let Some(library) = name.strip_prefix(LIB) {
+            found.extend(library_override(name, library, given, files));
+        } else if name.starts_with("CUPYRITE_") && !OWN.contains(&name) {
+            found.push(unknown(name));
+        } else if TOOLKITS.contains(&name)
+            || name == "CONDA_PREFIX"
+            || product_variables().contains(&name)
+        {
+            found.extend(path_problem(name, Path::new(given), files, false));
+        }
+    }
+    found.extend(numbers(variables));
+    found.extend(two_toolkits(variables, files));
+    found
+}
+
+fn unset(name: &str) -> Fix {
+    Fix::run(format!("unset {name}"))
+}
+
+fn library_override(
+    name: &str,
+    library: &str,
+    given: &OsStr,
+    files: &dyn Files,
+) -> Option<Problem> {
+    let known = table::LIBRARIES
+        .iter()
+        .find(|row| row.name.to_uppercase() == library);
+    if known.is_none() {
+        let close = closest(
+            library,
+            table::LIBRARIES.iter().map(|row| row.name.to_uppercase()),
+        );
+        return Some(Problem {
+            code: "variable-unknown",
+            severity: Severity::Warning,
+            what: format!("{name} is set, but no library is called {library}"),
+            why: format!("It has no effect. The closest name is {LIB}{close}."),
+            fix: vec![unset(name)],
+        });
+    }
+    path_problem(name, Path::new(given), files, true)
+}
+
+fn unknown(name: &str) -> Problem {
+    let close = closest(name, OWN.iter().map(|&own| own.to_owned()));
+    Problem {
+        code: "variable-unknown",
+        severity: Severity::Warning,
+        what: format!("{name} is set, but Cupyrite has no such variable"),
+        why: format!("It has no effect. The closest one is {close}."),
+        fix: vec![unset(name)],
+    }
+}
+
+/// A path that leads nowhere.
+fn path_problem(name: &str, path: &Path, files: &dyn Files, file_too: bool) -> Option<Problem> {
+    let shown = path.display();
+    let (code, what) = if !path.is_absolute() {
+        let what = format!("{name}={shown} is a relative path");
+        ("variable-relative", what)
+    } else {
+        let what = match files.entry(path) {
+            Entry::Folder => return None,
+            Entry::File(_) if file_too => return None,
+            Entry::File(_) => format!("{name}={shown} is a file, not a folder"),
+            Entry::Absent => format!("{name}={shown} does not exist"),
+            Entry::Dangling(target) => format!(
+                "{name}={shown} is a link to {}, which does not exist",
+                target.display()
+            ),
+            Entry::LinkCycle => format!("{name}={shown} is a cycle of links"),
+            Entry::Denied(message) => format!("{name}={shown} cannot be looked at: {message}"),
+            Entry::Special => format!("{name}={shown} is neither a file nor a folder"),
+        };
+        ("variable-path", what)
+    };
+    let why = match code {
+        "variable-relative" => {
+            "What it means would depend on the working directory, so it is passed over."
+        }
+        _ if file_too => "The library is looked for there and nowhere else.",
+        _ => "Nothing is found there.",
+    };
+    let kind = if file_too {
+        "the library or its folder"
+    } else {
+        "an installation"
+    };
+    Some(Problem {
+        code,
+        severity: Severity::Warning,
+        what,
+        why: why.to_owned(),
+        fix: vec![
+            unset(name),
+            Fix::say(format!("or set {name} to the absolute path of {kind}")),
+        ],
+    })
+}
+
+/// Variables that hold a number, or one of a few words.
+fn numbers(variables: &Variables) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut wrong = |name: &str, given: &OsStr, right: &str| {
+        found.push(Problem {
+            code: "variable-value",
+            severity: Severity::Warning,
+            what: format!("{name}={} means nothing", given.to_string_lossy()),
+            why: format!("It is {right}."),
+            fix: vec![unset(name)],
+        });
+    };
+    let number = |given: &OsStr| given.to_str().and_then(|text| text.trim().parse().ok());
+    for (name, right) in [
+        ("CUPYRITE_CPU_THREADS", "a number from 1"),
+        ("CUPYRITE_CPU_DEVICES", "a number from 1"),
+        ("CUPYRITE_CPU_MEMORY", "a number of bytes"),
+    ] {
+        if let Some(given) = value(variables, name)
+            && number(given).is_none_or(|number: u64| number == 0)
+        {
+            wrong(name, given, right);
+        }
+    }
+    if let Some(given) = value(variables, "CUPYRITE_CUDA_MAJOR")
+        && !matches!(number(given), Some(12u64 | 13))
+    {
+        wrong("CUPYRITE_CUDA_MAJOR", given, "12 or 13");
+    }
+    found
+}
+
+/// `CUDA_PATH` and `CUDA_HOME` that name different toolkits.
+fn two_toolkits(variables: &Variables, files: &dyn Files) -> Option<Problem> {
+    let [path, home] = TOOLKITS.map(|name| value(variables, name).map(PathBuf::from));
+    let (path, home) = (path?, home?);
+    let end = |path: &Path| files.resolve(path).unwrap_or_else(|| path.to_owned());
+    if end(&path) == end(&home) {
+        return None;
+    }
+    Some(Problem {
+        code: "toolkits-differ",
+        severity: Severity::Warning,
+        what: "CUDA_PATH and CUDA_HOME name different folders".to_owned(),
+        why: format!(
+            "CUDA_PATH={} counts; other programs may take CUDA_HOME={}.",
+            path.display(),
+            home.display()
+        ),
+        fix: vec![unset("CUDA_HOME")],
+    })
+}
+
+/// The candidate with the fewest edits.
+fn closest(given: &str, candidates: impl Iterator<Item = String>) -> String {
+    candidates
+        .min_by_key(|candidate| distance(given, candidate))
+        .unwrap_or_default()
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(200).enumerate() {
+        let mut before = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let here = (before + usize::from(x != *y))
+                .min(row[j] + 1)
+                .min(row[j + 1] + 1);
+            before = std::mem::replace(&mut row[j + 1], here);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,170 @@
+//! Made-up machines on which headers, tools and archives are looked for.
+
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
+use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform};
+
+pub const LINUX: Platform = on(Os::Linux, Arch::X86_64);
+pub const LINUX_ARM: Platform = on(Os::Linux, Arch::Aarch64);
+pub const WINDOWS: Platform = on(Os::Windows, Arch::X86_64);
+pub const WINDOWS_ARM: Platform = on(Os::Windows, Arch::Aarch64);
+pub const PLATFORMS: [Platform; 4] = [LINUX, LINUX_ARM, WINDOWS, WINDOWS_ARM];
+
+const fn on(os: Os, arch: Arch) -> Platform {
+    Platform { os, arch }
+}
+
+/// A loader that loads nothing, and knows where the system's CUDA runtime is.
+#[derive(Default)]
+pub struct Runtime(pub Vec<PathBuf>);
+
+impl Loader for Runtime {
+    fn loaded(&self, _: &str) -> Option<Handle> {
+        None
+    }
+
+    fn open(&self, path: &OsStr, _: Mode) -> Result<Handle, String> {
+        panic!("nothing is loaded to find a file, and {path:?} was");
+    }
+
+    fn path(&self, _: Handle) -> Option<PathBuf> {
+        None
+    }
+
+    fn resolve(&self, soname: &str) -> Vec<PathBuf> {
+        let named = |path: &&PathBuf| path.file_name() == Some(OsStr::new(soname));
+        self.0.iter().filter(named).cloned().collect()
+    }
+}
+
+/// A machine with every root that a search may ask for; the roots are folders without anything in them.
+pub struct Machine {
+    pub platform: Platform,
+    pub environment: Environment,
+    pub files: MadeUpFiles,
+    pub loader: Runtime,
+}
+
+impl Machine {
+    /// Nothing is set and nothing is there.
+    pub fn bare(platform: Platform) -> Machine {
+        Machine {
+            platform,
+            environment: Environment::default(),
+            files: MadeUpFiles::new(),
+            loader: Runtime::default(),
+        }
+    }
+
+    /// Every root is set and there: two site-packages, conda, the products' variables, `CUDA_PATH`,
+    /// `CUDA_HOME`, Windows' program files, a toolkit of the system and two in well-known folders.
+    pub fn full(platform: Platform) -> Machine {
+        let c = drive(platform);
+        let path = |text: &str| PathBuf::from(format!("{c}{text}"));
+        let environment = Environment {
+            site_packages: vec![path("/site1"), path("/site2")],
+            conda_prefix: Some(path("/conda")),
+            cuda_path: Some(path("/cudapath")),
+            cuda_home: Some(path("/cudahome")),
+            variables: BTreeMap::from([
+                ("CUDNN_PATH", path("/cudnn")),
+                ("NCCL_HOME", path("/nccl")),
+                ("ProgramFiles", path("/Program Files")),
+            ]),
+            toolkit_roots: vec![path("/usr/local/cuda"), path("/opt/cuda")],
+            nsight_folders: vec![
+                path("/Nsight Systems 2026.3"),
+                path("/Nsight Compute 2026.3"),
+            ],
+            ..Environment::default()
+        };
+        let runtime = match platform.os {
+            Os::Linux => path("/canary/lib64/libcudart.so.13"),
+            Os::Windows => path("/canary/bin/cudart64_13.dll"),
+        };
+        let mut files = MadeUpFiles::new().file(&runtime, b"\x7fELF");
+        let roots = [
+            "/conda",
+            "/conda/Library",
+            "/cudapath",
+            "/cudahome",
+            "/cudnn",
+            "/nccl",
+        ];
+        let roots = roots.into_iter().map(path);
+        for root in roots
+            .chain(environment.site_packages.iter().cloned())
+            .chain(environment.toolkit_roots.iter().cloned())
+            .chain(environment.nsight_folders.iter().cloned())
+            .chain([path("/Program Files")])
+        {
+            files = files.folder(root);
+        }
+        Machine {
+            platform,
+            environment,
+            files,
+            loader: Runtime(vec![runtime]),
+        }
+    }
+
+    /// The same machine with these files.
+    pub fn with(&self, paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Machine {
+        let mut files = self.files.clone();
+        for path in paths {
+            files = files.program(path, b"something");
+        }
+        Machine {
+            platform: self.platform,
+            environment: self.environment.clone(),
+            files,
+            loader: Runtime(self.loader.0.clone()),
+        }
+    }
+
+    pub fn finder(&self) -> Finder<'_> {
+        Finder {
+            platform: self.platform,
+            environment: &self.environment,
+            files: &self.files,
+            loader: &self.loader,
+        }
+    }
+}
+
+/// What absolute paths begin with.
+pub fn drive(platform: Platform) -> &'static str {
+    if platform.is_windows() { "C:" } else { "" }
+}
+
+/// A place in which something may be: the file that shows it, the answer, and the step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub file: String,
+    pub answer: String,
+    pub via: FoundVia,
+}
+
+/// `dir` below `root`; an empty one is the root itself.
+pub fn below(root: &str, dir: &str) -> String {
+    if dir.is_empty() {
+        root.to_owned()
+    } else {
+        format!("{root}/{dir}")
+    }
+}
+
+/// The folders of this platform below `targets/`, written down once more.
+pub fn targets(platform: Platform) -> &'static [&'static str] {
+    match (platform.os, platform.arch) {
+        (Os::Linux, Arch::X86_64) => &["x86_64-linux"],
+        (Os::Linux, Arch::Aarch64) => &["sbsa-linux", "aarch64-linux"],
+        (Os::Windows, _) => &[],
+    }
+}

@@ -1,0 +1,478 @@
+//! What is loaded before a library: the very names that its file asks for, each once, whatever the table says.
+
+mod libraries_support;
+
+use cupyrite_pathfinder::{FoundVia, LoadError, LoadErrorKind};
+use libraries_support::expected::rows;
+use libraries_support::{LINUX, PLATFORMS, WINDOWS, World};
+
+fn site() -> World {
+    World::new(LINUX).with(|env| env.site_packages = vec!["/site".into()])
+}
+
+const CU13: &str = "/site/nvidia/cu13/lib";
+
+/// The wheels of CUDA 13 that cuSOLVER needs, as they name each other.
+fn new_wheels(world: World) -> World {
+    world
+        .library(&format!("{CU13}/libnvJitLink.so.13"), &["libc.so.6"])
+        .library(&format!("{CU13}/libcublasLt.so.13"), &[])
+        .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
+        // It opens nvJitLink itself.
+        .library(&format!("{CU13}/libcusparse.so.12"), &["libc.so.6"])
+        .library(
+            &format!("{CU13}/libcusolver.so.12"),
+            &[
+                "libcublas.so.13",
+                "libcublasLt.so.13",
+                "libcusparse.so.12",
+                "libnvJitLink.so.13",
+                "libc.so.6",
+            ],
+        )
+        .file("/system/x", b"")
+        .library("/system/libc.so.6", &[])
+        .system("/system")
+}
+
+/// Those of CUDA 12.
+fn old_wheels(world: World) -> World {
+    let lib = |wheel: &str, name: &str| format!("/site/nvidia/{wheel}/lib/{name}");
+    world
+        .library(&lib("nvjitlink", "libnvJitLink.so.12"), &[])
+        .library(&lib("cublas", "libcublasLt.so.12"), &[])
+        .library(&lib("cublas", "libcublas.so.12"), &["libcublasLt.so.12"])
+        .library(
+            &lib("cusparse", "libcusparse.so.12"),
+            &["libnvJitLink.so.12"],
+        )
+        .library(
+            &lib("cusolver", "libcusolver.so.11"),
+            &[
+                "libnvJitLink.so.12",
+                "libcusparse.so.12",
+                "libcublas.so.12",
+                "libcublasLt.so.12",
+            ],
+        )
+}
+
+fn names(world: &World) -> Vec<String> {
+    let opened = world.opened().into_iter();
+    opened
+        .map(|path| path.rsplit('/').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn dependencies_come_first_each_once() {
+    let world = new_wheels(site());
+    world.load("cusolver").unwrap();
+    assert_eq!(
+        names(&world),
+        [
+            "libnvJitLink.so.13",
+            "libcusparse.so.12",
+            "libcublasLt.so.13",
+            "libcublas.so.13",
+            "libcusolver.so.12"
+        ]
+    );
+    // What came as a dependency keeps its own step.
+    assert_eq!(
+        world.load("nvJitLink").unwrap().found_via,
+        FoundVia::SitePackages
+    );
+    world.load("cusparse").unwrap();
+    assert_eq!(world.opened().len(), 5);
+}
+
+#[test]
+fn both_majors_side_by_side_are_not_mixed() {
+    let both = || old_wheels(new_wheels(site()));
+    let new = both();
+    let loaded = new.load("cusolver").unwrap();
+    assert_eq!(
+        loaded.path.to_str().unwrap(),
+        format!("{CU13}/libcusolver.so.12")
+    );
+    assert!(
+        new.opened().iter().all(|path| path.starts_with(CU13)),
+        "{:?}",
+        new.opened()
+    );
+
+    let old = both().with(|env| env.major = Some(12));
+    old.load("cusolver").unwrap();
+    assert_eq!(
+        old.opened(),
+        [
+            "/site/nvidia/nvjitlink/lib/libnvJitLink.so.12",
+            "/site/nvidia/cusparse/lib/libcusparse.so.12",
+            "/site/nvidia/cublas/lib/libcublasLt.so.12",
+            "/site/nvidia/cublas/lib/libcublas.so.12",
+            "/site/nvidia/cusolver/lib/libcusolver.so.11",
+        ]
+    );
+}
+
+#[test]
+fn an_old_library_among_new_ones_gets_the_old_ones_it_needs() {
+    // cuSPARSE of CUDA 12 with nvJitLink of both: the name of cuSPARSE is the same, what it needs is not.
+    let world = || {
+        site()
+            .library(&format!("{CU13}/libnvJitLink.so.13"), &[])
+            .library("/site/nvidia/nvjitlink/lib/libnvJitLink.so.12", &[])
+            .library(
+                "/site/nvidia/cusparse/lib/libcusparse.so.12",
+                &["libnvJitLink.so.12"],
+            )
+    };
+    let old = world();
+    old.load("cusparse").unwrap();
+    assert_eq!(names(&old), ["libnvJitLink.so.12", "libcusparse.so.12"]);
+    assert_eq!(world().locate("cusparse").unwrap().major, Some(12));
+
+    // An override for the other major does not help it, and does not hinder it.
+    let overridden = world().with(|env| {
+        env.overrides = [("nvJitLink", format!("{CU13}/libnvJitLink.so.13").into())].into();
+    });
+    overridden.load("cusparse").unwrap();
+    assert_eq!(
+        names(&overridden),
+        ["libnvJitLink.so.12", "libcusparse.so.12"]
+    );
+
+    // In a folder that tells no major the file does.
+    let plain = World::new(LINUX)
+        .with(|env| env.cuda_path = Some("/tk".into()))
+        .library("/tk/lib64/libcusparse.so.12", &["libnvJitLink.so.12"])
+        .library("/tk/lib64/libnvJitLink.so.12", &[])
+        .library("/tk/lib64/libnvJitLink.so.13", &[]);
+    plain.load("cusparse").unwrap();
+    assert_eq!(names(&plain), ["libnvJitLink.so.12", "libcusparse.so.12"]);
+}
+
+#[test]
+fn a_library_that_names_nothing_takes_what_fits_its_surroundings() {
+    let both = |world: World| {
+        world
+            .library(&format!("{CU13}/libcublasLt.so.13"), &[])
+            .library("/site/nvidia/cublas/lib/libcublasLt.so.12", &[])
+            .library("/site/nvidia/cudnn/lib/libcudnn.so.9", &["libdl.so.2"])
+            .library("/system/libdl.so.2", &[])
+            .system("/system")
+    };
+    for (package, expected) in [
+        ("nvidia_cudnn_cu13-9.28.0.42", "libcublasLt.so.13"),
+        ("nvidia_cudnn_cu12-9.28.0.42", "libcublasLt.so.12"),
+    ] {
+        let world = both(site()).file(&format!("/site/{package}.dist-info/METADATA"), b"");
+        let located = world.locate("cudnn").unwrap();
+        let major = package[15..17].parse().ok();
+        assert_eq!(
+            (located.major, located.version.as_deref()),
+            (major, Some("9.28.0.42"))
+        );
+        world.load("cudnn").unwrap();
+        assert_eq!(names(&world), [expected, "libcudnn.so.9"]);
+    }
+    // A toolkit's folder tells it too: cuSPARSE of CUDA 13 names nothing of the table.
+    let world = World::new(LINUX)
+        .with(|env| {
+            env.cuda_path = Some("/usr/local/cuda".into());
+            env.site_packages = vec!["/site".into()];
+        })
+        .link("/usr/local/cuda", "cuda-12.9")
+        .library("/usr/local/cuda-12.9/lib64/libcusparse.so.12", &[])
+        .library("/site/nvidia/nvjitlink/lib/libnvJitLink.so.12", &[])
+        .library(&format!("{CU13}/libnvJitLink.so.13"), &[]);
+    world.load("cusparse").unwrap();
+    assert_eq!(names(&world), ["libnvJitLink.so.12", "libcusparse.so.12"]);
+}
+
+#[test]
+fn the_name_that_a_file_asks_for_counts_and_no_other() {
+    let world = site()
+        .library(
+            "/site/nvidia/cu13/lib/libmathdx.so.0",
+            &["libcudss.so.0", "libnvrtc.so.13"],
+        )
+        .library("/site/nvidia/cu13/lib/libcudss.so.1", &[])
+        .library("/site/nvidia/cu13/lib/libcudss.so.0", &["libcublas.so.13"])
+        .library(
+            "/site/nvidia/cu13/lib/libcublas.so.13",
+            &["libcublasLt.so.13"],
+        )
+        .library("/site/nvidia/cu13/lib/libcublasLt.so.13", &[])
+        .library("/site/nvidia/cu13/lib/libnvrtc.so.13", &[]);
+    world.load("mathdx").unwrap();
+    let opened = names(&world);
+    assert!(opened.contains(&"libcudss.so.0".to_owned()), "{opened:?}");
+    assert!(!opened.contains(&"libcudss.so.1".to_owned()), "{opened:?}");
+}
+
+#[test]
+fn a_link_into_a_toolkit_tells_its_major() {
+    let world = || {
+        World::new(LINUX)
+            .system("/usr/lib64")
+            .link(
+                "/usr/lib64/libcusparse.so.12",
+                "/usr/local/cuda-12.9/lib64/libcusparse.so.12",
+            )
+            .library("/usr/local/cuda-12.9/lib64/libcusparse.so.12", &[])
+            .library("/site/nvidia/nvjitlink/lib/libnvJitLink.so.12", &[])
+            .library(&format!("{CU13}/libnvJitLink.so.13"), &[])
+            .with(|env| env.site_packages = vec!["/site".into()])
+    };
+    let plain = world();
+    plain.load("cusparse").unwrap();
+    assert_eq!(names(&plain), ["libnvJitLink.so.12", "libcusparse.so.12"]);
+    let asked = world().with(|env| env.major = Some(13));
+    assert_eq!(missing(&asked, "cusparse").kind, LoadErrorKind::NotFound);
+}
+
+fn missing(world: &World, name: &str) -> LoadError {
+    world.load(name).map(|loaded| loaded.path).expect_err(name)
+}
+
+#[test]
+fn a_missing_dependency_is_told_with_who_needs_it() {
+    let world = site()
+        .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
+        .library("/site/nvidia/cublas/lib/libcublasLt.so.12", &[]);
+    let error = missing(&world, "cublas");
+    assert_eq!(error.kind, LoadErrorKind::NotFound);
+    assert_eq!(
+        (&*error.library, error.needed_by),
+        ("cublasLt", Some("cublas"))
+    );
+    let text = error.to_string();
+    assert!(
+        text.starts_with("libcublasLt.so.13, which cublas needs, was not found. Looked at:"),
+        "{text}"
+    );
+    assert!(
+        text.contains("libcublasLt.so.12: for CUDA 12; only CUDA 13 counts here"),
+        "{text}"
+    );
+    assert!(text.contains("\n  pip install nvidia-cublas\n"), "{text}");
+    assert!(!text.contains("CUPYRITE_CUDA_MAJOR"), "{text}");
+
+    // Two steps down, it is the one in the middle that needs it.
+    let deep = site()
+        .library(&format!("{CU13}/libnvblas.so.13"), &["libcublas.so.13"])
+        .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"]);
+    let error = missing(&deep, "nvblas");
+    assert_eq!(
+        (&*error.library, error.needed_by),
+        ("cublasLt", Some("cublas"))
+    );
+
+    // Where the file tells nothing, the table does.
+    let shim = site().library("/site/nvidia/cudnn/lib/libcudnn.so.9", &[]);
+    let error = missing(&shim, "cudnn");
+    assert_eq!(
+        (&*error.library, error.needed_by),
+        ("cublasLt", Some("cudnn"))
+    );
+}
+
+#[test]
+fn what_the_run_path_finds_is_no_missing_dependency() {
+    // The made-up system stands for a run path here: the search does not know the folder, the loader does.
+    struct RunPath(World);
+    impl cupyrite_pathfinder::dl::Loader for RunPath {
+        fn loaded(&self, soname: &str) -> Option<cupyrite_pathfinder::dl::Handle> {
+            self.0.loaded(soname)
+        }
+        fn open(
+            &self,
+            path: &std::ffi::OsStr,
+            mode: cupyrite_pathfinder::dl::Mode,
+        ) -> Result<cupyrite_pathfinder::dl::Handle, String> {
+            if !path.to_string_lossy().contains('/') {
+                return Err(format!("{}: cannot open", path.to_string_lossy()));
+            }
+            self.0.open(path, mode)
+        }
+        fn path(&self, handle: cupyrite_pathfinder::dl::Handle) -> Option<std::path::PathBuf> {
+            self.0.path(handle)
+        }
+        fn resolve(&self, _: &str) -> Vec<std::path::PathBuf> {
+            Vec::new()
+        }
+    }
+    let world = RunPath(
+        site()
+            .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
+            .library("/run/path/libcublasLt.so.13", &[])
+            .system("/run/path"),
+    );
+    let finder = cupyrite_pathfinder::Finder {
+        loader: &world,
+        ..world.0.finder()
+    };
+    finder.load("cublas").unwrap();
+}
+
+#[test]
+fn dependencies_lie_beside_what_needs_them_where_nothing_else_helps() {
+    let world = World::new(LINUX)
+        .library("/mine/libcublas.so.13", &["libcublasLt.so.13"])
+        .library("/mine/libcublasLt.so.13", &[])
+        .with(|env| env.overrides = [("cublas", "/mine/libcublas.so.13".into())].into());
+    world.load("cublas").unwrap();
+    assert_eq!(names(&world), ["libcublasLt.so.13", "libcublas.so.13"]);
+}
+
+#[test]
+fn what_this_version_does_not_name_is_not_required() {
+    // Early versions of cuSOLVER did without nvJitLink.
+    let world = site()
+        .library(
+            "/site/nvidia/cusolver/lib/libcusolver.so.11",
+            &["libcublas.so.12"],
+        )
+        .library(
+            "/site/nvidia/cublas/lib/libcublas.so.12",
+            &["libcublasLt.so.12"],
+        )
+        .library("/site/nvidia/cublas/lib/libcublasLt.so.12", &[]);
+    world.load("cusolver").unwrap();
+    assert_eq!(
+        names(&world),
+        ["libcublasLt.so.12", "libcublas.so.12", "libcusolver.so.11"]
+    );
+}
+
+#[test]
+fn what_the_table_does_not_name_is_loaded_first_too() {
+    // Without this the loader would look for it by itself, and not find it in a wheel.
+    let world = site()
+        .library(&format!("{CU13}/libnppc.so.13"), &["libcudart.so.13"])
+        .library(&format!("{CU13}/libcudart.so.13"), &[]);
+    world.load("nppc").unwrap();
+    assert_eq!(names(&world), ["libcudart.so.13", "libnppc.so.13"]);
+}
+
+#[test]
+fn optional_dependencies_may_be_missing_and_not_broken() {
+    let world = || {
+        site()
+            .library(&format!("{CU13}/libcudss.so.1"), &["libcublas.so.13"])
+            .library(&format!("{CU13}/libcublas.so.13"), &[])
+            .library(&format!("{CU13}/libcublasLt.so.13"), &[])
+    };
+    let without = world();
+    without.load("cudss").unwrap();
+    let with = world().library(&format!("{CU13}/libnvrtc.so.13"), &[]);
+    with.load("cudss").unwrap();
+    assert_eq!(with.opened().len(), without.opened().len() + 1);
+    let broken = world().file(&format!("{CU13}/libnvrtc.so.13"), b"");
+    let error = missing(&broken, "cudss");
+    assert_eq!(
+        (error.kind, error.needed_by),
+        (LoadErrorKind::Failed, Some("cudss"))
+    );
+    assert!(error.to_string().contains("an empty file"), "{error}");
+}
+
+#[test]
+fn a_broken_dependency_is_named() {
+    let world = site()
+        .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
+        .file(
+            &format!("{CU13}/libcublasLt.so.13"),
+            b"version https://git-lfs.github.com/spec/v1\n",
+        );
+    let error = missing(&world, "cublas");
+    assert_eq!(error.kind, LoadErrorKind::Failed);
+    let text = error.to_string();
+    let start =
+        format!("{CU13}/libcublasLt.so.13, which cublas needs, was found but does not load");
+    assert!(text.starts_with(&start), "{text}");
+}
+
+#[test]
+fn a_cycle_ends() {
+    let world = site()
+        .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
+        .library(
+            &format!("{CU13}/libcublasLt.so.13"),
+            &["libnvJitLink.so.13"],
+        )
+        .library(
+            &format!("{CU13}/libnvJitLink.so.13"),
+            &["libcublas.so.13", "libnvJitLink.so.13"],
+        )
+        .system(CU13);
+    let loaded = world.load("cublas").unwrap();
+    assert!(loaded.path.ends_with("libcublas.so.13"));
+    assert!(world.opened().len() <= 3, "{:?}", world.opened());
+}
+
+/// On every platform, from a toolkit: what the description says comes before a library, and nothing twice.
+#[test]
+fn every_librarys_dependencies_come_before_it() {
+    let rows = rows();
+    let mut count = 0;
+    for platform in PLATFORMS {
+        for row in rows.iter().filter(|row| !row.dependencies.is_empty()) {
+            if row.names(platform).is_empty() {
+                continue;
+            }
+            // All libraries are there, in one folder of the toolkit.
+            let mut world =
+                World::new(platform).with(|env| env.cuda_path = Some(root(platform).into()));
+            for any in &rows {
+                if let Some(place) = any
+                    .places(platform)
+                    .iter()
+                    .find(|place| place.label == "CUDA_PATH")
+                {
+                    let name = any.names(platform).first();
+                    world = name
+                        .into_iter()
+                        .fold(world, |world, name| world.library(&place.path(name), &[]));
+                }
+            }
+            world.load(row.name).unwrap();
+            let opened = names(&world);
+            let at = |name: &str| opened.iter().position(|opened| opened == name);
+            let own = at(row.names(platform)[0]);
+            assert_eq!(
+                own,
+                Some(opened.len() - 1),
+                "{} on {platform}: {opened:?}",
+                row.name
+            );
+            for dependency in &row.dependencies {
+                let needed = rows.iter().find(|row| row.name == *dependency).unwrap();
+                let Some(name) = needed.names(platform).first() else {
+                    continue;
+                };
+                assert!(
+                    at(name) < own && at(name).is_some(),
+                    "{name} before {}: {opened:?}",
+                    row.name
+                );
+                count += 1;
+            }
+            let mut once = opened.clone();
+            once.sort();
+            once.dedup();
+            assert_eq!(once.len(), opened.len(), "{opened:?}");
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+fn root(platform: cupyrite_pathfinder::Platform) -> &'static str {
+    if platform.os == WINDOWS.os {
+        "C:/path"
+    } else {
+        "/path"
+    }
+}

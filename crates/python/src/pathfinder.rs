@@ -1,0 +1,338 @@
+//! What `cuda.pathfinder` is made of: its exceptions, and its searches in Rust.
+//!
+//! The exceptions live here, not in the Python package, so that `cuda.bindings` raises them without importing it.
+//! Belongs here: turning what [`cupyrite_pathfinder`] answers into Python objects. Does not belong here: any rule
+//! about where something is looked for.
+
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use cupyrite_pathfinder::table::{self, Origin};
+use cupyrite_pathfinder::{
+    FindError, FindErrorKind, Found, FoundVia, LoadError, LoadErrorKind, Platform,
+};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+
+use crate::py::{Owned, Raised};
+use crate::roots;
+
+/// An exception class of `cuda.pathfinder`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// A library that is nowhere.
+    DynamicLibNotFound,
+    /// A name that no library has.
+    DynamicLibUnknown,
+    /// A library that does not exist for this platform.
+    DynamicLibNotAvailable,
+    /// A bitcode library that is nowhere.
+    BitcodeLibNotFound,
+    /// A static library that is nowhere.
+    StaticLibNotFound,
+    /// A name that no tool has.
+    UnsupportedBinary,
+}
+
+struct Row {
+    class: Class,
+    name: &'static CStr,
+    base: Option<Class>,
+    doc: &'static CStr,
+}
+
+/// In the order of [`Class`], bases first.
+const CLASSES: [Row; 6] = [
+    Row {
+        class: Class::DynamicLibNotFound,
+        name: c"cuda.pathfinder.DynamicLibNotFoundError",
+        base: None,
+        doc: c"A library could not be found. The message lists every place looked at and what to install.",
+    },
+    Row {
+        class: Class::DynamicLibUnknown,
+        name: c"cuda.pathfinder.DynamicLibUnknownError",
+        base: Some(Class::DynamicLibNotFound),
+        doc: c"No library of this name is known.",
+    },
+    Row {
+        class: Class::DynamicLibNotAvailable,
+        name: c"cuda.pathfinder.DynamicLibNotAvailableError",
+        base: Some(Class::DynamicLibNotFound),
+        doc: c"The library exists, but not for this platform.",
+    },
+    Row {
+        class: Class::BitcodeLibNotFound,
+        name: c"cuda.pathfinder.BitcodeLibNotFoundError",
+        base: None,
+        doc: c"A library in LLVM bitcode could not be found. The message lists every place looked at and what to \
+               install.",
+    },
+    Row {
+        class: Class::StaticLibNotFound,
+        name: c"cuda.pathfinder.StaticLibNotFoundError",
+        base: None,
+        doc: c"A static library could not be found. The message lists every place looked at and what to install.",
+    },
+    Row {
+        class: Class::UnsupportedBinary,
+        name: c"cuda.pathfinder.UnsupportedBinaryError",
+        base: None,
+        doc: c"No tool of this name is known. Its attribute ``utility`` is the name that was asked for.",
+    },
+];
+
+const _: () = {
+    let mut index = 0;
+    while index < CLASSES.len() {
+        assert!(CLASSES[index].class as usize == index);
+        index += 1;
+    }
+};
+
+static MADE: [AtomicPtr<ffi::PyObject>; CLASSES.len()] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASSES.len()];
+
+impl Class {
+    /// The class, kept for ever. It is there once the module has been imported, which is before anybody can ask.
+    pub fn get(self) -> *mut ffi::PyObject {
+        let class = MADE[self as usize].load(Ordering::Acquire);
+        assert!(!class.is_null(), "the exceptions are made with the module");
+        class
+    }
+
+    fn error(self, py: Python<'_>, message: String) -> PyErr {
+        // SAFETY: a live class, and it is kept for ever.
+        let class = unsafe { Bound::from_borrowed_ptr(py, self.get()) };
+        match class.cast_into::<PyType>() {
+            Ok(class) => PyErr::from_type(class, message),
+            Err(error) => error.into(),
+        }
+    }
+}
+
+/// Adds the exceptions and the functions below.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    for row in &CLASSES {
+        // SAFETY: the built-in classes are immortal and ours are kept; names and texts end with a nul.
+        let made = unsafe {
+            let base = match row.base {
+                Some(base) => base.get(),
+                // As every error about a name that does not exist.
+                None if row.class == Class::UnsupportedBinary => ffi::PyExc_ValueError,
+                None => ffi::PyExc_RuntimeError,
+            };
+            Owned::take(ffi::PyErr_NewExceptionWithDoc(
+                row.name.as_ptr(),
+                row.doc.as_ptr(),
+                base,
+                std::ptr::null_mut(),
+            ))
+        }
+        .map_err(|Raised| PyErr::fetch(py))?;
+        // SAFETY: a live object.
+        let class = unsafe { Bound::from_borrowed_ptr(py, made.ptr()) };
+        module.add(class.getattr("__name__")?.cast_into::<PyString>()?, class)?;
+        // One reference more, for ever.
+        MADE[row.class as usize].store(made.into_ptr(), Ordering::Release);
+    }
+    module.add_function(wrap_pyfunction!(find_names, module)?)?;
+    module.add_function(wrap_pyfunction!(find_cuda_path_or_home, module)?)?;
+    module.add_function(wrap_pyfunction!(load_library, module)?)?;
+    module.add_function(wrap_pyfunction!(find_header_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(find_binary, module)?)?;
+    module.add_function(wrap_pyfunction!(find_static_library, module)?)?;
+    module.add_function(wrap_pyfunction!(find_bitcode_library, module)?)
+}
+
+/// Sets the exception for a library that could not be loaded; `message` is all that is to be said.
+///
+/// A file that is there and does not load is not "not found": it raises `RuntimeError` itself, because of an
+/// `OSError`, so that programs which go on without a library that is not installed do not pass over a broken one.
+pub fn raise(py: Python<'_>, failed: bool, message: String) -> Raised {
+    error(py, Class::DynamicLibNotFound, failed, message).restore(py);
+    Raised
+}
+
+fn error(py: Python<'_>, class: Class, failed: bool, message: String) -> PyErr {
+    if !failed {
+        return class.error(py, message);
+    }
+    let cause = PyOSError::new_err(message.lines().next().unwrap_or_default().to_owned());
+    let error = PyRuntimeError::new_err(message);
+    error.set_cause(py, Some(cause));
+    error
+}
+
+fn load_error(py: Python<'_>, error_: &LoadError) -> PyErr {
+    let class = match error_.kind {
+        LoadErrorKind::Unknown => Class::DynamicLibUnknown,
+        LoadErrorKind::NotAvailable => Class::DynamicLibNotAvailable,
+        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::Setting => {
+            Class::DynamicLibNotFound
+        }
+    };
+    let failed = error_.kind == LoadErrorKind::Failed;
+    error(py, class, failed, error_.to_string())
+}
+
+/// A path as Python writes it: a `str` from which the encoding of this process's locale gives back the same bytes.
+pub struct FileName(pub PathBuf);
+
+impl<'py> IntoPyObject<'py> for FileName {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = self.0.as_os_str().as_bytes();
+        // SAFETY: `bytes` is readable for its length.
+        let made = unsafe {
+            ffi::PyUnicode_DecodeFSDefaultAndSize(bytes.as_ptr().cast(), bytes.len().cast_signed())
+        };
+        match Owned::take(made) {
+            // SAFETY: a new reference, handed over.
+            Ok(made) => Ok(unsafe { Bound::from_owned_ptr(py, made.into_ptr()) }),
+            Err(Raised) => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+/// (SUPPORTED_NVIDIA_LIBNAMES, SUPPORTED_HEADERS_CTK, SUPPORTED_BINARY_UTILITIES, SUPPORTED_STATIC_LIBS,
+/// SUPPORTED_BITCODE_LIBS) of this platform.
+#[pyfunction]
+fn find_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    let platform = Platform::CURRENT;
+    let archives = |rows: &'static [table::Archive]| {
+        let there = |row: &&table::Archive| !platform.is_windows() || !row.windows_file.is_empty();
+        let names: Vec<&str> = rows.iter().filter(there).map(|row| row.name).collect();
+        PyTuple::new(py, names)
+    };
+    let libraries: Vec<&str> = table::LIBRARIES
+        .iter()
+        .filter(|row| row.origin == Origin::Toolkit && !row.names(platform).is_empty())
+        .map(|row| row.name)
+        .collect();
+    let headers = PyDict::new(py);
+    for row in table::HEADERS {
+        if row.origin == Origin::Toolkit && (!platform.is_windows() || row.on_windows) {
+            headers.set_item(row.name, row.header)?;
+        }
+    }
+    let binaries: Vec<&str> = table::BINARIES.iter().map(|row| row.name).collect();
+    PyTuple::new(
+        py,
+        [
+            PyTuple::new(py, libraries)?.into_any(),
+            headers.into_any(),
+            PyTuple::new(py, binaries)?.into_any(),
+            archives(table::STATIC_LIBRARIES)?.into_any(),
+            archives(table::BITCODE_LIBRARIES)?.into_any(),
+        ],
+    )
+}
+
+/// `CUDA_PATH`, or else `CUDA_HOME`, as it is set; None where neither is.
+#[pyfunction]
+fn find_cuda_path_or_home() -> Option<FileName> {
+    cupyrite_pathfinder::cuda_path_or_home().map(FileName)
+}
+
+/// Finds and loads a library: (path, whether somebody else had loaded it, handle, how it was found).
+#[pyfunction]
+fn load_library(
+    py: Python<'_>,
+    name: &Bound<'_, PyString>,
+) -> PyResult<(FileName, bool, usize, String)> {
+    roots::refresh(py);
+    let name = name.to_string_lossy();
+    let loaded = py
+        .detach(|| cupyrite_pathfinder::load(&name))
+        .map_err(|error| load_error(py, &error))?;
+    Ok((
+        FileName(loaded.path),
+        loaded.found_via == FoundVia::AlreadyLoaded,
+        loaded.handle.0.addr(),
+        loaded.found_via.to_string(),
+    ))
+}
+
+/// Finds a folder of headers: (path, how it was found), or None.
+#[pyfunction]
+fn find_header_directory(
+    py: Python<'_>,
+    name: &Bound<'_, PyString>,
+) -> PyResult<Option<(FileName, String)>> {
+    find(py, name, cupyrite_pathfinder::header_directory)
+        .map(|found| found.map(path_and_origin))
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// Finds a tool: (path, how it was found), or None.
+#[pyfunction]
+fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(FileName, String)>> {
+    find(py, name, cupyrite_pathfinder::binary)
+        .map(|found| found.map(path_and_origin))
+        .map_err(|error| {
+            if error.kind != FindErrorKind::Unknown {
+                return PyRuntimeError::new_err(error.to_string());
+            }
+            let raised = Class::UnsupportedBinary.error(py, error.to_string());
+            match raised.value(py).setattr("utility", name) {
+                Ok(()) => raised,
+                Err(other) => other,
+            }
+        })
+}
+
+/// Finds a static library: (path, how it was found).
+#[pyfunction]
+fn find_static_library(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<(FileName, String)> {
+    find(py, name, cupyrite_pathfinder::static_library)
+        .map(path_and_origin)
+        .map_err(|error| archive_error(py, Class::StaticLibNotFound, &error))
+}
+
+/// Finds a library in LLVM bitcode: (path, how it was found).
+#[pyfunction]
+fn find_bitcode_library(
+    py: Python<'_>,
+    name: &Bound<'_, PyString>,
+) -> PyResult<(FileName, String)> {
+    find(py, name, cupyrite_pathfinder::bitcode_library)
+        .map(path_and_origin)
+        .map_err(|error| archive_error(py, Class::BitcodeLibNotFound, &error))
+}
+
+/// Runs a search while other threads go on.
+fn find<T: Send>(
+    py: Python<'_>,
+    name: &Bound<'_, PyString>,
+    search: fn(&str) -> Result<T, FindError>,
+) -> Result<T, FindError> {
+    roots::refresh(py);
+    let name = name.to_string_lossy();
+    py.detach(|| search(&name))
+}
+
+fn path_and_origin(found: Found) -> (FileName, String) {
+    (FileName(found.path), found.found_via.to_string())
+}
+
+fn archive_error(py: Python<'_>, class: Class, error: &FindError) -> PyErr {
+    match error.kind {
+        FindErrorKind::Unknown | FindErrorKind::NotAvailable => {
+            PyValueError::new_err(error.to_string())
+        }
+        FindErrorKind::NotFound | FindErrorKind::Setting => class.error(py, error.to_string()),
+    }
+}

@@ -1,0 +1,97 @@
+"""Running the doctor in interpreters of its own, and making up installations of packages for it."""
+
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import cupyrite
+
+PACKAGE = pathlib.Path(cupyrite.__file__).parent
+DROPPED = ("CUDA_", "CUPYRITE_", "CONDA_", "NVIDIA_", "COLUMNS", "NO_COLOR", "TERM", "LD_PRELOAD")
+
+
+def environment(**changes):
+    """This process's variables without those that the examination reports, on the CPU device."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
+    kept["CUPYRITE_DEVICE"] = "cpu"
+    # What PYTHONWARNINGS=error or the like would do belongs to the tests that ask for it.
+    for name in ("PYTHONWARNINGS", "PYTHONIOENCODING"):
+        kept.pop(name, None)
+    for name, value in changes.items():
+        if value is None:
+            kept.pop(name, None)
+        else:
+            kept[name] = value
+    return kept
+
+
+def doctor(*words, options=(), cwd="/", timeout=120, **changes):
+    """A finished `python OPTIONS -m cupyrite WORDS`."""
+    return subprocess.run(
+        [sys.executable, *options, "-m", "cupyrite", *words],
+        env=environment(**changes),
+        cwd=cwd,
+        capture_output=True,
+        timeout=timeout,
+    )
+
+
+def examine(*words, **more):
+    """(exit status, report) of an examination, which wrote nothing to standard error."""
+    done = doctor("--json", *words, **more)
+    assert done.stderr == b"", done.stderr.decode()
+    return done.returncode, json.loads(done.stdout)
+
+
+def codes(report):
+    return [problem["code"] for problem in report["problems"]]
+
+
+def problem(report, code):
+    found = [problem for problem in report["problems"] if problem["code"] == code]
+    assert found, f"no {code} among {codes(report)}"
+    return found[0]
+
+
+def commands(report, code):
+    return [fix["command"] for fix in problem(report, code)["fix"] if fix["command"]]
+
+
+def errors(report):
+    return [problem["code"] for problem in report["problems"] if problem["severity"] == "error"]
+
+
+def install(root, name, version, files):
+    """Writes files and their list as pip does."""
+    lines = []
+    for relative, content in files.items():
+        path = root / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, pathlib.Path):
+            if not path.exists():
+                path.symlink_to(content)
+            content = content.read_bytes()
+        else:
+            path.write_bytes(content)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        lines.append(f"{relative},sha256={digest},{len(content)}\n")
+    info = root / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "RECORD").write_text("".join(lines) + f"{info.name}/RECORD,,\n")
+
+
+def own_files():
+    """Cupyrite's own files, the native module as a link."""
+    found = {}
+    for top in ("cupyrite", "cuda/bindings", "cuda/pathfinder"):
+        for file in sorted((PACKAGE.parent / top).rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts and file.suffix in (".py", ".so"):
+                relative = str(file.relative_to(PACKAGE.parent))
+                if file.suffix == ".so" and "cupyrite" not in file.parts:
+                    continue
+                found[relative] = file if file.suffix == ".so" else file.read_bytes()
+    return found
