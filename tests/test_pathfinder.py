@@ -3,15 +3,18 @@
 What is found where has tests of its own; made-up toolkits do here.
 """
 
+import atexit
 import copy
 import dataclasses
 import functools
 import inspect
 import os
+import pathlib
 import pickle
 import pydoc
 import subprocess
 import sys
+import tempfile
 import textwrap
 import typing
 import weakref
@@ -63,9 +66,19 @@ A_NAME = {
 }
 
 
+@functools.cache
+def alone():
+    """A folder with the package under test and nothing else: where it is installed, wheels may lie beside it."""
+    folder = tempfile.TemporaryDirectory(prefix="cupyrite-alone-")
+    atexit.register(folder.cleanup)
+    for package in installed():
+        (pathlib.Path(folder.name) / package.name).symlink_to(package)
+    return folder.name
+
+
 def run(code, options=(), cwd=None, **env):
     """What a fresh process prints; the package under test is found by PYTHONPATH."""
-    root = os.pathsep.join(filter(None, (str(installed()[0].parent), env.pop("PYTHONPATH", None))))
+    root = os.pathsep.join(filter(None, (alone(), env.pop("PYTHONPATH", None))))
     done = subprocess.run(
         [sys.executable, *options, "-c", textwrap.dedent(code)],
         env=clean_environment(**{"PYTHONPATH": root, "CUPYRITE_DEVICE": "cpu", **env}),
@@ -836,7 +849,7 @@ def test_an_archive_of_a_program(tmp_path):
         program.writestr("nvidia/cu13/lib/libcudadevrt.a", "!<arch>\n")
     path = archive(tmp_path / "site-packages")
     for extra, expected in (("", "no"), (str(tmp_path / "site-packages"), str(path))):
-        root = os.pathsep.join(filter(None, (str(installed()[0].parent), extra)))
+        root = os.pathsep.join(filter(None, (alone(), extra)))
         command = [sys.executable, "-S", tmp_path / "program.pyz"]
         done = subprocess.run(
             command, env=clean_environment(PYTHONPATH=root), capture_output=True, text=True, cwd=tmp_path, timeout=60
