@@ -379,6 +379,17 @@ impl AddressSpace {
         gone
     }
 
+    /// Bytes in the live regions of the device's own memory whose owner `belongs` accepts (rounded up per allocation).
+    pub fn used_by(&self, belongs: impl Fn(u64) -> bool) -> u64 {
+        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        regions
+            .values()
+            .map(|e| &e.region)
+            .filter(|r| !matches!(r.kind, Kind::Host | Kind::Registered) && belongs(r.owner))
+            .map(|r| Self::cost(r.size))
+            .sum()
+    }
+
     /// The region that holds `addr`.
     pub fn find(&self, addr: u64) -> Option<Region> {
         let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);

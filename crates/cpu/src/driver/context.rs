@@ -237,6 +237,17 @@ fn by_handle(handle: u64) -> Res<Arc<Context>> {
     }
 }
 
+/// Bytes that the active contexts of a device hold; `None` if there is no such context, in a forked child for one.
+pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
+    if !super::init::initialised() || super::init::forked() {
+        return None;
+    }
+    let contexts = CONTEXTS.pick(|c| c.device == ordinal && c.is_active());
+    let ids: Vec<u64> = contexts.iter().map(|c| c.id).collect();
+    let space = crate::memory::AddressSpace::global();
+    (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)))
+}
+
 /// The context with that handle, or the current one for null.
 pub(super) fn by_handle_or_current(handle: u64) -> Res<Arc<Context>> {
     if handle == 0 {

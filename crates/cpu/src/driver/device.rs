@@ -142,6 +142,29 @@ impl Device {
     }
 }
 
+/// What NVML tells of a device.
+pub(crate) struct DeviceFacts {
+    pub(crate) ordinal: i32,
+    pub(crate) name: String,
+    pub(crate) capability: (i32, i32),
+    pub(crate) uuid: [u8; 16],
+    pub(crate) pci_domain: u32,
+    pub(crate) pci_bus: u32,
+}
+
+/// All devices as NVML tells of them; `None` where [`all`] fails.
+pub(crate) fn facts() -> Option<Vec<DeviceFacts>> {
+    let facts = |d: &Device| DeviceFacts {
+        ordinal: d.ordinal,
+        name: d.name.clone(),
+        capability: d.capability,
+        uuid: d.uuid(),
+        pci_domain: attributes::PCI_DOMAIN as u32,
+        pci_bus: d.ordinal as u32 + 1,
+    };
+    Some(all().ok()?.iter().map(facts).collect())
+}
+
 fn uuid(out: u64, device: i32) -> Res {
     non_null(out)?;
     put_bytes(out, &by_ordinal(device)?.uuid())

@@ -82,6 +82,15 @@ impl<T> Table<T> {
             .ok_or(Code::INVALID_HANDLE)
     }
 
+    /// The objects that `wanted` picks, in no particular order.
+    pub(super) fn pick(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        live.values()
+            .filter(|object| wanted(object))
+            .cloned()
+            .collect()
+    }
+
     /// Forgets every object that `doomed` picks; they are dropped after the lock is released.
     pub(super) fn remove_where(&self, mut doomed: impl FnMut(&T) -> bool) {
         let mut gone = Vec::new();

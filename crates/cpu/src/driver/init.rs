@@ -8,7 +8,7 @@ use super::errors::Code;
 use super::{device, entries};
 
 /// The CUDA version this driver presents: that of the newest toolkit whose API it implements.
-pub(super) const DRIVER_VERSION: i32 = 13050;
+pub(crate) const DRIVER_VERSION: i32 = 13050;
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 static FORKED: AtomicBool = AtomicBool::new(false);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::activity::Running;
 use super::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use super::checked::{gather, get, get_array, non_null};
 use super::errors::Code;
@@ -151,6 +152,7 @@ fn launch(
     let grid_id = fresh_id();
     stream.enqueue(&[], Place::Worker, move |context| {
         let _pin = space().pin();
+        let _running = Running::on(context.device);
         let outcome = engine::launch(&LaunchSpec {
             kernel: &f.kernel,
             grid: request.grid,

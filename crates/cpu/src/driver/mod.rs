@@ -12,6 +12,7 @@ use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
+mod activity;
 mod attributes;
 mod checked;
 mod context;
@@ -36,8 +37,12 @@ mod proc_address;
 mod queue;
 mod stream;
 
+pub(crate) use activity::busy_percent;
+pub(crate) use context::memory_in_contexts;
+pub(crate) use device::{DeviceFacts, facts as device_facts};
 pub use errors::Code;
 pub use fatbin::remember_cubin;
+pub(crate) use init::DRIVER_VERSION;
 pub use init::describe;
 pub use queue::set_interrupt_hook;
 
@@ -161,9 +166,10 @@ pub fn implemented() -> impl Iterator<Item = &'static str> {
     table().keys().copied()
 }
 
-/// Makes this the driver that `cupyrite_sys` calls when the CPU device is selected.
+/// Makes this the driver that `cupyrite_sys` calls when the CPU device is selected, and its NVML the one that goes with it.
 pub fn install() {
     cupyrite_sys::loader::register_cpu_driver(get_proc);
+    cupyrite_sys::loader::register_cpu_nvml(crate::nvml::get_proc);
 }
 
 #[cfg(test)]

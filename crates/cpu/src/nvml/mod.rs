@@ -1,0 +1,159 @@
+//! NVML for the CPU device: the entry points of `libnvidia-ml` with the same names and the same C signatures.
+//!
+//! Belongs here: what this device can honestly say of itself: which devices there are, what they are called, their
+//! memory, how busy they are and who uses them. Everything else that NVML has (clocks, fans, power, ECC, MIG, vGPU,
+//! events) answers `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does. Does not belong here: how the figures
+//! come about (the driver).
+//!
+//! Pointers arrive as numbers and are read and written through the operating system ([`crate::memory::checked`]): a
+//! wrong one is `NVML_ERROR_INVALID_ARGUMENT`. A panic never crosses the border.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use cupyrite_sys::nvml::{ROWS, nvmlReturn_t};
+
+use crate::memory::checked::{self, BadAddress};
+
+mod device;
+mod system;
+mod usage;
+
+/// What the inside returns; the error is a status other than `NVML_SUCCESS`.
+type Res<T = ()> = Result<T, nvmlReturn_t>;
+
+/// The status for a pointer that points nowhere.
+fn bad(_: BadAddress) -> nvmlReturn_t {
+    nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT
+}
+
+/// One entry point: exported name and address.
+struct Entry {
+    name: &'static str,
+    address: *const c_void,
+}
+
+// SAFETY: an entry is a constant name and the address of a function.
+unsafe impl Sync for Entry {}
+
+/// Defines entry points and the table `ENTRIES` that lists them: `fn name "nvmlName" (args) { body }`, where the body is
+/// a [`Res`]. `bare;` at the start leaves out the check that `nvmlInit` was called.
+macro_rules! entries {
+    (bare; $($rest:tt)*) => { $crate::nvml::entries!(@with $crate::nvml::guard_bare; $($rest)*); };
+    (@with $guard:path; $(fn $name:ident $c:literal ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            extern "C" fn $name($($arg: $ty),*) -> u32 {
+                $guard(|| $body)
+            }
+        )*
+        /// The entry points of this file.
+        pub(super) static ENTRIES: &[$crate::nvml::Entry] = &[
+            $($crate::nvml::Entry { name: $c, address: $name as *const std::ffi::c_void }),*
+        ];
+    };
+    ($($rest:tt)*) => { $crate::nvml::entries!(@with $crate::nvml::guard; $($rest)*); };
+}
+use entries;
+
+/// Runs an entry point's body; a panic is answered here.
+fn guard_bare(body: impl FnOnce() -> Res) -> u32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => nvmlReturn_t::NVML_SUCCESS.0,
+        Ok(Err(status)) => status.0,
+        Err(_) => nvmlReturn_t::NVML_ERROR_UNKNOWN.0,
+    }
+}
+
+/// [`guard_bare`] for everything that needs `nvmlInit` first.
+fn guard(body: impl FnOnce() -> Res) -> u32 {
+    if !system::initialised() {
+        return nvmlReturn_t::NVML_ERROR_UNINITIALIZED.0;
+    }
+    guard_bare(body)
+}
+
+/// Answers for every entry point that this device does not have. It looks at no argument, so one serves all signatures.
+extern "C" fn not_supported() -> u32 {
+    guard(|| Err(nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED))
+}
+
+/// Writes `value` where the caller wants it.
+fn put<T: Copy>(addr: u64, value: T) -> Res {
+    if addr == 0 {
+        return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
+    }
+    checked::write(addr, &value).map_err(bad)
+}
+
+/// Reads an unsigned integer.
+fn get(addr: u64) -> Res<u32> {
+    // SAFETY: any bytes are a valid integer.
+    unsafe { checked::read::<u32>(addr) }.map_err(bad)
+}
+
+/// Writes `text` and its NUL into a buffer of `length` bytes, or says that they do not fit.
+fn put_text(addr: u64, length: u32, text: &str) -> Res {
+    if addr == 0 {
+        return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
+    }
+    if text.len() >= length as usize {
+        return Err(nvmlReturn_t::NVML_ERROR_INSUFFICIENT_SIZE);
+    }
+    let bytes: Vec<u8> = text.bytes().chain([0]).collect();
+    checked::write_bytes(addr, &bytes).map_err(bad)
+}
+
+/// Longest text a caller may pass.
+const LONGEST_TEXT: u64 = 256;
+
+/// Reads a NUL-terminated text.
+fn get_text(addr: u64) -> Res<String> {
+    let bytes = checked::read_c_string(addr, LONGEST_TEXT).map_err(bad)?;
+    String::from_utf8(bytes).map_err(|_| nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT)
+}
+
+/// What the addresses of a table point to.
+type Known = HashMap<&'static [u8], *const c_void>;
+
+/// The table of addresses by exported name.
+struct Addresses(Known);
+// SAFETY: the addresses are those of functions, which any thread may call.
+unsafe impl Send for Addresses {}
+// SAFETY: as above.
+unsafe impl Sync for Addresses {}
+
+fn addresses() -> &'static Known {
+    static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
+    &ADDRESSES
+        .get_or_init(|| {
+            let nothing = not_supported as extern "C" fn() -> u32 as *const c_void;
+            let mut all: Known = ROWS
+                .iter()
+                .map(|row| (row.export.to_bytes(), nothing))
+                .collect();
+            all.extend(implemented().map(|e| (e.name.as_bytes(), e.address)));
+            all.insert(b"nvmlErrorString", system::error_string_address());
+            Addresses(all)
+        })
+        .0
+}
+
+fn implemented() -> impl Iterator<Item = &'static Entry> {
+    [system::ENTRIES, device::ENTRIES, usage::ENTRIES]
+        .into_iter()
+        .flatten()
+}
+
+/// The address of the NVML entry point with that exported name (`nvmlInit_v2`), null if NVML has none of that name.
+/// Entry points that this device does not implement answer `NVML_ERROR_NOT_SUPPORTED`.
+pub fn get_proc(name: &CStr) -> *const c_void {
+    addresses()
+        .get(name.to_bytes())
+        .copied()
+        .unwrap_or(std::ptr::null())
+}
+
+#[cfg(test)]
+mod tests;

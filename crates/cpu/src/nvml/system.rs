@@ -1,0 +1,220 @@
+//! Starting and stopping, versions, names of processes, texts of errors.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use cupyrite_sys::nvml::nvmlReturn_t;
+
+use super::{Res, entries, put, put_text};
+use crate::driver;
+
+/// How often NVML was initialised, and in which process: a forked child has to begin anew.
+static INITS: Mutex<(u32, u64)> = Mutex::new((0, 0));
+
+pub(super) fn initialised() -> bool {
+    let inits = INITS.lock().unwrap_or_else(PoisonError::into_inner);
+    inits.0 == std::process::id() && inits.1 > 0
+}
+
+fn init() -> Res {
+    if driver::device_facts().is_none() {
+        // The environment asks for devices that there cannot be; `cuInit` fails too.
+        return Err(nvmlReturn_t::NVML_ERROR_DRIVER_NOT_LOADED);
+    }
+    let pid = std::process::id();
+    let mut inits = INITS.lock().unwrap_or_else(PoisonError::into_inner);
+    if inits.0 != pid {
+        *inits = (pid, 0);
+    }
+    inits.1 += 1;
+    Ok(())
+}
+
+fn shutdown() -> Res {
+    let mut inits = INITS.lock().unwrap_or_else(PoisonError::into_inner);
+    if inits.0 != std::process::id() || inits.1 == 0 {
+        return Err(nvmlReturn_t::NVML_ERROR_UNINITIALIZED);
+    }
+    inits.1 -= 1;
+    Ok(())
+}
+
+/// The version this device's driver has: the project's own.
+const DRIVER: &str = env!("CARGO_PKG_VERSION");
+
+/// What a process was started as.
+fn process_name(pid: u32) -> Res<String> {
+    let not_found = |_| nvmlReturn_t::NVML_ERROR_NOT_FOUND;
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).map_err(not_found)?;
+    let first = command.split(|&b| b == 0).next().unwrap_or_default();
+    if !first.is_empty() {
+        return Ok(String::from_utf8_lossy(first).into_owned());
+    }
+    // Threads of the kernel have no command line.
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).map_err(not_found)?;
+    Ok(name.trim_end().to_owned())
+}
+
+/// As much of `text` as is below `most` bytes, cut between characters.
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+entries! { bare;
+    fn init_v1 "nvmlInit" () { init() }
+    fn init_v2 "nvmlInit_v2" () { init() }
+    fn init_with_flags "nvmlInitWithFlags" (_flags: u32) {
+        // The flags are about GPUs that are missing or not attached.
+        init()
+    }
+    fn shut_down "nvmlShutdown" () { shutdown() }
+    // Versions can be asked for without initialising, as the manual says.
+    fn cuda_version "nvmlSystemGetCudaDriverVersion" (out: u64) { put(out, driver::DRIVER_VERSION) }
+    fn cuda_version_v2 "nvmlSystemGetCudaDriverVersion_v2" (out: u64) { put(out, driver::DRIVER_VERSION) }
+    fn nvml_version "nvmlSystemGetNVMLVersion" (out: u64, length: u32) {
+        put_text(out, length, &format!("{}.{DRIVER}", driver::DRIVER_VERSION / 1000))
+    }
+    fn driver_version "nvmlSystemGetDriverVersion" (out: u64, length: u32) {
+        if !initialised() {
+            return Err(nvmlReturn_t::NVML_ERROR_UNINITIALIZED);
+        }
+        put_text(out, length, DRIVER)
+    }
+    fn name_of_process "nvmlSystemGetProcessName" (pid: u32, out: u64, length: u32) {
+        if !initialised() {
+            return Err(nvmlReturn_t::NVML_ERROR_UNINITIALIZED);
+        }
+        if length == 0 {
+            return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
+        }
+        let name = process_name(pid)?;
+        // A name that is too long is cut, as the manual says.
+        put_text(out, length, cut(&name, length as usize - 1))
+    }
+}
+
+/// Texts of the statuses, in our own words.
+const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
+    (nvmlReturn_t::NVML_SUCCESS, c"success"),
+    (
+        nvmlReturn_t::NVML_ERROR_UNINITIALIZED,
+        c"NVML is not initialised: call nvmlInit first",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT,
+        c"an argument is not valid",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED,
+        c"this device does not support that",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_NO_PERMISSION,
+        c"the user has no permission for that",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_ALREADY_INITIALIZED,
+        c"NVML is initialised already",
+    ),
+    (nvmlReturn_t::NVML_ERROR_NOT_FOUND, c"not found"),
+    (
+        nvmlReturn_t::NVML_ERROR_INSUFFICIENT_SIZE,
+        c"the buffer is too small",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_INSUFFICIENT_POWER,
+        c"the device has not enough external power",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_DRIVER_NOT_LOADED,
+        c"the driver is not loaded",
+    ),
+    (nvmlReturn_t::NVML_ERROR_TIMEOUT, c"the time limit passed"),
+    (
+        nvmlReturn_t::NVML_ERROR_IRQ_ISSUE,
+        c"the kernel reports trouble with interrupts",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_LIBRARY_NOT_FOUND,
+        c"a shared library of NVML was not found",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_FUNCTION_NOT_FOUND,
+        c"the installed driver lacks this function",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_CORRUPTED_INFOROM,
+        c"the device's infoROM is damaged",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_GPU_IS_LOST,
+        c"the device is lost: it fell off the bus or cannot be reached",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_RESET_REQUIRED,
+        c"the device must be reset before it can be used",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_OPERATING_SYSTEM,
+        c"the operating system refuses to let the device be controlled",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_LIB_RM_VERSION_MISMATCH,
+        c"driver and library are of different versions",
+    ),
+    (nvmlReturn_t::NVML_ERROR_IN_USE, c"the device is in use"),
+    (nvmlReturn_t::NVML_ERROR_MEMORY, c"not enough memory"),
+    (nvmlReturn_t::NVML_ERROR_NO_DATA, c"there are no data"),
+    (
+        nvmlReturn_t::NVML_ERROR_VGPU_ECC_NOT_SUPPORTED,
+        c"not possible for a vGPU while ECC is on",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_INSUFFICIENT_RESOURCES,
+        c"resources are exhausted",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_FREQ_NOT_SUPPORTED,
+        c"the device does not have this frequency",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+        c"the version in the argument is not known",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_DEPRECATED,
+        c"this function is gone",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_NOT_READY,
+        c"the system is not ready",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_GPU_NOT_FOUND,
+        c"no device was found",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_INVALID_STATE,
+        c"the state does not allow that",
+    ),
+    (
+        nvmlReturn_t::NVML_ERROR_RESET_TYPE_NOT_SUPPORTED,
+        c"the device does not have this kind of reset",
+    ),
+    (nvmlReturn_t::NVML_ERROR_UNKNOWN, c"an unknown error"),
+];
+
+extern "C" fn error_string(status: u32) -> *const c_char {
+    let known = TEXTS.iter().find(|(s, _)| s.0 == status);
+    known
+        .map_or(c"a status that NVML does not have", |(_, text)| text)
+        .as_ptr()
+}
+
+pub(super) fn error_string_address() -> *const c_void {
+    error_string as *const c_void
+}

@@ -1,0 +1,400 @@
+//! NVML through its C entry points, as a program would call it.
+
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cupyrite_sys::nvml::{
+    ROWS, nvmlMemory_st, nvmlMemory_v2_st, nvmlPciInfo_st, nvmlProcessInfo_v2_st,
+    nvmlUtilization_st,
+};
+
+use super::get_proc;
+
+const UNINITIALIZED: u32 = 1;
+const INVALID_ARGUMENT: u32 = 2;
+const NOT_SUPPORTED: u32 = 3;
+const NOT_FOUND: u32 = 6;
+const INSUFFICIENT_SIZE: u32 = 7;
+const VERSION_MISMATCH: u32 = 25;
+
+/// An entry point seen as taking words only; missing ones are ignored.
+type Words = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64) -> u32;
+
+fn call(name: &str, args: &[u64]) -> u32 {
+    let address = get_proc(&CString::new(name).unwrap());
+    assert!(!address.is_null(), "{name} has no address");
+    let mut a = [0u64; 6];
+    a[..args.len()].copy_from_slice(args);
+    // SAFETY: all entry points are C functions of at most six integer arguments, which both ABIs pass in words.
+    unsafe {
+        std::mem::transmute::<*const std::ffi::c_void, Words>(address)(
+            a[0], a[1], a[2], a[3], a[4], a[5],
+        )
+    }
+}
+
+fn at<T>(value: &mut T) -> u64 {
+    std::ptr::from_mut(value) as u64
+}
+
+/// How often NVML is initialised is one number for the process: tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+struct Session(#[allow(dead_code)] MutexGuard<'static, ()>);
+
+impl Session {
+    fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(call("nvmlInit_v2", &[]), 0);
+        Session(turn)
+    }
+
+    fn device(&self) -> u64 {
+        let mut device = 0u64;
+        assert_eq!(
+            call("nvmlDeviceGetHandleByIndex_v2", &[0, at(&mut device)]),
+            0
+        );
+        device
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        assert_eq!(call("nvmlShutdown", &[]), 0);
+    }
+}
+
+/// The text that a function of (device, buffer, length) gives.
+fn text(name: &str, device: u64) -> String {
+    let mut buffer = [0x55u8; 96];
+    assert_eq!(
+        call(name, &[device, at(&mut buffer), buffer.len() as u64]),
+        0,
+        "{name}"
+    );
+    CStr::from_bytes_until_nul(&buffer)
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn it_counts_how_often_it_was_initialised() {
+    let session = Session::new();
+    let mut count = 0u32;
+    assert_eq!(call("nvmlInitWithFlags", &[1]), 0);
+    assert_eq!(call("nvmlShutdown", &[]), 0);
+    assert_eq!(call("nvmlDeviceGetCount_v2", &[at(&mut count)]), 0);
+    assert!(count >= 1);
+    drop(session);
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(
+        call("nvmlDeviceGetCount_v2", &[at(&mut count)]),
+        UNINITIALIZED
+    );
+    assert_eq!(call("nvmlDeviceGetFanSpeed", &[0, 0]), UNINITIALIZED);
+    assert_eq!(call("nvmlShutdown", &[]), UNINITIALIZED);
+}
+
+#[test]
+fn every_function_of_the_library_answers() {
+    let _session = Session::new();
+    let mut done = 0;
+    for row in &ROWS {
+        let name = row.export.to_str().unwrap();
+        if super::implemented().any(|e| e.name == name) {
+            done += 1;
+        } else if name != "nvmlErrorString" {
+            assert_eq!(call(name, &[0; 6]), NOT_SUPPORTED, "{name}");
+        }
+    }
+    assert_eq!(
+        done,
+        super::implemented().count(),
+        "an entry point that NVML does not have"
+    );
+    assert!(get_proc(c"nvmlNoSuchFunction").is_null());
+    assert!(get_proc(c"cuInit").is_null());
+}
+
+#[test]
+fn a_device_is_found_by_everything_that_names_it() {
+    let session = Session::new();
+    let device = session.device();
+    let uuid = text("nvmlDeviceGetUUID", device);
+    assert!(
+        uuid.starts_with("GPU-63757079-7269-") && uuid.len() == 40,
+        "{uuid}"
+    );
+    assert!(text("nvmlDeviceGetName", device).starts_with("CPU"));
+    // SAFETY: all zeros is a valid struct of integers.
+    let mut pci: nvmlPciInfo_st = unsafe { std::mem::zeroed() };
+    assert_eq!(call("nvmlDeviceGetPciInfo_v3", &[device, at(&mut pci)]), 0);
+    // SAFETY: the array ends with a NUL, as the function promises.
+    let bus_id = unsafe { CStr::from_ptr(pci.busId.as_ptr()) }
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        (bus_id.as_str(), pci.domain, pci.bus),
+        ("0000C0DE:01:00.0", 0xC0DE, 1)
+    );
+
+    for (name, key) in [
+        ("nvmlDeviceGetHandleByUUID", &uuid),
+        ("nvmlDeviceGetHandleByPciBusId_v2", &bus_id),
+    ] {
+        let key = CString::new(key.as_str()).unwrap();
+        let mut found = 0u64;
+        assert_eq!(
+            call(name, &[key.as_ptr() as u64, at(&mut found)]),
+            0,
+            "{name}"
+        );
+        assert_eq!(found, device);
+        assert_eq!(call(name, &[key.as_ptr() as u64, 0]), INVALID_ARGUMENT);
+        assert_eq!(call(name, &[0, at(&mut found)]), INVALID_ARGUMENT);
+    }
+    let mut found = 0u64;
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByUUID",
+            &[c"GPU-0".as_ptr() as u64, at(&mut found)]
+        ),
+        NOT_FOUND
+    );
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByPciBusId_v2",
+            &[c"0000:01:00.0".as_ptr() as u64, at(&mut found)]
+        ),
+        NOT_FOUND
+    );
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByPciBusId_v2",
+            &[c"nonsense".as_ptr() as u64, at(&mut found)]
+        ),
+        INVALID_ARGUMENT
+    );
+    assert_eq!(
+        call("nvmlDeviceGetHandleByIndex_v2", &[1 << 20, at(&mut found)]),
+        INVALID_ARGUMENT
+    );
+    let mut index = 9u32;
+    assert_eq!(call("nvmlDeviceGetIndex", &[device, at(&mut index)]), 0);
+    assert_eq!(index, 0);
+}
+
+#[test]
+fn a_device_is_found_by_a_versioned_uuid() {
+    let session = Session::new();
+    let device = session.device();
+    let uuid = text("nvmlDeviceGetUUID", device);
+    let mut found = 0u64;
+    let mut request = [0u8; 52];
+    request[..4].copy_from_slice(&(52u32 | 1 << 24).to_ne_bytes());
+    request[4] = 1;
+    request[8..48].copy_from_slice(uuid.as_bytes());
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByUUIDV",
+            &[at(&mut request), at(&mut found)]
+        ),
+        0
+    );
+    assert_eq!(found, device);
+    request[4] = 2;
+    request[8..].fill(0);
+    request[8..24].copy_from_slice(b"cupyri\x84e\x80\0\0\0\0\0\0\0");
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByUUIDV",
+            &[at(&mut request), at(&mut found)]
+        ),
+        0
+    );
+    request[4] = 3;
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByUUIDV",
+            &[at(&mut request), at(&mut found)]
+        ),
+        INVALID_ARGUMENT
+    );
+    request[0] = 0;
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByUUIDV",
+            &[at(&mut request), at(&mut found)]
+        ),
+        VERSION_MISMATCH
+    );
+    assert_eq!(
+        call("nvmlDeviceGetHandleByUUIDV", &[8, at(&mut found)]),
+        INVALID_ARGUMENT
+    );
+}
+
+#[test]
+fn handles_that_are_none() {
+    let session = Session::new();
+    let device = session.device();
+    let mut out = [0u8; 128];
+    for wrong in [0, 1, 8, device - 1, device + 1000, u64::MAX, at(&mut out)] {
+        for name in [
+            "nvmlDeviceGetIndex",
+            "nvmlDeviceGetMemoryInfo",
+            "nvmlDeviceGetUtilizationRates",
+            "nvmlDeviceGetPciInfo_v3",
+        ] {
+            assert_eq!(
+                call(name, &[wrong, at(&mut out)]),
+                INVALID_ARGUMENT,
+                "{name} {wrong:#x}"
+            );
+        }
+    }
+    for name in [
+        "nvmlDeviceGetIndex",
+        "nvmlDeviceGetMemoryInfo",
+        "nvmlDeviceGetMemoryInfo_v2",
+        "nvmlDeviceGetName",
+    ] {
+        for nowhere in [0, 8, u64::MAX - 7] {
+            assert_eq!(
+                call(name, &[device, nowhere, 64]),
+                INVALID_ARGUMENT,
+                "{name} {nowhere:#x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn texts_fit_or_say_that_they_do_not() {
+    let session = Session::new();
+    let device = session.device();
+    let mut buffer = [0x55u8; 8];
+    assert_eq!(
+        call("nvmlDeviceGetName", &[device, at(&mut buffer), 3]),
+        INSUFFICIENT_SIZE
+    );
+    assert_eq!(
+        call("nvmlSystemGetDriverVersion", &[at(&mut buffer), 0]),
+        INSUFFICIENT_SIZE
+    );
+    assert_eq!(buffer, [0x55; 8]);
+    let mut version = 0i32;
+    assert_eq!(
+        call("nvmlSystemGetCudaDriverVersion_v2", &[at(&mut version)]),
+        0
+    );
+    assert!(version >= 13000);
+    // Names of processes are cut.
+    assert_eq!(
+        call(
+            "nvmlSystemGetProcessName",
+            &[std::process::id().into(), at(&mut buffer), 2]
+        ),
+        0
+    );
+    assert_eq!(buffer[1], 0);
+    assert_eq!(
+        call(
+            "nvmlSystemGetProcessName",
+            &[u32::MAX.into(), at(&mut buffer), 8]
+        ),
+        NOT_FOUND
+    );
+    assert_eq!(
+        call("nvmlSystemGetProcessName", &[1, at(&mut buffer), 0]),
+        INVALID_ARGUMENT
+    );
+}
+
+#[test]
+fn memory_adds_up() {
+    let session = Session::new();
+    let device = session.device();
+    // SAFETY: all zeros is a valid struct of integers.
+    let (mut v1, mut v2): (nvmlMemory_st, nvmlMemory_v2_st) = unsafe { std::mem::zeroed() };
+    assert_eq!(call("nvmlDeviceGetMemoryInfo", &[device, at(&mut v1)]), 0);
+    assert!(v1.total > 0 && v1.used + v1.free == v1.total);
+    assert_eq!(
+        call("nvmlDeviceGetMemoryInfo_v2", &[device, at(&mut v2)]),
+        VERSION_MISMATCH
+    );
+    v2.version = 40 | 2 << 24;
+    assert_eq!(
+        call("nvmlDeviceGetMemoryInfo_v2", &[device, at(&mut v2)]),
+        0
+    );
+    assert_eq!(v2.total, v1.total);
+    assert_eq!(v2.used + v2.free + v2.reserved, v2.total);
+}
+
+#[test]
+fn processes_are_listed_in_two_steps() {
+    let session = Session::new();
+    let device = session.device();
+    let mut count = 0u32;
+    for name in [
+        "nvmlDeviceGetGraphicsRunningProcesses_v3",
+        "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+    ] {
+        count = 5;
+        assert_eq!(call(name, &[device, at(&mut count), 0]), 0);
+        assert_eq!(count, 0);
+    }
+    // SAFETY: all zeros is a valid struct of integers.
+    let mut info: nvmlProcessInfo_v2_st = unsafe { std::mem::zeroed() };
+    let name = "nvmlDeviceGetComputeRunningProcesses_v3";
+    let first = call(name, &[device, at(&mut count), 0]);
+    // Whether this process has a context depends on the other tests.
+    assert_eq!(first, if count == 0 { 0 } else { INSUFFICIENT_SIZE });
+    count = 1;
+    assert_eq!(call(name, &[device, at(&mut count), at(&mut info)]), 0);
+    if count == 1 {
+        assert_eq!(
+            (info.pid, info.gpuInstanceId),
+            (std::process::id(), u32::MAX)
+        );
+    }
+    assert_eq!(call(name, &[device, 0, 0]), INVALID_ARGUMENT);
+}
+
+#[test]
+fn utilization_is_a_percentage() {
+    let session = Session::new();
+    // SAFETY: all zeros is a valid struct of integers.
+    let mut rates: nvmlUtilization_st = unsafe { std::mem::zeroed() };
+    assert_eq!(
+        call(
+            "nvmlDeviceGetUtilizationRates",
+            &[session.device(), at(&mut rates)]
+        ),
+        0
+    );
+    assert!(rates.gpu <= 100 && rates.memory <= 100);
+}
+
+#[test]
+fn every_status_has_a_text() {
+    let text = |status: u64| {
+        let address = get_proc(c"nvmlErrorString");
+        // SAFETY: the function takes a status and gives a constant text, with any status.
+        unsafe {
+            let f = std::mem::transmute::<
+                *const std::ffi::c_void,
+                extern "C" fn(u64) -> *const c_char,
+            >(address);
+            CStr::from_ptr(f(status)).to_str().unwrap().to_owned()
+        }
+    };
+    for status in (0..=30).chain([999]) {
+        assert_ne!(text(status), text(77), "{status}");
+    }
+}
