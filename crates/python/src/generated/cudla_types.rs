@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cudla",
     loader: loader::Library::Cudla,
     url: "https://docs.nvidia.com/cuda/cudla-api/",
-    style: Style::Raises,
     enum_base: EnumBase::Int,
     errors: Some(&ERRORS),
     first_class: 524,

@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cufile",
     loader: loader::Library::CuFile,
     url: "https://docs.nvidia.com/gpudirect-storage/api-reference-guide/",
-    style: Style::Raises,
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),
     first_class: 512,

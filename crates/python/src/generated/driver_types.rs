@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.driver",
     loader: loader::Library::Driver,
     url: "https://docs.nvidia.com/cuda/cuda-driver-api/",
-    style: Style::Tuple,
     enum_base: EnumBase::Fast,
     errors: None,
     first_class: 0,

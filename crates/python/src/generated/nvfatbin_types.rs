@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvfatbin",
     loader: loader::Library::NvFatbin,
     url: "https://docs.nvidia.com/cuda/nvfatbin/",
-    style: Style::Raises,
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),
     first_class: 357,

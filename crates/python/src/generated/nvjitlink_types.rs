@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvjitlink",
     loader: loader::Library::NvJitLink,
     url: "https://docs.nvidia.com/cuda/nvjitlink/",
-    style: Style::Raises,
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),
     first_class: 357,

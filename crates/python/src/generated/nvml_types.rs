@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvml",
     loader: loader::Library::Nvml,
     url: "https://docs.nvidia.com/deploy/nvml-api/",
-    style: Style::Raises,
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),
     first_class: 357,

@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvrtc",
     loader: loader::Library::Nvrtc,
     url: "https://docs.nvidia.com/cuda/nvrtc/",
-    style: Style::Tuple,
     enum_base: EnumBase::Fast,
     errors: None,
     first_class: 355,

@@ -11,7 +11,6 @@ pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvvm",
     loader: loader::Library::Nvvm,
     url: "https://docs.nvidia.com/cuda/libnvvm-api/",
-    style: Style::Raises,
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),
     first_class: 357,
