@@ -22,7 +22,9 @@ mod remembering;
 mod roots;
 mod runtime;
 mod special;
+mod special_cudla;
 mod special_cufile;
+mod special_nvml;
 mod types;
 
 use pyo3::prelude::*;

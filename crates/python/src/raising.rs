@@ -18,7 +18,7 @@ use crate::args;
 use crate::call::{self, Bound, Frame, address, int_from, invoke_at, low_bytes};
 use crate::desc::{
     Conv, Function, HandleKind, Int, Len, MAX_REQUESTS, MAX_WORDS, Out, OutSize, PLAIN_RESULTS,
-    PodRule, Raising, Ret, Store, Word,
+    PodRule, Raising, Ret, Special, Store, Word,
 };
 use crate::errors::{self, Kind};
 use crate::py::{self, Obj, Owned, R, Raised};
@@ -26,7 +26,7 @@ use crate::types::{self, exceptions};
 use crate::{function, runtime};
 
 /// `NVML_ERROR_INSUFFICIENT_SIZE`: NVML alone has calls that ask for a size first.
-const TOO_SMALL: i64 = 7;
+pub const TOO_SMALL: i64 = 7;
 
 /// How often a list is asked for that keeps growing meanwhile.
 const TRIES: usize = 8;
@@ -199,6 +199,34 @@ pub fn call_named(library: Library, name: &str, arguments: &[u64]) -> R<i64> {
     Ok(leaving::invoke(f, symbol, words.as_ptr()).value)
 }
 
+/// Calls the function with these words; its status.
+///
+/// # Errors
+///
+/// The function is missing, or a signal handler raised meanwhile.
+pub fn status_of(f: &'static Function, arguments: &[u64]) -> R<i64> {
+    let mut words = [0u64; MAX_WORDS];
+    words[..arguments.len()].copy_from_slice(arguments);
+    let symbol = runtime::symbol(f)?;
+    let status = leaving::invoke(f, symbol, words.as_ptr()).value;
+    runtime::check_interrupt()?;
+    Ok(status)
+}
+
+/// Calls the function with these words.
+///
+/// # Errors
+///
+/// As [`status_of`], or C reports an error.
+pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
+    match status_of(f, arguments)? {
+        0 => Ok(()),
+        status => Err(exceptions::raise_status(
+            f.library, status, None, None, None,
+        )),
+    }
+}
+
 /// A size that the function called `name` tells about a handle, or its status.
 fn size_named(library: Library, name: &str, handle: u64) -> R<Result<usize, i64>> {
     let mut size = 0usize;
@@ -318,8 +346,11 @@ impl Call {
         }
         let words = self.words(bound, &[]);
         let Some(live) = self.live else {
-            let returned = leaving::invoke(f, symbol, words.as_ptr());
+            let mut returned = leaving::invoke(f, symbol, words.as_ptr());
             runtime::check_interrupt()?;
+            if f.special == Special::ListInStruct {
+                returned = self.lists(f, symbol, &words, returned)?;
+            }
             self.check(bound, raising, returned, None)?;
             return self.finish(bound, raising, returned);
         };
@@ -457,7 +488,9 @@ impl Call {
                 Word::Count => *word = (&raw mut self.count).addr() as u64,
                 Word::Request(request) => *word = self.requests[request as usize],
                 Word::Elements(arg) => {
-                    let count = bound.get(arg as usize).map(|obj| types::pod_count(obj.ptr()));
+                    let count = bound
+                        .get(arg as usize)
+                        .map(|obj| types::pod_count(obj.ptr()));
                     *word = count.unwrap_or(0) as u64;
                 }
                 Word::Result(result) if without.contains(&result) => *word = 0,
@@ -598,6 +631,32 @@ impl Call {
         }
         if count == 0 {
             self.count = 0;
+        }
+        Ok(returned)
+    }
+
+    /// Repeats a call whose struct points at arrays: C has written how many elements there are, and now there is room
+    /// for them.
+    fn lists(
+        &mut self,
+        f: &'static Function,
+        symbol: *const c_void,
+        words: &[u64; MAX_WORDS],
+        mut returned: Returned,
+    ) -> R<Returned> {
+        for _ in 0..TRIES {
+            if returned.value != 0 && returned.value != TOO_SMALL {
+                break;
+            }
+            let mut grew = false;
+            for (_, object) in &self.frame.objects {
+                grew |= types::provide_arrays(object.ptr()).ok_or(Raised)?;
+            }
+            if !grew {
+                break;
+            }
+            returned = leaving::invoke(f, symbol, words.as_ptr());
+            runtime::check_interrupt()?;
         }
         Ok(returned)
     }

@@ -12,7 +12,7 @@ use crate::desc::{Element, Function, Int, MAX_WORDS, Special};
 use crate::errors::{self, Kind};
 use crate::generated::ids::{class::driver as class, enums::driver as enums};
 use crate::py::{self, Obj, Owned, R};
-use crate::{helpers, raising, runtime, special_cufile, types};
+use crate::{helpers, raising, runtime, special_cudla, special_cufile, special_nvml, types};
 
 /// Makes a call, by the general engine or by hand.
 ///
@@ -49,7 +49,10 @@ fn by_hand(bound: Bound<'_>) -> R<Owned> {
         Special::NvrtcErrorString => nvrtc_error_string(bound),
         Special::Sizeof => sizeof(bound),
         Special::Raising => raising::call(bound),
-        _ => special_cufile::by_hand(bound).unwrap_or_else(|| raising::call(bound)),
+        _ => special_nvml::by_hand(bound)
+            .or_else(|| special_cufile::by_hand(bound))
+            .or_else(|| special_cudla::by_hand(bound))
+            .unwrap_or_else(|| raising::call(bound)),
     }
 }
 
