@@ -10,6 +10,7 @@ mod convert;
 mod enums;
 mod errors;
 pub mod exceptions;
+mod fast_enum;
 mod fields;
 mod handles;
 mod lists;
