@@ -102,7 +102,11 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
     let mut aliases: Vec<(String, String)> = Vec::new();
     for (c, value) in given {
         let short = c.strip_prefix(strip).unwrap_or(c);
-        let mut name = if entry.upper { upper(short) } else { short.to_owned() };
+        let mut name = if entry.upper {
+            upper(short)
+        } else {
+            short.to_owned()
+        };
         if let Some(known) = entry.leave_out.iter().find(|l| **l == name) {
             left_out.push(known);
             continue;
@@ -168,7 +172,11 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
         members,
         aliases: again,
         unsigned: false,
-        c_type: if entry.unrelated { None } else { entry.c.clone() },
+        c_type: if entry.unrelated {
+            None
+        } else {
+            entry.c.clone()
+        },
     })
 }
 
@@ -219,9 +227,15 @@ pub fn exceptions(
 ) -> Result<(PyErrors, Vec<PyException>, Vec<(String, String)>), String> {
     let rules = &overlay.exceptions;
     let base = overlay.library.exception.clone();
-    let status = enums.iter().find(|e| e.name == rules.status).ok_or_else(|| {
-        format!("overlay of {}: exceptions: no enum {:?}", lib.name, rules.status)
-    })?;
+    let status = enums
+        .iter()
+        .find(|e| e.name == rules.status)
+        .ok_or_else(|| {
+            format!(
+                "overlay of {}: exceptions: no enum {:?}",
+                lib.name, rules.status
+            )
+        })?;
     let mut classes = vec![PyException {
         name: base.clone(),
         base: None,
@@ -330,7 +344,10 @@ mod tests {
              (\"Success\", \"SUCCESS\"), (\"ErrorNoMem\", \"ERROR_NO_MEM\"), (\"ErrorAgain\", \"ERROR_NO_MEM\")]"
         );
         // Macros of the enum with the longer prefix are not this one's.
-        assert_eq!(text(by_name("Cap")), "[(\"LAST\", 1), (\"A\", 2), (\"MAX\", 9)] []");
+        assert_eq!(
+            text(by_name("Cap")),
+            "[(\"LAST\", 1), (\"A\", 2), (\"MAX\", 9)] []"
+        );
         assert_eq!(text(by_name("Sub")), "[(\"X\", 7)] []");
     }
 
@@ -352,6 +369,9 @@ mod tests {
         let (errors, classes, aliases) = exceptions(&library(), &o, &made).unwrap();
         assert_eq!(errors.by_status, [(2, "LibNoMemError".to_owned())]);
         assert_eq!(classes.len(), 2);
-        assert_eq!(aliases, [("NoMemError".to_owned(), "LibNoMemError".to_owned())]);
+        assert_eq!(
+            aliases,
+            [("NoMemError".to_owned(), "LibNoMemError".to_owned())]
+        );
     }
 }

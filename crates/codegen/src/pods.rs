@@ -86,10 +86,14 @@ pub fn snake(camel: &str) -> String {
 }
 
 /// Class names by IR name of the record.
-fn class_names(lib: &Library, overlay: &Overlay) -> Result<HashMap<String, (String, bool)>, String> {
+fn class_names(
+    lib: &Library,
+    overlay: &Overlay,
+) -> Result<HashMap<String, (String, bool)>, String> {
     let rules = &overlay.types;
     let mut out: HashMap<String, (String, bool)> = HashMap::new();
-    let shown = (rules.single.iter().map(|n| (n, false))).chain(rules.array.iter().map(|n| (n, true)));
+    let shown =
+        (rules.single.iter().map(|n| (n, false))).chain(rules.array.iter().map(|n| (n, true)));
     for (name, array) in shown {
         let candidates = match rules.c_names.get(name) {
             Some(c) => vec![c.clone()],
@@ -101,9 +105,18 @@ fn class_names(lib: &Library, overlay: &Overlay) -> Result<HashMap<String, (Stri
         let record = candidates
             .iter()
             .find_map(|c| record(lib, c))
-            .ok_or_else(|| format!("overlay of {}: class {name}: no C type {}", lib.name, candidates.join(" or ")))?;
+            .ok_or_else(|| {
+                format!(
+                    "overlay of {}: class {name}: no C type {}",
+                    lib.name,
+                    candidates.join(" or ")
+                )
+            })?;
         if let Some((other, _)) = out.insert(record.name.clone(), (name.clone(), array)) {
-            return Err(format!("overlay of {}: {other} and {name} are one C type", lib.name));
+            return Err(format!(
+                "overlay of {}: {other} and {name} are one C type",
+                lib.name
+            ));
         }
     }
     for (c, number) in &rules.anonymous {
@@ -111,7 +124,11 @@ fn class_names(lib: &Library, overlay: &Overlay) -> Result<HashMap<String, (Stri
         let r = lib.record(c).ok_or_else(stray)?;
         let (parent, member) = r.parent.as_ref().ok_or_else(stray)?;
         let parent = lib.record(parent).ok_or_else(stray)?;
-        let field = parent.fields.iter().find(|f| f.name == *member).ok_or_else(stray)?;
+        let field = parent
+            .fields
+            .iter()
+            .find(|f| f.name == *member)
+            .ok_or_else(stray)?;
         let array = matches!(field.ty, Type::Array { .. });
         out.insert(c.clone(), (format!("_py_anon_pod{number}"), array));
     }
@@ -120,7 +137,9 @@ fn class_names(lib: &Library, overlay: &Overlay) -> Result<HashMap<String, (Stri
 
 /// The record that a name stands for, through typedefs.
 pub fn record<'a>(lib: &'a Library, name: &str) -> Option<&'a Record> {
-    let named = Type::Named { name: name.to_owned() };
+    let named = Type::Named {
+        name: name.to_owned(),
+    };
     match lib.resolve(&named) {
         Type::Named { name } => lib.record(name),
         _ => None,
@@ -186,15 +205,26 @@ fn class(
     for f in &r.fields {
         let o = entry.get(&f.name).unwrap_or(&none);
         let hidden = counts.contains(&f.name.as_str()) || o.kind.as_deref() == Some("hidden");
-        let member = Member { lib, names, r, f, o, array };
-        let (kind, doc_type) = if hidden { member.hidden() } else { member.shown() }
-            .map_err(|e| format!("{}: {e}", f.name))?;
+        let member = Member {
+            lib,
+            names,
+            r,
+            f,
+            o,
+            array,
+        };
+        let (kind, doc_type) = if hidden {
+            member.hidden()
+        } else {
+            member.shown()
+        }
+        .map_err(|e| format!("{}: {e}", f.name))?;
         let mut python = o.name.clone().unwrap_or_else(|| snake(&f.name));
         if overlay.types.underscored.contains(&python) {
             python.push('_');
         }
         // The classes of arrays show the structs in them, but do not take them.
-        let settable = !hidden && !(array && matches!(kind, AttrKind::Pods { .. }));
+        let settable = !(hidden || array && matches!(kind, AttrKind::Pods { .. }));
         attrs.push(PyAttr {
             name: python,
             offset: f.offset,
@@ -214,7 +244,9 @@ fn class(
         no_args: true,
         attrs,
         dunders: dunders(array),
-        methods: ["from_buffer", "from_data", "from_ptr"].map(str::to_owned).to_vec(),
+        methods: ["from_buffer", "from_data", "from_ptr"]
+            .map(str::to_owned)
+            .to_vec(),
     })
 }
 
@@ -263,7 +295,9 @@ impl Member<'_> {
         }
         match self.names.get(name) {
             Some(found) => Ok(Some(found.clone())),
-            None => Err(format!("the struct {name} has no class: list it in [types]")),
+            None => Err(format!(
+                "the struct {name} has no class: list it in [types]"
+            )),
         }
     }
 
@@ -305,7 +339,12 @@ impl Member<'_> {
                 let doc = format!("record array of {class}");
                 (AttrKind::Nested { class, len: 0 }, doc)
             } else {
-                (AttrKind::Pod { class: class.clone() }, class)
+                (
+                    AttrKind::Pod {
+                        class: class.clone(),
+                    },
+                    class,
+                )
             });
         }
         match ty {
@@ -326,23 +365,44 @@ impl Member<'_> {
                 let doc = class.clone();
                 // What an array of structs counts is for each of them: the class shows all there is room for.
                 let count_at = count_at.filter(|_| !self.array);
-                (AttrKind::Pods { class, max: len, count_at }, doc)
+                (
+                    AttrKind::Pods {
+                        class,
+                        max: len,
+                        count_at,
+                    },
+                    doc,
+                )
             });
         }
-        let builtin = self.number(of).ok_or_else(|| format!("an array of {of:?}"))?;
+        let builtin = self
+            .number(of)
+            .ok_or_else(|| format!("an array of {of:?}"))?;
         if builtin == Builtin::Char && !self.array {
             return Ok((AttrKind::Str { len }, "str".to_owned()));
         }
         let doc = format!("ndarray of {}", numpy(builtin));
         Ok(match count_at {
-            Some(count_at) => (AttrKind::Counted { builtin, max: len, count_at }, doc),
+            Some(count_at) => (
+                AttrKind::Counted {
+                    builtin,
+                    max: len,
+                    count_at,
+                },
+                doc,
+            ),
             None => (AttrKind::Fixed { builtin, len }, doc),
         })
     }
 
     fn pointer(&self, to: &Type) -> Result<(AttrKind, String), String> {
         let Some(count_at) = self.count()? else {
-            let text = matches!(to, Type::Builtin { builtin: Builtin::Char }) && !self.array;
+            let text = matches!(
+                to,
+                Type::Builtin {
+                    builtin: Builtin::Char
+                }
+            ) && !self.array;
             return Ok(if text {
                 (AttrKind::Text, "str".to_owned())
             } else {
@@ -361,7 +421,10 @@ impl Member<'_> {
             return Ok((AttrKind::PointerInts { builtin, count_at }, doc));
         }
         match self.lib.resolve(to) {
-            Type::Pointer { .. } => Ok((AttrKind::PointerSlice { count_at }, "array of addresses".to_owned())),
+            Type::Pointer { .. } => Ok((
+                AttrKind::PointerSlice { count_at },
+                "array of addresses".to_owned(),
+            )),
             other => Err(format!("a counted pointer to {other:?}")),
         }
     }
@@ -380,7 +443,10 @@ mod tests {
             ("DlaSWVersion", "dla_sw_version"),
             ("vgpuSchedDataWithARR", "vgpu_sched_data_with_arr"),
             ("FBCSessionInfo", "fbc_session_info"),
-            ("PwrModelMetricsDlppm1xPerf", "pwr_model_metrics_dlppm1x_perf"),
+            (
+                "PwrModelMetricsDlppm1xPerf",
+                "pwr_model_metrics_dlppm1x_perf",
+            ),
             ("ProcessUtilizationInfo_v1", "process_utilization_info_v1"),
             ("busId", "bus_id"),
         ] {

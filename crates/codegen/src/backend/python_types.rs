@@ -122,7 +122,10 @@ fn sorted_enums(lib: &ir::Library) -> Vec<&ir::PyEnum> {
 
 fn library(lib: &ir::Library, ids: &Ids) -> String {
     let python = &lib.python;
-    let mut out = format!("//! Types of `{}` for Python.\n//!\n{HEADER}\n\n", python.name);
+    let mut out = format!(
+        "//! Types of `{}` for Python.\n//!\n{HEADER}\n\n",
+        python.name
+    );
     out.push_str("use cupyrite_sys::loader;\n\nuse crate::types::table::*;\n\n");
     let (first_class, first_enum) = ids.first[&lib.name];
     // A module's enums have one base.
@@ -130,7 +133,11 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
         Some("IntEnum") => "Int",
         _ => "Fast",
     };
-    let errors = if python.errors.is_some() { "Some(&ERRORS)" } else { "None" };
+    let errors = if python.errors.is_some() {
+        "Some(&ERRORS)"
+    } else {
+        "None"
+    };
     let mut dtypes: Vec<(&str, usize)> = Vec::new();
     let place = |class: &str| python.classes.iter().position(|c| c.name == class);
     for (name, class) in &python.dtypes {
@@ -203,8 +210,11 @@ fn errors_source(lib: &ir::Library, errors: &ir::PyErrors, ids: &Ids) -> String 
         let base = e.base.as_deref().and_then(place);
         let _ = writeln!(out, "Exception {{ name: {:?}, base: {base:?} }},", e.name);
     }
-    let mut index: Vec<(&str, usize)> =
-        exceptions.iter().enumerate().map(|(i, e)| (e.name.as_str(), i)).collect();
+    let mut index: Vec<(&str, usize)> = exceptions
+        .iter()
+        .enumerate()
+        .map(|(i, e)| (e.name.as_str(), i))
+        .collect();
     index.sort_unstable();
     let by_status: Vec<(i64, usize)> = errors
         .by_status
@@ -330,7 +340,8 @@ fn describe_part(lib: &ir::Library, record: &ir::Record) -> String {
 
 /// How programs spell the type of a struct that has a typedef.
 fn spelling(lib: &ir::Library, record: &ir::Record) -> String {
-    let named = |t: &&ir::Typedef| matches!(&t.ty, ir::Type::Named { name } if *name == record.name);
+    let named =
+        |t: &&ir::Typedef| matches!(&t.ty, ir::Type::Named { name } if *name == record.name);
     match lib.typedefs.iter().find(named) {
         Some(t) => t.name.clone(),
         None => (record.c_name.clone()).unwrap_or_else(|| describe_part(lib, record)),
@@ -418,7 +429,7 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
     match &attr.kind {
         AttrKind::Int { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
         // The NumPy type is that of Windows, where it has 32 bits.
-        AttrKind::Long { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
+        AttrKind::Long { builtin } => format!("FieldKind::Long({})", prim(*builtin)),
         AttrKind::Float { builtin } => format!("FieldKind::Float({})", prim(*builtin)),
         AttrKind::Enum { name } => format!("FieldKind::Enum({})", ids.enumeration(lib, name)),
         AttrKind::Handle { class, .. } | AttrKind::Callback { class } => {

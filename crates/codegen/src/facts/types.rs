@@ -39,15 +39,14 @@ fn enums(lib: &Library, module: &Value, out: &mut Vec<String>) {
             .map(|(n, v)| (n.as_str(), *v))
             .collect();
         for (alias, target) in &ours[name].aliases {
-            have.insert(alias, have.get(target.as_str()).copied().unwrap_or(i64::MIN));
+            have.insert(
+                alias,
+                have.get(target.as_str()).copied().unwrap_or(i64::MIN),
+            );
         }
         let want: BTreeMap<&str, i64> = facts[name]["members"]
             .as_object()
-            .map(|o| {
-                o.iter()
-                    .map(|(k, v)| (k.as_str(), whole(v)))
-                    .collect()
-            })
+            .map(|o| o.iter().map(|(k, v)| (k.as_str(), whole(v))).collect())
             .unwrap_or_default();
         for (k, v) in &want {
             differ(
@@ -188,9 +187,19 @@ fn tables(
 fn second_names(lib: &Library, e: &PyEnum, fact: &Value, out: &mut Vec<String>) {
     let name = format!("{}.{}", lib.python.name, e.name);
     let ours = e.aliases.iter().cloned().collect();
-    tables(out, &format!("{name} alias"), &ours, &table(&fact["aliases"]));
+    tables(
+        out,
+        &format!("{name} alias"),
+        &ours,
+        &table(&fact["aliases"]),
+    );
     let len = fact["len"].as_u64().unwrap_or(0).to_string();
-    differ(out, &format!("{name} len"), &e.members.len().to_string(), &len);
+    differ(
+        out,
+        &format!("{name} len"),
+        &e.members.len().to_string(),
+        &len,
+    );
     let c = |c: Option<&str>| c.unwrap_or("-").to_owned();
     let (ours, theirs) = (c(e.c_type.as_deref()), c(text(&fact["c_type"])));
     differ(out, &format!("{name} C type"), &ours, &theirs);
@@ -204,8 +213,9 @@ fn merged(module: &Value, public: &str, private: &str) -> BTreeMap<String, Value
 
 fn pods(lib: &Library, module: &Value, out: &mut Vec<String>) {
     let facts = merged(module, "classes", "private_classes");
-    let ours: BTreeMap<&str, &PyClass> =
-        (lib.python.classes.iter()).map(|c| (c.name.as_str(), c)).collect();
+    let ours: BTreeMap<&str, &PyClass> = (lib.python.classes.iter())
+        .map(|c| (c.name.as_str(), c))
+        .collect();
     let what = format!("{} class", lib.name);
     let theirs = facts.keys().map(String::as_str).collect();
     for name in names(out, &what, ours.keys().copied().collect(), theirs) {
@@ -222,19 +232,40 @@ fn pods(lib: &Library, module: &Value, out: &mut Vec<String>) {
         }
         let empty = Vec::new();
         let params = fact["ctor"]["params"].as_array().unwrap_or(&empty);
-        let want = params.iter().map(|p| p["name"].to_string() + &p["default"].to_string());
+        let want = params
+            .iter()
+            .map(|p| p["name"].to_string() + &p["default"].to_string());
         let have = if *array { "\"size\"\"1\"" } else { "" };
         let item = format!("{what} {name}");
-        differ(out, &format!("{item} parameters"), have, &want.collect::<String>());
-        for (key, have) in [("picklable", *array), ("buffer", true), ("unhashable", true)] {
-            differ(out, &format!("{item} {key}"), &have.to_string(), &fact[key].to_string());
+        differ(
+            out,
+            &format!("{item} parameters"),
+            have,
+            &want.collect::<String>(),
+        );
+        for (key, have) in [
+            ("picklable", *array),
+            ("buffer", true),
+            ("unhashable", true),
+        ] {
+            differ(
+                out,
+                &format!("{item} {key}"),
+                &have.to_string(),
+                &fact[key].to_string(),
+            );
         }
         let mut have = c.dunders.clone();
         have.sort();
         let want: Vec<String> = (fact["dunders"].as_array().into_iter().flatten())
             .filter_map(|d| text(d).map(str::to_owned))
             .collect();
-        differ(out, &format!("{item} dunders"), &have.join(" "), &want.join(" "));
+        differ(
+            out,
+            &format!("{item} dunders"),
+            &have.join(" "),
+            &want.join(" "),
+        );
         let have: BTreeSet<&str> = c.methods.iter().map(String::as_str).collect();
         names(out, &format!("{item} method"), have, keys(&fact["methods"]));
         attributes(&item, c, &fact["attrs"], out);
@@ -242,7 +273,10 @@ fn pods(lib: &Library, module: &Value, out: &mut Vec<String>) {
 }
 
 fn attributes(item: &str, c: &PyClass, facts: &Value, out: &mut Vec<String>) {
-    let shown = c.attrs.iter().filter(|a| !matches!(a.kind, AttrKind::Hidden { .. }));
+    let shown = c
+        .attrs
+        .iter()
+        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. }));
     let mut ours: BTreeMap<&str, (String, bool)> = shown
         .map(|a| (a.name.as_str(), (type_name(&a.kind), a.settable)))
         .collect();
@@ -250,9 +284,19 @@ fn attributes(item: &str, c: &PyClass, facts: &Value, out: &mut Vec<String>) {
     let what = format!("{item} attribute");
     for a in names(out, &what, ours.keys().copied().collect(), keys(facts)) {
         let ((have, settable), fact) = (&ours[a], &facts[a]);
-        differ(out, &format!("{item}.{a} type"), have, text(&fact["default"]).unwrap_or("-"));
+        differ(
+            out,
+            &format!("{item}.{a} type"),
+            have,
+            text(&fact["default"]).unwrap_or("-"),
+        );
         let want = fact["settable"].to_string();
-        differ(out, &format!("{item}.{a} settable"), &settable.to_string(), &want);
+        differ(
+            out,
+            &format!("{item}.{a} settable"),
+            &settable.to_string(),
+            &want,
+        );
     }
 }
 
@@ -337,8 +381,9 @@ fn in_full(facts: &BTreeMap<String, Value>, v: &Value) -> Value {
 
 fn dtypes(lib: &Library, module: &Value, out: &mut Vec<String>) {
     let facts = merged(module, "dtypes", "private_dtypes");
-    let ours: BTreeMap<&str, &str> =
-        (lib.python.dtypes.iter()).map(|(n, c)| (n.as_str(), c.as_str())).collect();
+    let ours: BTreeMap<&str, &str> = (lib.python.dtypes.iter())
+        .map(|(n, c)| (n.as_str(), c.as_str()))
+        .collect();
     let what = format!("{} dtype", lib.name);
     let theirs = facts.keys().map(String::as_str).collect();
     for name in names(out, &what, ours.keys().copied().collect(), theirs) {
@@ -364,16 +409,36 @@ fn exceptions(lib: &Library, module: &Value, out: &mut Vec<String>) {
     };
     let facts = &module["errors"];
     let item = |s: &str| format!("{} errors {s}", lib.name);
-    differ(out, &item("exception"), &errors.exception, text(&facts["exception"]).unwrap_or("-"));
-    differ(out, &item("status"), &errors.status_enum, text(&facts["status_enum"]).unwrap_or("-"));
-    let unknown = if errors.unknown_is_value_error { "ValueError" } else { &errors.exception };
+    differ(
+        out,
+        &item("exception"),
+        &errors.exception,
+        text(&facts["exception"]).unwrap_or("-"),
+    );
+    differ(
+        out,
+        &item("status"),
+        &errors.status_enum,
+        text(&facts["status_enum"]).unwrap_or("-"),
+    );
+    let unknown = if errors.unknown_is_value_error {
+        "ValueError"
+    } else {
+        &errors.exception
+    };
     let want = text(&facts["unknown_status_raises"]).unwrap_or("-");
     differ(out, &item("of unknown statuses"), unknown, want);
-    let members = lib.python.enums.iter().filter(|e| e.name == errors.status_enum);
-    let ours = members.flat_map(|e| &e.members).filter_map(|(name, value)| {
-        let (_, class) = errors.by_status.iter().find(|(v, _)| v == value)?;
-        Some((name.clone(), class.clone()))
-    });
+    let members = lib
+        .python
+        .enums
+        .iter()
+        .filter(|e| e.name == errors.status_enum);
+    let ours = members
+        .flat_map(|e| &e.members)
+        .filter_map(|(name, value)| {
+            let (_, class) = errors.by_status.iter().find(|(v, _)| v == value)?;
+            Some((name.clone(), class.clone()))
+        });
     let mut theirs = table(&facts["map"]);
     theirs.retain(|_, class| class != "null");
     tables(out, &item("of"), &ours.collect(), &theirs);
@@ -381,5 +446,10 @@ fn exceptions(lib: &Library, module: &Value, out: &mut Vec<String>) {
 
 fn aliases(lib: &Library, module: &Value, out: &mut Vec<String>) {
     let ours = lib.python.aliases.iter().cloned().collect();
-    tables(out, &format!("{} alias", lib.name), &ours, &table(&module["aliases"]));
+    tables(
+        out,
+        &format!("{} alias", lib.name),
+        &ours,
+        &table(&module["aliases"]),
+    );
 }

@@ -1129,7 +1129,7 @@ static CLASSES: [Class; 155] = [
             Field {
                 name: c"ul_val",
                 offset: 0,
-                kind: FieldKind::Int(Prim::U64),
+                kind: FieldKind::Long(Prim::U64),
                 settable: true,
                 doc: "int",
             },

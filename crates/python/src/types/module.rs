@@ -251,6 +251,12 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
 
 /// Every public name of a library's module.
 fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
+    // The others are classes of members without a name, and their NumPy types.
+    all_names(lib).filter(|name| !name.starts_with('_'))
+}
+
+/// Every name of a library's module but `__all__` and `_FastEnum`.
+fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
     let functions = crate::function::all(lib.loader).iter().map(|f| f.name);
     let exceptions = lib.errors.map_or(&[] as &[_], |e| e.index);
     lib.class_index
@@ -262,8 +268,6 @@ fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
         .chain(lib.aliases.iter().map(|a| a.0))
         .chain(lib.dtypes.iter().map(|d| d.0))
         .chain(functions)
-        // Classes of members without a name.
-        .filter(|name| !name.starts_with('_'))
 }
 
 /// The object called `name`: a new reference, null without an exception if there is none, with one if it failed.
@@ -335,9 +339,19 @@ unsafe fn alias(lib: &'static Library, target: &str) -> *mut ffi::PyObject {
 
 unsafe fn all(lib: &'static Library) -> *mut ffi::PyObject {
     let mut list: Vec<&str> = names(lib).collect();
+    // `from module import *` makes them all, which must not fail for want of NumPy.
+    if !lib.dtypes.is_empty() && numpy::module().is_err() {
+        // SAFETY: the GIL is held.
+        unsafe { ffi::PyErr_Clear() };
+        list.retain(|name| !is_dtype(lib, name));
+    }
     list.sort_unstable();
     // SAFETY: the GIL is held.
     unsafe { list_of(&list) }
+}
+
+fn is_dtype(lib: &Library, name: &str) -> bool {
+    lib.dtypes.binary_search_by_key(&name, |d| d.0).is_ok()
 }
 
 unsafe fn list_of(names: &[&str]) -> *mut ffi::PyObject {
@@ -404,7 +418,8 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
             let Some(lib) = library_of(module) else {
                 return null_mut();
             };
-            for name in names(lib).chain(["__all__"]) {
+            let mut complete = true;
+            for name in all_names(lib).chain(["__all__", "_FastEnum"]) {
                 let key =
                     ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
                 if key.is_null() {
@@ -418,6 +433,15 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
                     ffi::Py_XDECREF(object);
                 }
                 ffi::Py_DECREF(key);
+                if failed
+                    && is_dtype(lib, name)
+                    && ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) != 0
+                {
+                    // NumPy is missing: whoever asks for the layout by name is told.
+                    ffi::PyErr_Clear();
+                    complete = false;
+                    continue;
+                }
                 if failed {
                     if ffi::PyErr_Occurred().is_null() {
                         raise(
@@ -428,8 +452,11 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
                     return null_mut();
                 }
             }
-            // Complete: an ordinary module from now on, whose attributes the interpreter finds faster.
             ffi::Py_INCREF(dict);
+            if !complete {
+                return dict;
+            }
+            // An ordinary module from now on, whose attributes the interpreter finds faster.
             let plain = (&raw mut ffi::PyModule_Type).cast::<ffi::PyObject>();
             if ffi::PyObject_SetAttrString(module, c"__class__".as_ptr(), plain) != 0
                 || ffi::PyDict_DelItemString(dict, c"__getattr__".as_ptr()) != 0

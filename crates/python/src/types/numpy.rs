@@ -163,6 +163,7 @@ fn make_dtype(id: ClassId) -> R<Owned> {
 fn format_of(kind: FieldKind) -> R<Owned> {
     let (base, len) = match kind {
         FieldKind::Int(p) | FieldKind::Float(p) => (py::from_str(type_string(p))?, 0),
+        FieldKind::Long(_) => (py::from_str(type_string(Prim::U32))?, 0),
         FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
             (py::from_str(type_string(p))?, n)
         }

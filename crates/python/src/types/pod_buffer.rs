@@ -193,7 +193,7 @@ fn write_format(id: ClassId, out: &mut String) -> bool {
             true
         };
         let fine = match field.kind {
-            FieldKind::Int(p) | FieldKind::Float(p) => numbers(p, 0),
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => numbers(p, 0),
             FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
                 numbers(p, n)
             }

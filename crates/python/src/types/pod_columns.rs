@@ -23,7 +23,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
         match field.kind {
-            FieldKind::Int(p) | FieldKind::Float(p) | FieldKind::Hidden(p, 0)
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) | FieldKind::Hidden(p, 0)
                 if (*this).count == 1 =>
             {
                 number(this, (*this).base.data.add(field.offset as usize), p)
@@ -52,7 +52,7 @@ pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
         let data = (*this).base.data.wrapping_add(field.offset as usize);
         let rows = ((*this).count, (*this).stride);
         let (item, len) = match field.kind {
-            FieldKind::Int(p) | FieldKind::Float(p) => (Item::Number(p), 0),
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => (Item::Number(p), 0),
             FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) => (Item::Number(p), n),
             FieldKind::Str(n) => (Item::Number(Prim::I8), n),
             FieldKind::Records(id, n) => (Item::Record(id), n),
@@ -101,7 +101,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
     // SAFETY: as promised by the caller.
     unsafe {
         match field.kind {
-            FieldKind::Int(p) | FieldKind::Float(p) => {
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => {
                 spread(this, field.offset, p.size(), value, site, &|v| {
                     bytes_of(v, p, site)
                 })

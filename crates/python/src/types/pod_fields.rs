@@ -60,7 +60,7 @@ unsafe extern "C" fn setter(
 pub fn width(kind: FieldKind) -> usize {
     let class_size = |id: ClassId| table::class(id).1.size as usize;
     match kind {
-        FieldKind::Int(p) | FieldKind::Float(p) => p.size(),
+        FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => p.size(),
         FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
             p.size() * n.max(1) as usize
         }
@@ -148,7 +148,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
         }
         let at = (*this).base.data.add(field.offset as usize);
         match field.kind {
-            FieldKind::Int(p) | FieldKind::Float(p) => number(this, at, p),
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => number(this, at, p),
             FieldKind::Hidden(p, 0) => number(this, at, p),
             FieldKind::Intptr => number(this, at, Prim::I64),
             FieldKind::Str(n) => {
@@ -243,7 +243,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
         }
         let at = (*this).base.data.add(field.offset as usize);
         match field.kind {
-            FieldKind::Int(p) | FieldKind::Float(p) => {
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => {
                 let bytes = bytes_of(value, p, site)?;
                 poke(this, at, &bytes[..p.size()])
             }

@@ -116,7 +116,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
     let at = field.offset as usize;
     let count = |c: Count| read(bytes, c.offset as usize, c.size as usize) as usize;
     match field.kind {
-        FieldKind::Int(p) | FieldKind::Float(p) => number(bytes, at, p),
+        FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => number(bytes, at, p),
         FieldKind::Str(n) => quoted(&bytes[at..at + n as usize]),
         // `char[]` where there may be several structs: text most of the time.
         FieldKind::Fixed(Prim::I8, n) => quoted(&bytes[at..at + n as usize]),

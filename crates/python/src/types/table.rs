@@ -150,6 +150,8 @@ pub enum FieldKind {
 
     // What only classes of `Kind::Pod` have. In classes with `ARRAY` every attribute has a value an element: a plain
     // value for one element, a NumPy array for any other number.
+    /// `unsigned long`: a 64-bit attribute whose NumPy layout is that of Windows, the lower 32 bits.
+    Long(Prim),
     /// A pointer-sized integer that takes ints only (an address, a handle of another library).
     Intptr,
     /// `const char *` given as `str`, which the object copies and keeps.
