@@ -398,8 +398,16 @@ class Script:
 
 
 def run_scripts(module, cases):
-    """{script: {label: outcome}}, a child for each script."""
+    """{script: {label: outcome}}, a child for each script; a script that yields has a child for each (label, function)."""
     out = {}
+    for script in getattr(cases, "TASKS", ()):
+        tasks = [
+            (label, lambda function=function, name=name, volatile=volatile: {
+                **outcome(function), "function": name, **({"volatile": True} if volatile else {})
+            })
+            for label, name, function, volatile in script(module)
+        ]  # fmt: skip
+        out[script.__name__] = in_children(tasks)
     for script in getattr(cases, "SCRIPTS", ()):
         read, write = os.pipe()
         pid = os.fork()

@@ -1,0 +1,76 @@
+"""The whole comparison with one command: records both sides, one module after the other, and prints what differs.
+
+    python tests/differential/run.py --peer PYTHON [--ours PYTHON | --wheel FILE] [--recorders FOLDER] [MODULE ...]
+
+`PYTHON` is an interpreter with NVIDIA's package; ``--peer-path FOLDER`` (an unpacked package, first on the module path
+of the peer) serves where none is installed. Real libraries are used, or with ``--recorders`` the recording ones, made by
+recorder.py in FOLDER/MODULE. Nothing but the two sides is needed: no Rust, no network. Records stay in ``--out``.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+REAL = ("nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
+RECORDED = ("cudla", "cufile", "nvml")
+
+
+def record(side, python, path, module, options):
+    """Runs record.py; returns the file, or None with the reason printed."""
+    out = options.out / f"{side}_{module}.json"
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    if path:
+        environment["PYTHONPATH"] = os.pathsep.join(map(str, path))
+    command = [python, HERE / "record.py", "--module", module, "--out", out]
+    if options.recorders:
+        command += ["--recorder", options.recorders / module]
+        # A GPU is what the recording libraries stand for.
+        environment["CUPYRITE_DEVICE"] = "gpu"
+    done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{module}: {side} cannot be recorded:\n{done.stderr[-2000:]}", flush=True)
+        return None
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("modules", nargs="*", metavar="MODULE")
+    parser.add_argument("--peer", default=os.environ.get("CUPYRITE_PEER_PYTHON", sys.executable), metavar="PYTHON")
+    parser.add_argument("--peer-path", type=pathlib.Path, action="append", default=[], metavar="FOLDER")
+    parser.add_argument("--ours", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--ours-path", type=pathlib.Path, action="append", default=[], metavar="FOLDER")
+    parser.add_argument("--wheel", type=pathlib.Path, help="Cupyrite's wheel, to be unpacked and used")
+    parser.add_argument("--recorders", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--full", action="store_true", help="show both outcomes of each example")
+    options = parser.parse_args()
+    options.out = options.out or pathlib.Path(tempfile.mkdtemp(prefix="cupyrite-differential-"))
+    options.out.mkdir(parents=True, exist_ok=True)
+    ours_path = list(options.ours_path)
+    if options.wheel:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="cupyrite-wheel-"))
+        with zipfile.ZipFile(options.wheel) as wheel:
+            wheel.extractall(folder)
+        ours_path.insert(0, folder)
+    good = True
+    for module in options.modules or (RECORDED if options.recorders else REAL):
+        peer = record("peer", options.peer, options.peer_path, module, options)
+        ours = record("ours", options.ours, ours_path, module, options)
+        if peer and ours:
+            flags = ["--full"] if options.full else []
+            good &= subprocess.run([sys.executable, HERE / "compare.py", *flags, peer, ours]).returncode == 0
+        else:
+            good = False
+        print(flush=True)
+    print(f"records: {options.out}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
