@@ -14,6 +14,8 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason
 
 HERE = pathlib.Path(__file__).parent
 
+MODULES = ["driver", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"]
+
 GOOD = """
 from __future__ import annotations
 
@@ -148,8 +150,7 @@ def test_stubtest():
         "mypy.stubtest",
         "--allowlist",
         HERE / "stubtest-allowlist.txt",
-        "cuda.bindings.driver",
-        "cuda.bindings.nvrtc",
+        *(f"cuda.bindings.{name}" for name in MODULES),
         "cuda.bindings._internal._fast_enum",
         "cuda.pathfinder",
     )

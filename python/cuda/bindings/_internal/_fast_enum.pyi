@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from typing_extensions import Self, disjoint_base
+from typing_extensions import Self
 
 _T = TypeVar("_T")
 
@@ -10,7 +10,6 @@ class FastEnumMetaclass(type):
     def __len__(cls) -> int: ...
     def __contains__(cls, item: object, /) -> bool: ...
 
-@disjoint_base
 class FastEnum(int, metaclass=FastEnumMetaclass):
     __members__: Mapping[str, Self]
     __singletons__: dict[int, Self]
