@@ -910,6 +910,10 @@ def test_without_numpy():
             nvml.PciInfo.from_data([1])
         except TypeError:
             pass
+        everything = {}
+        exec("from cuda.bindings.nvml import *", everything)
+        assert everything["PciInfo"] is nvml.PciInfo and "pci_info_dtype" not in everything
+        assert "PciInfo" in vars(nvml) and "pci_info_dtype" in dir(nvml)
         print("fine")
         """
     )
