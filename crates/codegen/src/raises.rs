@@ -193,6 +193,18 @@ fn function(
             "the overlay describes {stray}, which is no parameter"
         ));
     }
+    for (name, o) in &entry.params {
+        let wrong = |e: &str| Err(format!("{name}: {e}"));
+        if let Some(count) = &o.count
+            && f.params.iter().all(|p| p.name != *count)
+        {
+            return wrong(&format!("count = {count:?} is no parameter"));
+        }
+        let apart = !o.inputs.is_empty() || o.outputs.is_some();
+        if apart && o.kind.as_deref() != Some("request") {
+            return wrong("in and out belong to kind = \"request\"");
+        }
+    }
     let rules = &overlay.library;
     let name = match &entry.python {
         Some(name) => name.clone(),
@@ -482,6 +494,9 @@ impl Work<'_> {
             Plan::Request => requests::taken_apart(self, index, &o)?,
             Plan::In => {
                 let kind = self.arg_kind(index, &o)?;
+                if o.ends && !matches!(kind, ArgKind::Live { .. }) {
+                    return Err("ends belongs to a handle of the library's".to_owned());
+                }
                 let name = match &o.name {
                     Some(name) => name.clone(),
                     None => snake_case(&p.name, &[]),
@@ -743,3 +758,6 @@ impl Work<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
