@@ -21,8 +21,8 @@ pub mod pods;
 pub mod python;
 pub mod raises;
 pub mod read;
-pub mod units;
 pub mod requests;
+pub mod units;
 
 use std::path::{Path, PathBuf};
 
