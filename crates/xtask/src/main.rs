@@ -21,7 +21,7 @@ usage: cargo xtask COMMAND
   test                      Rust tests, then the Python tests on the CPU device
   test --rust | --python    only one half; further words go to the test runner
   test --gpu [--wheel FILE] the Python tests on this machine's GPU; with a wheel nothing is built or fetched
-  bench [NAME ...]          the benchmarks of benches/ that can run here (imports, calls, saxpy_cpu)
+  bench [NAME ...]          the benchmarks of benches/ that can run here (imports, calls, raising, ...)
   codegen [--check]         regenerate the generated files; --check only compares
   reference [FOLDER]        the reference pages of the Python modules as HTML (into the target folder), links checked
   wheel [--out FOLDER]      build the wheel (into dist/)

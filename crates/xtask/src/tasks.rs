@@ -90,7 +90,7 @@ fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
 
 /// `cargo xtask bench`.
 pub fn bench(rest: &[&str]) -> Result<(), Error> {
-    let known = ["imports", "pathfinder", "calls", "saxpy_cpu"];
+    let known = ["imports", "pathfinder", "calls", "raising", "saxpy_cpu"];
     if let Some(other) = rest.iter().find(|name| !known.contains(name)) {
         return Err(format!(
             "no benchmark {other:?}; there are {}",
@@ -185,6 +185,12 @@ pub fn ci_helpers(rest: &[&str]) -> Result<(), Error> {
             let modules = [
                 "cuda.bindings.driver",
                 "cuda.bindings.nvrtc",
+                "cuda.bindings.nvjitlink",
+                "cuda.bindings.nvvm",
+                "cuda.bindings.nvfatbin",
+                "cuda.bindings.nvml",
+                "cuda.bindings.cufile",
+                "cuda.bindings.cudla",
                 "cuda.pathfinder",
             ];
             let mut command = env.command();
