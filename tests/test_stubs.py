@@ -122,6 +122,90 @@ pathfinder.get_cuda_path_or_home("x")
 pathfinder.nothing
 """
 
+GOOD_RAISING = """
+from __future__ import annotations
+
+import os
+
+from cuda.bindings import cudla, cufile, nvfatbin, nvjitlink, nvml, nvvm
+
+
+def link(images: list[bytes]) -> bytes:
+    options = ["-arch=sm_90"]
+    handle = nvjitlink.create(len(options), options)
+    try:
+        for image in images:
+            nvjitlink.add_data(handle, nvjitlink.InputType.CUBIN, image, len(image), "image")
+        nvjitlink.complete(handle)
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, cubin)
+    except nvjitlink.nvJitLinkError as e:
+        raise RuntimeError(e.log, e.status) from e
+    finally:
+        nvjitlink.destroy(handle)
+    return bytes(cubin)
+
+
+def own_memory(device: int) -> int:
+    total = 0
+    for process in nvml.device_get_compute_running_processes_v3(device):
+        if process.pid == os.getpid():
+            total += process.used_gpu_memory
+    return total
+
+
+def watch() -> None:
+    nvml.init_v2()
+    try:
+        device = nvml.device_get_handle_by_index_v2(0)
+    except nvml.NotFoundError:
+        return
+    except nvml.NvmlError as e:
+        print(nvml.Return(e.status).name)
+        return
+    print(nvml.device_get_name(device).upper(), nvml.device_get_pci_info_v3(device).bus_id.lower())
+    low, high = nvml.device_get_min_max_clock_of_p_state(device, nvml.ClockType.SM, nvml.Pstates.PSTATE_0)
+    free: float = nvml.device_get_memory_info_v2(device).free / 2**30
+    print(low + high, free, own_memory(device), nvml.ClockType.GRAPHICS is nvml.ClockType.CLOCK_GRAPHICS)
+    report = nvml.device_get_conf_compute_gpu_attestation_report(device, bytes(32))
+    print(report.attestation_report.tobytes(), len(report.nonce), nvml.pci_info_dtype.itemsize)
+    processes = nvml.ProcessInfo(4)
+    processes.pid = [1, 2, 3, 4]
+    processes[0].pid = 5
+    print(len(processes[1:3]), processes["pid"].sum(), memoryview(processes).nbytes)
+    print(nvml.ProcessInfo.from_ptr(processes.ptr, 4, owner=processes) == processes)
+    clocks = nvml.device_get_supported_memory_clocks(device)
+    print(max(clocks.tolist()), clocks[0] + 1, len(clocks[1:]))
+
+
+def read(descriptor: int, address: int, size: int) -> int:
+    d = cufile.Descr()
+    d.type = cufile.FileHandleType.OPAQUE_FD
+    try:
+        return cufile.read(cufile.handle_register(d), address, size, 0, 0)
+    except cufile.cuFileError as e:
+        print(e.cuda_error, e.status == cufile.OpError.IO_ERROR)
+        raise
+
+
+task = cudla.Task()
+task.wait_events = 0
+major, minor = nvfatbin.version()
+print(sum(nvvm.ir_version()), major + minor, cudla.Status.Success.name, task.module_handle + 1, read(0, 0, 0), link([b""]))
+watch()
+"""
+
+BAD_RAISING = """
+from cuda.bindings import nvjitlink, nvml
+nvjitlink.add_file(1, 2, 3)
+nvml.device_get_name("0")
+nvml.PciInfo().bus = "a"
+nvml.PciInfo().ptr = 1
+nvml.Return.NOPE
+nvml.NvmlError()
+nvml.device_get_memory_info_v2(1).size
+"""
+
 BAD = """
 from cuda.bindings import driver
 driver.cuMemAlloc("a")
@@ -157,7 +241,7 @@ def test_stubtest():
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("text", [GOOD, GOOD_PATHFINDER], ids=["bindings", "pathfinder"])
+@pytest.mark.parametrize("text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER], ids=["bindings", "raising", "pathfinder"])
 def test_strict_program(tmp_path, text):
     program = tmp_path / "program.py"
     program.write_text(text)
@@ -167,8 +251,8 @@ def test_strict_program(tmp_path, text):
 
 @pytest.mark.parametrize(
     ("text", "wrong"),
-    [(BAD, {3, 4, 6, 7, 8, 9, 10}), (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8})],
-    ids=["bindings", "pathfinder"],
+    [(BAD, {3, 4, 6, 7, 8, 9, 10}), (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}), (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8})],
+    ids=["bindings", "raising", "pathfinder"],
 )
 def test_mistakes_are_found(tmp_path, text, wrong):
     program = tmp_path / "program.py"

@@ -3,7 +3,7 @@
 #
 # Functions return their results alone and raise CudlaError where the call fails.
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum as _IntEnum
 from typing import Any, Final, SupportsInt, overload, type_check_only
 
@@ -28,6 +28,7 @@ class _memoryviewslice:
     @property
     def size(self) -> int: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[int]: ...
     @overload
     def __getitem__(self, key: int, /) -> int: ...
     @overload

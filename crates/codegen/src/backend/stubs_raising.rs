@@ -60,6 +60,7 @@ class _memoryviewslice:
     @property
     def size(self) -> int: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[int]: ...
     @overload
     def __getitem__(self, key: int, /) -> int: ...
     @overload
@@ -80,6 +81,7 @@ class _array:
     @property
     def memview(self) -> Any: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[int]: ...
     @overload
     def __getitem__(self, key: int, /) -> int: ...
     @overload
@@ -168,7 +170,7 @@ fn head(lib: &ir::Library, body: &str) -> String {
             let _ = writeln!(out, "from {module} import {}", names.join(", "));
         }
     };
-    import("collections.abc", used(&["Sequence"]));
+    import("collections.abc", used(&["Iterator", "Sequence"]));
     if mentions(body, "_IntEnum") {
         import("enum", vec!["IntEnum as _IntEnum"]);
     }
@@ -308,7 +310,7 @@ fn class_stub(out: &mut String, class: &ir::PyClass) {
     if array {
         let _ = writeln!(
             out,
-            "    def __len__(self) -> int: ...\n    @overload\n    def __getitem__(self, key: int | slice | Sequence[int] | Sequence[bool] | _NDArray[Any], /) -> {name}: ...\n    \
+            "    def __len__(self) -> int: ...\n    def __iter__(self) -> Iterator[{name}]: ...\n    @overload\n    def __getitem__(self, key: int | slice | Sequence[int] | Sequence[bool] | _NDArray[Any], /) -> {name}: ...\n    \
              @overload\n    def __getitem__(self, key: str, /) -> _NDArray[Any]: ..."
         );
     }
@@ -339,7 +341,7 @@ fn array_of(builtin: Builtin) -> String {
 }
 
 /// What reading an attribute gives and what it takes; nothing for members that are no attributes.
-fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, String)> {
+pub(super) fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, String)> {
     const NUMBERS: &str = "Sequence[SupportsInt] | _NDArray[Any]";
     let many = |read: &str, write: &str| match array {
         true => (format!("{read} | Any"), format!("{write} | {NUMBERS}")),
@@ -379,7 +381,7 @@ fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, String)> {
     })
 }
 
-fn by_hand(function: &str, what: &str) -> Option<&'static str> {
+pub(super) fn by_hand(function: &str, what: &str) -> Option<&'static str> {
     let found = BY_HAND
         .iter()
         .find(|(f, w, _)| *f == function && *w == what);
