@@ -27,6 +27,7 @@ def run(program, *, limit=300):
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
+
 # ---- buffers and memory of others
 
 

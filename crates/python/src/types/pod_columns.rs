@@ -23,7 +23,10 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
         match field.kind {
-            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) | FieldKind::Hidden(p, 0)
+            FieldKind::Int(p)
+            | FieldKind::Long(p)
+            | FieldKind::Float(p)
+            | FieldKind::Hidden(p, 0)
                 if (*this).count == 1 =>
             {
                 number(this, (*this).base.data.add(field.offset as usize), p)
