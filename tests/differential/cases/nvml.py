@@ -49,7 +49,7 @@ ARGUMENTS = {
     ("device_set_power_mizer_mode_v1", "power_mizer_mode"): lambda m: m.DevicePowerMizerModes_v1(),
     ("device_set_vgpu_scheduler_state_v2", "p_scheduler_state"): lambda m: ctypes.addressof(ROOM),
     ("device_setup_nvlink_nvle_encryption_key_v1", "encryption_key"): lambda m: m.NvlinkSetupNvleEncryptionKey_v1(),
-    ("event_set_register_gpu_operational_events_v1", "config"): 0,
+    ("event_set_register_gpu_operational_events_v1", "config"): lambda m: m.GpuOperationalEventConfig_v1(),
     ("get_vgpu_compatibility", "vgpu_metadata"): lambda m: m.VgpuMetadata(),
     ("get_vgpu_compatibility", "pgpu_metadata"): lambda m: m.VgpuPgpuMetadata(),
     ("gpu_instance_set_vgpu_scheduler_state", "p_scheduler"): lambda m: m.VgpuSchedulerState_v1(),
