@@ -7,23 +7,27 @@
 pub mod handles;
 mod interruptible;
 mod leaving;
+mod library;
+mod short;
 
 use std::ffi::{CStr, c_char, c_void};
-use std::mem::MaybeUninit;
 
 use cupyrite_sys::loader::Library;
 use pyo3::ffi;
 
 use crate::args;
-use crate::call::{self, Bound, Frame, address, int_from, invoke_at, low_bytes};
+use crate::call::{self, Bound, Frame, address, int_from, low_bytes};
 use crate::desc::{
-    Conv, Function, HandleKind, Int, Len, MAX_REQUESTS, MAX_WORDS, Out, OutSize, PLAIN_RESULTS,
-    PodRule, Raising, Ret, Special, Store, Word,
+    Conv, Function, HandleKind, Int, Len, MAX_REQUESTS, MAX_WORDS, Out, OutSize, Output, PodRule,
+    Raising, Ret, Special, Store, Word,
 };
 use crate::errors::{self, Kind};
 use crate::py::{self, Obj, Owned, R, Raised};
 use crate::types::{self, exceptions};
-use crate::{function, runtime};
+use crate::{runtime, special_nvml};
+
+pub use self::library::{by_words, call_named, dead, error_string, status_of};
+use self::library::{log, other_thread, size_named};
 
 /// `NVML_ERROR_INSUFFICIENT_SIZE`: NVML alone has calls that ask for a size first.
 pub const TOO_SMALL: i64 = 7;
@@ -39,7 +43,7 @@ const TRIES: usize = 8;
 #[inline]
 pub fn call(bound: Bound<'_>) -> R<Owned> {
     match bound.f.raising {
-        Some(raising) if raising.short => short(bound),
+        Some(raising) if raising.short => short::call(bound),
         Some(raising) if raising.interruptible && interruptible::applies() => {
             interruptible::call(bound, raising)
         }
@@ -52,88 +56,6 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
 fn no_descriptor(f: &Function) -> Raised {
     let message = format!("the table has no description of {}()", f.name);
     errors::raise(Kind::System, &message)
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// The short way
-
-/// A whole call of a function whose arguments and results are one word each: no frame is needed.
-fn short(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
-    let mut outs = [0u64; PLAIN_RESULTS];
-    let out = outs.as_mut_ptr();
-    let mut words = [const { MaybeUninit::<u64>::uninit() }; MAX_WORDS];
-    let mut live = None;
-    for (word, from) in words.iter_mut().zip(f.words) {
-        word.write(match *from {
-            Word::Arg(arg) => {
-                let value = short_word(bound, arg as usize)?;
-                if let Conv::Live(kind) = f.params[arg as usize].conv {
-                    live = Some((kind, value));
-                }
-                value
-            }
-            // SAFETY: a short function has at most `PLAIN_RESULTS` results.
-            Word::Result(result) => unsafe { out.add(result as usize).addr() as u64 },
-            Word::Const(value) => value,
-            _ => 0,
-        });
-    }
-    let symbol = runtime::symbol(f)?;
-    let words = words.as_ptr().cast::<u64>();
-    let status = match live {
-        None => {
-            let status = invoke_at(f, symbol, words);
-            runtime::check_interrupt()?;
-            if status != 0 {
-                return Err(exceptions::raise_status(
-                    f.library, status, None, None, None,
-                ));
-            }
-            status
-        }
-        Some((kind, value)) => {
-            let Some(entry) = handles::find(kind, value) else {
-                return Err(dead(f, kind, value));
-            };
-            let mut guard = None;
-            if kind.exclusive() {
-                guard = handles::lock(&entry);
-                if guard.is_none() {
-                    return Err(dead(f, kind, value));
-                }
-            }
-            let status = leaving::invoke(f, symbol, words).value;
-            let log = if status == 0 { None } else { log(kind, value) };
-            drop(guard);
-            runtime::check_interrupt()?;
-            if status != 0 {
-                let log = log.as_deref();
-                return Err(exceptions::raise_status(f.library, status, None, log, None));
-            }
-            status
-        }
-    };
-    debug_assert_eq!(status, 0);
-    answer(f.results.len(), |index| {
-        // SAFETY: as above; C wrote through the same pointer.
-        word_result(f.results[index].kind, unsafe { out.add(index).read() })
-    })
-}
-
-#[inline]
-fn short_word(bound: Bound<'_>, index: usize) -> R<u64> {
-    let param = &bound.f.params[index];
-    let Some(obj) = bound.get(index) else {
-        return Ok(param.default.unwrap_or(0).cast_unsigned());
-    };
-    let site = bound.site(index);
-    match param.conv {
-        Conv::Address | Conv::Live(_) => args::address(obj, site),
-        Conv::Int(kind) => args::int(obj, kind, site),
-        Conv::Bool => args::truth(obj),
-        _ => Ok(0),
-    }
 }
 
 /// `None`, one value or a tuple.
@@ -164,126 +86,6 @@ fn word_result(kind: Out, word: u64) -> R<Owned> {
         Out::Bool => py::from_bool(word & 0xFF != 0),
         _ => py::from_i64(word.cast_signed()),
     }
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// Handles
-
-/// The exception for a handle that is not alive: the library's own for a null handle.
-#[cold]
-pub fn dead(f: &Function, kind: HandleKind, value: u64) -> Raised {
-    let note = match value {
-        0 => format!("{}() was given a null handle", f.name),
-        _ => format!(
-            "{}() was given {value:#x}, which is no handle of {} or was destroyed",
-            f.name,
-            kind.maker()
-        ),
-    };
-    exceptions::raise_status(f.library, kind.invalid(), None, None, Some(&note))
-}
-
-/// Calls the function called `name` with these words.
-///
-/// # Errors
-///
-/// The function is missing.
-pub fn call_named(library: Library, name: &str, arguments: &[u64]) -> R<i64> {
-    let Some(f) = function::descriptor(library, name) else {
-        let message = format!("the table of {} lacks {name}", library.name());
-        return Err(errors::raise(Kind::System, &message));
-    };
-    let mut words = [0u64; MAX_WORDS];
-    words[..arguments.len()].copy_from_slice(arguments);
-    let symbol = runtime::symbol(f)?;
-    Ok(leaving::invoke(f, symbol, words.as_ptr()).value)
-}
-
-/// Calls the function with these words; its status.
-///
-/// # Errors
-///
-/// The function is missing, or a signal handler raised meanwhile.
-pub fn status_of(f: &'static Function, arguments: &[u64]) -> R<i64> {
-    let mut words = [0u64; MAX_WORDS];
-    words[..arguments.len()].copy_from_slice(arguments);
-    let symbol = runtime::symbol(f)?;
-    let status = leaving::invoke(f, symbol, words.as_ptr()).value;
-    runtime::check_interrupt()?;
-    Ok(status)
-}
-
-/// Calls the function with these words.
-///
-/// # Errors
-///
-/// As [`status_of`], or C reports an error.
-pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
-    match status_of(f, arguments)? {
-        0 => Ok(()),
-        status => Err(exceptions::raise_status(
-            f.library, status, None, None, None,
-        )),
-    }
-}
-
-/// A size that the function called `name` tells about a handle, or its status.
-fn size_named(library: Library, name: &str, handle: u64) -> R<Result<usize, i64>> {
-    let mut size = 0usize;
-    let at = &raw mut size;
-    let status = call_named(library, name, &[handle, at.addr() as u64])?;
-    // SAFETY: C wrote a size there, or nothing.
-    let size = unsafe { at.read_volatile() };
-    Ok(if status == 0 { Ok(size) } else { Err(status) })
-}
-
-/// The log that the library keeps for a handle. Runs no Python code: the handle is locked.
-fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
-    for (library, size, text) in kind.logs() {
-        let Ok(Ok(size)) = size_named(*library, size, handle) else {
-            py::clear();
-            continue;
-        };
-        if size <= 1 {
-            continue;
-        }
-        let mut bytes = vec![0u8; size + 1];
-        let at = bytes.as_mut_ptr().expose_provenance() as u64;
-        match call_named(*library, text, &[handle, at]) {
-            Ok(0) => {
-                let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-                bytes.truncate(end);
-                if !bytes.is_empty() {
-                    return Some(bytes);
-                }
-            }
-            Ok(_) => {}
-            Err(Raised) => py::clear(),
-        }
-    }
-    None
-}
-
-/// What a library says a status means; `None` if the library or its function for that is not there.
-///
-/// # Errors
-///
-/// Memory.
-pub fn error_string(library: Library, status: i64) -> R<Option<String>> {
-    let text = match call_named(library, "error_string", &[status.cast_unsigned()]) {
-        Ok(text) => text.cast_unsigned(),
-        Err(Raised) => {
-            py::clear();
-            return Ok(None);
-        }
-    };
-    if text == 0 {
-        return Ok(None);
-    }
-    let text = std::ptr::with_exposed_provenance::<c_char>(address(text));
-    // SAFETY: the library returns the address of a constant string.
-    let text = unsafe { CStr::from_ptr(text) };
-    Ok(Some(text.to_string_lossy().into_owned()))
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -339,6 +141,29 @@ impl Call {
         let f = bound.f;
         self.prepare(bound, raising)?;
         let symbol = runtime::symbol(f)?;
+        if f.library == Library::Nvml {
+            special_nvml::check_handle(bound, &self.frame.vals)?;
+            if let [Output { kind, .. }] = f.results
+                && let Out::Slice(_, len @ Len::Arg(_)) = *kind
+                && self.frame.len(bound, len) == 0
+            {
+                // Nothing is asked for: NVML calls that an error, NVIDIA's package an empty answer.
+                return self.result(bound, 0);
+            }
+        }
+        if let [
+            Output {
+                kind: Out::Made(HandleKind::NvJitLink),
+                ..
+            },
+        ] = f.results
+        {
+            for mut left in handles::left_to_this_thread() {
+                let at = (&raw mut left).addr() as u64;
+                // A linker that cannot be destroyed is lost; the next one is what this call is about.
+                let _ = call_named(f.library, "destroy", &[at])?;
+            }
+        }
         if let Some(sizing) = &raising.sizing {
             let status = self.twice(bound, raising, symbol, sizing.count, sizing.arrays)?;
             self.check(bound, raising, status, None)?;
@@ -383,6 +208,11 @@ impl Call {
                     }
                 }
                 _ => {}
+            }
+            if let Conv::Buffer(_) | Conv::BufferOut(_) = param.conv
+                && self.frame.vals[index] == 0
+            {
+                library::check_null(bound.f, param.name)?;
             }
         }
         for (index, result) in bound.f.results.iter().enumerate() {
@@ -527,6 +357,21 @@ impl Call {
                 return Err(dead(f, kind, value));
             }
         }
+        if let Some(state) = guard.as_deref_mut()
+            && state.elsewhere()
+        {
+            match (ends, state.thread) {
+                (true, Some(thread)) => {
+                    handles::ended(kind, value, state);
+                    handles::put_off(thread, value);
+                    return Ok((Returned { value: 0, errno: 0 }, None));
+                }
+                _ => {
+                    drop(guard);
+                    return Err(other_thread(f));
+                }
+            }
+        }
         if let Some((param, room)) = self.room
             && let Conv::BufferOut(OutSize::Call(name)) = f.params[param as usize].conv
         {
@@ -571,6 +416,21 @@ impl Call {
                 }
             }
         }
+        let mut words = *words;
+        if let Some(state) = guard.as_deref_mut() {
+            for (word, from) in words.iter_mut().zip(f.words) {
+                if let Word::Arg(arg) = *from
+                    && matches!(f.params[arg as usize].conv, Conv::Str)
+                    && *word != 0
+                {
+                    let text = std::ptr::with_exposed_provenance::<c_char>(address(*word));
+                    // SAFETY: the argument was converted to text that ends with a nul and lives as long as it.
+                    let text = unsafe { CStr::from_ptr(text) }.to_owned();
+                    *word = text.as_ptr().addr() as u64;
+                    state.texts.push(text);
+                }
+            }
+        }
         let returned = leaving::invoke(f, symbol, words.as_ptr());
         let log = if returned.value != 0 {
             log(kind, value)
@@ -579,9 +439,16 @@ impl Call {
         };
         if ends && returned.value == 0 {
             match guard.as_deref_mut() {
-                Some(alive) => handles::ended(kind, value, alive),
-                None => handles::ended(kind, value, &mut false),
+                Some(state) => handles::ended(kind, value, state),
+                None => handles::ended_unlocked(kind, value),
             }
+        }
+        if returned.value == 0
+            && f.name == "complete"
+            && let Some(state) = guard.as_deref_mut()
+        {
+            // Linked: what is left of the thread's memory does not matter any more.
+            state.thread = None;
         }
         drop(guard);
         Ok((returned, log))
@@ -644,7 +511,7 @@ impl Call {
         words: &[u64; MAX_WORDS],
         mut returned: Returned,
     ) -> R<Returned> {
-        for _ in 0..TRIES {
+        for turn in 0..TRIES {
             if returned.value != 0 && returned.value != TOO_SMALL {
                 break;
             }
@@ -653,6 +520,10 @@ impl Call {
                 grew |= types::provide_arrays(object.ptr()).ok_or(Raised)?;
             }
             if !grew {
+                if turn == 0 {
+                    // There is nothing: "too small" is how NVML says so of no room at all.
+                    returned.value = 0;
+                }
                 break;
             }
             returned = leaving::invoke(f, symbol, words.as_ptr());
@@ -842,14 +713,22 @@ fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: P
     let class = types::class_name(id);
     match rule {
         PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
-        PodRule::Address if obj.is_none() => Ok(0),
+        PodRule::Address if obj.is_none() && bound.f.library != Library::Nvml => Ok(0),
         _ if obj.is_int() => {
             let at = args::address(obj, site)?;
+            if at == 0 && bound.f.library == Library::Nvml {
+                // NVML looks at the struct before it looks whether there is one.
+                let message = format!("{} must be {class}, not a null address", site.prefix());
+                return Err(errors::raise(Kind::Value, &message));
+            }
             args::check_memory(at, types::class_size(id) as u64, site)?;
             Ok(at)
         }
         PodRule::Address => {
-            let wanted = format!("{class}, its address or None");
+            let wanted = match bound.f.library {
+                Library::Nvml => format!("{class} or its address"),
+                _ => format!("{class}, its address or None"),
+            };
             Err(errors::wrong_type(site, &wanted, obj))
         }
         PodRule::Plain => {
@@ -871,10 +750,10 @@ fn utf8(at: u64, len: usize) -> R<Owned> {
     py::from_utf8(&bytes[..end])
 }
 
-/// `str` from a constant string of C, `None` from null.
+/// `str` from a constant string of C, an empty one from null.
 fn text(at: u64) -> R<Owned> {
     if at == 0 {
-        return Ok(py::none());
+        return py::from_str("");
     }
     let from = std::ptr::with_exposed_provenance::<c_char>(address(at));
     // SAFETY: the library returned the address of a constant string.

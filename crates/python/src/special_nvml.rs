@@ -1,7 +1,7 @@
 //! What functions of NVML do beside the tables: lists of fields, structs that hold what Python passes as bytes, arrays
 //! whose length another function tells.
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::{self, Backend, Library};
 use pyo3::ffi;
 
 use crate::args;
@@ -34,6 +34,34 @@ pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
         Special::SystemEventSetWait => system_event_set_wait(bound),
         _ => return None,
     })
+}
+
+/// Functions that follow the handle given first without a look at it. All others know their handles.
+const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
+
+/// Refuses a handle that leads nowhere, where NVML would follow it.
+///
+/// # Errors
+///
+/// `InvalidArgumentError`.
+pub fn check_handle(bound: Bound<'_>, values: &[u64]) -> R<()> {
+    /// `NVML_ERROR_INVALID_ARGUMENT`
+    const INVALID: i64 = 2;
+    if !FOLLOW.contains(&bound.f.name) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
+        return Ok(());
+    }
+    let at = address(values[0]);
+    if at == 0 || types::readable(at, 8) {
+        return Ok(());
+    }
+    let note = format!("{at:#x} is no handle of a device");
+    Err(exceptions::raise_status(
+        bound.f.library,
+        INVALID,
+        None,
+        None,
+        Some(&note),
+    ))
 }
 
 /// The argument for parameter `index`.

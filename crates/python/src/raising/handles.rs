@@ -4,18 +4,43 @@
 //! destroyed or made up, it ends the process. All of them come from `create()`, so those that are alive are known.
 //! Calls with the same handle wait for each other (without the GIL): the libraries do not lock, and one thread may
 //! destroy what another is compiling.
+//!
+//! nvJitLink also keeps memory of the thread that makes a linker, until it has linked: whatever another thread does
+//! with it before that corrupts the process's memory. So it is refused there; destroying is put off until the
+//! thread makes its next linker.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::ThreadId;
 
 use cupyrite_sys::loader::Library;
 use pyo3::ffi;
 
 use crate::desc::HandleKind;
 
-/// A handle's place in the account: whether it is alive. Locked while C works with it.
-pub type Entry = Arc<Mutex<bool>>;
+/// What is known about a handle.
+#[derive(Debug)]
+pub struct State {
+    /// Whether it was not destroyed yet.
+    pub alive: bool,
+    /// The thread whose memory it has; none once that does not matter.
+    pub thread: Option<ThreadId>,
+    /// Texts given for it: nvJitLink keeps the address of an input's name, and reads there when it links.
+    pub texts: Vec<CString>,
+}
+
+impl State {
+    /// Whether it has memory of another thread than this one.
+    pub fn elsewhere(&self) -> bool {
+        self.thread
+            .is_some_and(|thread| thread != std::thread::current().id())
+    }
+}
+
+/// A handle's place in the account. Locked while C works with it.
+pub type Entry = Arc<Mutex<State>>;
 
 /// Addresses are spread well enough by one multiplication.
 #[derive(Default)]
@@ -56,14 +81,53 @@ fn live<T>(kind: HandleKind, f: impl FnOnce(&mut Map) -> T) -> T {
 /// Enters a handle that the library just made.
 pub fn made(kind: HandleKind, value: u64) {
     if value != 0 {
-        live(kind, |map| map.insert(value, Arc::new(Mutex::new(true))));
+        let thread = (kind == HandleKind::NvJitLink).then(|| std::thread::current().id());
+        let state = State {
+            alive: true,
+            thread,
+            texts: Vec::new(),
+        };
+        live(kind, |map| map.insert(value, Arc::new(Mutex::new(state))));
     }
 }
 
 /// Takes out a handle that the library just destroyed; its lock is held.
-pub fn ended(kind: HandleKind, value: u64, alive: &mut bool) {
-    *alive = false;
+pub fn ended(kind: HandleKind, value: u64, state: &mut State) {
+    state.alive = false;
     live(kind, |map| map.remove(&value));
+}
+
+/// Takes out a handle that has no lock.
+pub fn ended_unlocked(kind: HandleKind, value: u64) {
+    live(kind, |map| map.remove(&value));
+}
+
+/// Linkers that a thread has to destroy.
+static PUT_OFF: Mutex<Vec<(ThreadId, u64)>> = Mutex::new(Vec::new());
+
+/// Leaves a linker to the thread whose memory it has.
+pub fn put_off(thread: ThreadId, value: u64) {
+    PUT_OFF
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push((thread, value));
+}
+
+/// The linkers that are left to this thread.
+pub fn left_to_this_thread() -> Vec<u64> {
+    let mut all = PUT_OFF.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let this = std::thread::current().id();
+    let mut mine = Vec::new();
+    all.retain(|(thread, value)| {
+        if *thread == this {
+            mine.push(*value);
+        }
+        *thread != this
+    });
+    mine
 }
 
 /// The place of a handle that is alive.
@@ -74,7 +138,7 @@ pub fn find(kind: HandleKind, value: u64) -> Option<Entry> {
 /// Locks a handle: waits, without the GIL, for the call that has it. `None` if that call ended the handle.
 ///
 /// Nothing that runs Python code may happen while the lock is held: that code could call with the same handle.
-pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, bool>> {
+pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, State>> {
     let guard = match entry.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -88,7 +152,7 @@ pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, bool>> {
             }
         }
     };
-    if *guard { Some(guard) } else { None }
+    if guard.alive { Some(guard) } else { None }
 }
 
 impl HandleKind {
@@ -152,10 +216,29 @@ mod tests {
         ended(kind, 64, &mut guard);
         drop(guard);
         assert!(find(kind, 64).is_none());
-        assert!(!*waiting.lock().expect("nobody else has it"));
+        assert!(!waiting.lock().expect("nobody else has it").alive);
         // The same address again is another handle.
         made(kind, 64);
-        assert!(*find(kind, 64).expect("alive").lock().expect("free"));
-        assert!(!*waiting.lock().expect("free"));
+        assert!(find(kind, 64).expect("alive").lock().expect("free").alive);
+        assert!(!waiting.lock().expect("free").alive);
+    }
+
+    #[test]
+    fn linkers_belong_to_their_threads() {
+        let kind = HandleKind::NvJitLink;
+        made(kind, 128);
+        let entry = find(kind, 128).expect("alive");
+        assert!(!entry.lock().expect("free").elsewhere());
+        let there = entry.clone();
+        std::thread::spawn(move || {
+            let state = there.lock().expect("free");
+            assert!(state.elsewhere());
+            put_off(state.thread.expect("a thread"), 128);
+            assert!(left_to_this_thread().is_empty());
+        })
+        .join()
+        .expect("no panic");
+        assert_eq!(left_to_this_thread(), [128]);
+        assert!(left_to_this_thread().is_empty());
     }
 }

@@ -171,6 +171,7 @@ unsafe extern "C" fn init(
         // SAFETY: the protocol gives an instance, a tuple, and null or a dict.
         let exception = unsafe { Obj::new(exception) };
         let (lib, errors) = library_of(exception)?;
+        // SAFETY: as above.
         let (status, cu_err) = unsafe { arguments(exception, args, kwargs, errors)? };
         let text = text(lib, errors, status, cu_err)?;
         let text = py::from_str(&text)?;
