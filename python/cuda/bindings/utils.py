@@ -92,7 +92,7 @@ class _Getters(dict):  # type: ignore[type-arg]  # a base is evaluated, and noth
         return int
 
 
-_handle_getters = _Getters()
+_handle_getters: dict[type, Callable[[Any], int]] = _Getters()
 
 
 def _add_cuda_native_handle_getter(t: type, getter: Callable[[Any], int]) -> None:
