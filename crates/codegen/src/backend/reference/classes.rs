@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::html::{Names, code, escape, table};
 use crate::backend::differences::c_type;
 use crate::backend::python_types::in_c_order;
-use crate::backend::stubs;
+use crate::backend::{stubs, stubs_raising};
 use crate::ir::{AttrKind, ClassKind, Library, PyAttr, PyClass, PyEnum};
 
 /// All of them, with their headings.
@@ -133,7 +133,11 @@ fn one_class(lib: &Library, class: &PyClass, names: &Names) -> String {
 }
 
 fn attribute(lib: &Library, class: &PyClass, attr: &PyAttr, names: &Names) -> Vec<String> {
-    let (read, write) = stubs::attribute(attr);
+    let array = matches!(class.kind, ClassKind::Pod { array: true, .. });
+    let (read, write) = match class.kind {
+        ClassKind::Pod { .. } => stubs_raising::attribute(attr, array).unwrap_or_default(),
+        _ => stubs::attribute(attr),
+    };
     let record = match &class.kind {
         ClassKind::Record { record } | ClassKind::Pod { record, .. } => lib.record(record),
         _ => None,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::html::{Names, code, escape, table};
 use crate::backend::differences::c_type;
-use crate::backend::stubs;
+use crate::backend::{stubs, stubs_raising};
 use crate::ir::{
     ArgKind, Element, Function, Gil, Len, Library, OutSize, PyArg, PyFunction, PyResult,
     ResultKind, Ret, Role, Style,
@@ -58,12 +58,19 @@ fn signature(lib: &Library, python: &PyFunction) -> String {
     let args: Vec<String> = (python.args.iter())
         .map(|a| {
             let default = a.default.as_ref().map(|d| format!(" = {d}"));
-            let ty = stubs::argument(&a.kind, special);
+            let ty = argument_type(lib, python, a);
             format!("{}: {ty}{}", a.name, default.unwrap_or_default())
         })
         .collect();
-    let mut results: Vec<String> = python.results.iter().map(shown_type).collect();
+    let mut results: Vec<String> = (python.results.iter())
+        .map(|r| result_type(lib, r))
+        .collect();
+    let whole = match lib.python.style {
+        Style::Raises => stubs_raising::by_hand(&python.name, "->"),
+        Style::Tuple => None,
+    };
     let answer = match lib.python.style {
+        Style::Raises if whole.is_some() => whole.unwrap_or_default().to_owned(),
         Style::Tuple => {
             if special == Some("error_string") && results.is_empty() {
                 results.push("bytes".to_owned());
@@ -80,9 +87,25 @@ fn signature(lib: &Library, python: &PyFunction) -> String {
     format!("{}({}) -> {answer}", python.name, args.join(", "))
 }
 
-fn shown_type(r: &PyResult) -> String {
+/// The type of an argument as the stub has it.
+fn argument_type(lib: &Library, python: &PyFunction, arg: &PyArg) -> String {
+    let by_hand = match lib.python.style {
+        Style::Raises => stubs_raising::by_hand(&python.name, &arg.name),
+        Style::Tuple => None,
+    };
+    by_hand.map_or_else(
+        || stubs::argument(&arg.kind, python.special.as_deref()),
+        str::to_owned,
+    )
+}
+
+/// The type of a result as the stub has it.
+fn result_type(lib: &Library, r: &PyResult) -> String {
     match r.kind {
         ResultKind::ByHand => r.type_name.clone(),
+        ResultKind::Slice { .. } if lib.python.style == Style::Raises => {
+            "_memoryviewslice".to_owned()
+        }
         _ => stubs::result(&r.kind),
     }
 }
@@ -169,13 +192,10 @@ fn argument(
     };
     vec![
         code(&arg.name),
-        names.code(
-            &lib.name,
-            &stubs::argument(&arg.kind, python.special.as_deref()),
-        ),
+        names.code(&lib.name, &argument_type(lib, python, arg)),
         code_or_nothing(&declared.ty),
         direction.to_owned(),
-        shape(python, &arg.kind),
+        shape(lib, python, &arg.kind),
         declared.unit.map(|u| escape(&u)).unwrap_or_default(),
         arg.default.as_deref().map(code).unwrap_or_default(),
     ]
@@ -190,7 +210,7 @@ fn code_or_nothing(text: &str) -> String {
 }
 
 /// How many there must be, and what else there is to know of a value that the type does not say.
-fn shape(python: &PyFunction, kind: &ArgKind) -> String {
+fn shape(lib: &Library, python: &PyFunction, kind: &ArgKind) -> String {
     let named = |i: usize| code(python.args.get(i).map_or("", |a| a.name.as_str()));
     match kind {
         ArgKind::List { of, count, .. } => {
@@ -238,7 +258,7 @@ fn shape(python: &PyFunction, kind: &ArgKind) -> String {
             "a pair (values, types), the address of a <code>void *[]</code>, or an object with one"
                 .to_owned()
         }
-        ArgKind::VoidPtr => {
+        ArgKind::VoidPtr if lib.python.style == Style::Tuple => {
             "an address, a buffer, or an object with <code>getPtr()</code>".to_owned()
         }
         ArgKind::VoidPtrPtr => "the address of a <code>void *[]</code>, or 0".to_owned(),
@@ -303,7 +323,7 @@ fn result(
     };
     vec![
         code_or_nothing(&result.name),
-        names.code(&lib.name, &shown_type(result)),
+        names.code(&lib.name, &result_type(lib, result)),
         code_or_nothing(&declared.ty),
         shape,
         declared.unit.map(|u| escape(&u)).unwrap_or_default(),
