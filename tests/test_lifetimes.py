@@ -49,7 +49,7 @@ def struct_classes():
                 yield pytest.param(kind, id=f"{module.__name__.rpartition('.')[2]}.{name}")
 
 
-@pytest.mark.parametrize("kind", struct_classes())
+@pytest.mark.parametrize("kind", list(struct_classes()))
 def test_structs_and_their_attributes(kind):
     names = [n for n in dir(kind) if not n.startswith("_") and not callable(getattr(kind, n, None))]
 
