@@ -142,7 +142,7 @@ impl Call {
         self.prepare(bound, raising)?;
         let symbol = runtime::symbol(f)?;
         if f.library == Library::Nvml {
-            special_nvml::check_handle(bound, &self.frame.vals)?;
+            special_nvml::check_handle(bound, self.frame.vals[0])?;
             if let [Output { kind, .. }] = f.results
                 && let Out::Slice(_, len @ Len::Arg(_)) = *kind
                 && self.frame.len(bound, len) == 0
@@ -175,6 +175,9 @@ impl Call {
             runtime::check_interrupt()?;
             if f.special == Special::ListInStruct {
                 returned = self.lists(f, symbol, &words, returned)?;
+            }
+            if returned.value == TOO_SMALL && special_nvml::fills_what_fits(f) {
+                returned.value = 0;
             }
             self.check(bound, raising, returned, None)?;
             return self.finish(bound, raising, returned);

@@ -6,7 +6,7 @@ use pyo3::ffi;
 
 use crate::args;
 use crate::call::{Bound, address};
-use crate::desc::{Conv, Int, Slice, Special};
+use crate::desc::{Conv, Function, Int, Slice, Special};
 use crate::errors::{self, Kind, Site};
 use crate::generated::ids::class::nvml as class;
 use crate::py::{self, Buffer, Obj, Owned, R, Raised};
@@ -44,13 +44,13 @@ const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
 /// # Errors
 ///
 /// `InvalidArgumentError`.
-pub fn check_handle(bound: Bound<'_>, values: &[u64]) -> R<()> {
+pub fn check_handle(bound: Bound<'_>, handle: u64) -> R<()> {
     /// `NVML_ERROR_INVALID_ARGUMENT`
     const INVALID: i64 = 2;
     if !FOLLOW.contains(&bound.f.name) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
         return Ok(());
     }
-    let at = address(values[0]);
+    let at = address(handle);
     if at == 0 || types::readable(at, 8) {
         return Ok(());
     }
@@ -62,6 +62,15 @@ pub fn check_handle(bound: Bound<'_>, values: &[u64]) -> R<()> {
         None,
         Some(&note),
     ))
+}
+
+/// Whether "too small" is a good status: the struct holds what fits, and there is no larger one.
+pub fn fills_what_fits(f: &Function) -> bool {
+    f.library == Library::Nvml
+        && matches!(
+            f.name,
+            "device_get_vgpu_metadata" | "vgpu_instance_get_metadata"
+        )
 }
 
 /// The argument for parameter `index`.
@@ -370,7 +379,7 @@ fn instances(bound: Bound<'_>) -> R<Owned> {
         places,
         &[parent, profile, 0, counter.addr() as u64],
     )?;
-    if status != 0 && status != TOO_SMALL {
+    if status != 0 {
         let library = bound.f.library;
         return Err(exceptions::raise_status(library, status, None, None, None));
     }

@@ -2,13 +2,15 @@
 
 use std::mem::MaybeUninit;
 
+use cupyrite_sys::loader::Library;
+
 use super::{answer, dead, handles, leaving, library, word_result};
 use crate::args;
 use crate::call::{Bound, invoke_at};
 use crate::desc::{Conv, MAX_WORDS, PLAIN_RESULTS, Word};
 use crate::py::{Owned, R};
-use crate::runtime;
 use crate::types::exceptions;
+use crate::{runtime, special_nvml};
 
 /// A whole call of a function whose arguments and results are one word each: no frame is needed.
 ///
@@ -38,6 +40,10 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
     }
     let symbol = runtime::symbol(f)?;
     let words = words.as_ptr().cast::<u64>();
+    if f.library == Library::Nvml && !f.words.is_empty() {
+        // SAFETY: there is a word for each parameter of C.
+        special_nvml::check_handle(bound, unsafe { words.read() })?;
+    }
     let status = match live {
         None => {
             let status = invoke_at(f, symbol, words);
