@@ -5,6 +5,8 @@ Everything here works with any implementation of `cuda.pathfinder`, so that the 
 NVIDIA's own package; what only Cupyrite does carries the marker `ours`.
 """
 
+import atexit
+import functools
 import importlib.util
 import json
 import os
@@ -12,6 +14,8 @@ import pathlib
 import struct
 import subprocess
 import sys
+import tempfile
+import textwrap
 
 import pytest
 
@@ -218,6 +222,31 @@ def installed():
     if OURS:
         folders.append(pathlib.Path(importlib.util.find_spec("cupyrite").origin).parent)
     return folders
+
+
+@functools.cache
+def alone():
+    """A folder with the package under test and nothing else: where it is installed, wheels may lie beside it."""
+    folder = tempfile.TemporaryDirectory(prefix="cupyrite-alone-")
+    atexit.register(folder.cleanup)
+    for package in installed():
+        (pathlib.Path(folder.name) / package.name).symlink_to(package)
+    return folder.name
+
+
+def run(code, options=(), cwd=None, **env):
+    """What a fresh process prints; the package under test is found by PYTHONPATH."""
+    root = os.pathsep.join(filter(None, (alone(), env.pop("PYTHONPATH", None))))
+    done = subprocess.run(
+        [sys.executable, *options, "-c", textwrap.dedent(code)],
+        env=clean_environment(**{"PYTHONPATH": root, "CUPYRITE_DEVICE": "cpu", **env}),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=cwd,
+    )
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout.strip()
 
 
 def path_of(answer):
