@@ -10,6 +10,7 @@ use crate::enums;
 use crate::ir::{
     AttrKind, Builtin, ClassKind, Field, Library, PyAttr, PyClass, PyModule, Record, Type,
 };
+use crate::naming;
 use crate::overlay::{MemberOverlay, Overlay};
 
 /// Fills in `Library::python`, but for the functions, and the library's status.
@@ -53,36 +54,7 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
 
 /// `gpuInstanceId` is `gpu_instance_id`, `maxMHz` is `max_m_hz`.
 pub fn snake(camel: &str) -> String {
-    // A capital and the small letters after it are a word.
-    let chars: Vec<char> = camel.chars().collect();
-    let mut words = String::new();
-    let mut i = 0;
-    while i < chars.len() {
-        words.push(chars[i]);
-        i += 1;
-        let capital = chars.get(i).is_some_and(char::is_ascii_uppercase);
-        if capital && chars.get(i + 1).is_some_and(char::is_ascii_lowercase) {
-            words.push('_');
-            words.push(chars[i]);
-            i += 1;
-            while let Some(c) = chars.get(i).filter(|c| c.is_ascii_lowercase()) {
-                words.push(*c);
-                i += 1;
-            }
-        }
-    }
-    // So is a row of capitals.
-    let mut out = String::new();
-    let mut before = '_';
-    for c in words.chars() {
-        let ends = before.is_ascii_lowercase() || before.is_ascii_digit();
-        if ends && c.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-        before = c;
-    }
-    out
+    naming::snake_case(camel, &[])
 }
 
 /// Class names by IR name of the record.
