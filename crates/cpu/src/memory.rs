@@ -14,9 +14,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-pub mod checked;
 mod pages;
 
+pub use cupyrite_sys::checked;
 use pages::Pages;
 
 /// What a region was made for.

@@ -1,9 +1,10 @@
 //! The CUDA libraries as C sees them: types, constants, and symbols that resolve on first use.
 //!
-//! Belongs here: generated declarations and the loader beneath them. Does not belong here: safe wrappers,
-//! ownership, the CPU device itself (it plugs in from above).
+//! Belongs here: generated declarations, the loader beneath them, and the access to addresses a caller names. Does not
+//! belong here: safe wrappers, ownership, the CPU device itself and our own CUDA runtime (they plug in from above).
 
 pub mod abi;
+pub mod checked;
 mod generated;
 pub mod loader;
 

@@ -4,6 +4,7 @@
 //! The way is `process_vm_readv`/`writev` on ourselves [0.6 µs a call, then three quarters of `memcpy`'s rate]. Where a
 //! sandbox refuses it, a pipe does the same job more slowly: `write(2)` and `read(2)` answer `EFAULT` too.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -361,6 +362,88 @@ fn maps_cover(start: u64, end: u64, writable: bool) -> bool {
         }
     }
     false
+}
+
+thread_local! {
+    /// Lowest and one past the highest address of this thread's stack; zeros until asked for.
+    static STACK: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+fn stack_bounds() -> (u64, u64) {
+    let known = STACK.try_with(Cell::get).unwrap_or((1, 1));
+    if known.1 != 0 {
+        return known;
+    }
+    let mut bounds = (1, 1);
+    // SAFETY: an attribute object is plain data that `pthread_getattr_np` initialises, read only if it says it did,
+    // and destroyed once.
+    unsafe {
+        let mut attr: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attr) == 0 {
+            let (mut base, mut size) = (std::ptr::null_mut(), 0usize);
+            if libc::pthread_attr_getstack(&attr, &mut base, &mut size) == 0 {
+                bounds = (base as u64, base as u64 + size as u64);
+            }
+            libc::pthread_attr_destroy(&mut attr);
+        }
+    }
+    let _ = STACK.try_with(|s| s.set(bounds));
+    bounds
+}
+
+/// Whether `[addr, addr + len)` lies on the calling thread's stack, above this frame: mapped and writable for sure.
+pub fn on_stack(addr: u64, len: u64) -> bool {
+    let here = 0u8;
+    let here = std::ptr::from_ref(&here) as u64;
+    if addr <= here {
+        return false;
+    }
+    let (low, high) = stack_bounds();
+    here >= low && addr < high && len <= high - addr
+}
+
+/// Executable ranges of the process, as last read.
+static CODE: std::sync::RwLock<Vec<(u64, u64)>> = std::sync::RwLock::new(Vec::new());
+
+/// Whether `addr` lies in executable memory: as much as can be known about a function pointer. The list of such ranges
+/// is read again when an address is not on it.
+pub fn is_code(addr: u64) -> bool {
+    let known = |ranges: &[(u64, u64)]| {
+        ranges
+            .iter()
+            .any(|&(start, end)| (start..end).contains(&addr))
+    };
+    if addr < 4096 {
+        return false;
+    }
+    if known(
+        &CODE
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner),
+    ) {
+        return true;
+    }
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+        return true;
+    };
+    let ranges: Vec<(u64, u64)> = maps
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            let (start, end) = words.next()?.split_once('-')?;
+            let executable = words.next()?.contains('x');
+            let range = (
+                u64::from_str_radix(start, 16).ok()?,
+                u64::from_str_radix(end, 16).ok()?,
+            );
+            executable.then_some(range)
+        })
+        .collect();
+    let found = known(&ranges);
+    *CODE
+        .write()
+        .unwrap_or_else(std::sync::PoisonError::into_inner) = ranges;
+    found
 }
 
 #[cfg(test)]

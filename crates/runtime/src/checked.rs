@@ -1,0 +1,106 @@
+//! Reading and writing what callers point at.
+//!
+//! A pointer argument is a number until it has proved to be an address. One that lies on the calling thread's own stack
+//! (where out-parameters of C and of our bindings live) is used directly; every other goes through the operating system
+//! ([`cupyrite_sys::checked`]), so that garbage is `cudaErrorInvalidValue` and not a crash.
+
+use cupyrite_sys::checked::{self, BadAddress, on_stack};
+
+use crate::Res;
+use crate::errors::Error;
+
+impl From<BadAddress> for Error {
+    fn from(_: BadAddress) -> Self {
+        Error::INVALID_VALUE
+    }
+}
+
+/// Types of which any bytes are a valid value: integers, floats, raw pointers, and structures of them.
+///
+/// # Safety
+/// No bit pattern may be invalid.
+pub(crate) unsafe trait Plain: Copy {}
+macro_rules! plain {
+    ($($t:ty),* $(,)?) => {$(
+        // SAFETY: integers, floats, raw pointers and structures of them have no invalid bit patterns.
+        unsafe impl $crate::checked::Plain for $t {}
+    )*};
+}
+pub(crate) use plain;
+plain!(u8, u16, u32, u64, usize, i32, i64, f32);
+// SAFETY: an array of plain values is plain.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+/// Refuses a null pointer before anything happens.
+pub(crate) fn non_null(addr: u64) -> Res {
+    if addr == 0 {
+        Err(Error::INVALID_VALUE)
+    } else {
+        Ok(())
+    }
+}
+
+/// Writes `value` where the caller wants it.
+pub(crate) fn put<T: Copy>(addr: u64, value: T) -> Res {
+    if on_stack(addr, size_of::<T>() as u64) {
+        // SAFETY: the range lies within this thread's stack, above every frame of this call.
+        unsafe { (addr as *mut T).write_unaligned(value) };
+        return Ok(());
+    }
+    Ok(checked::write(addr, &value)?)
+}
+
+/// [`put`], or nothing for a null pointer.
+pub(crate) fn put_optional<T: Copy>(addr: u64, value: T) -> Res {
+    if addr == 0 { Ok(()) } else { put(addr, value) }
+}
+
+/// Reads a plain value.
+pub(crate) fn get<T: Plain>(addr: u64) -> Res<T> {
+    if on_stack(addr, size_of::<T>() as u64) {
+        // SAFETY: the range lies within this thread's stack, and any bytes are a valid `T`.
+        return Ok(unsafe { (addr as *const T).read_unaligned() });
+    }
+    // SAFETY: any bytes are a valid `T`.
+    Ok(unsafe { checked::read(addr) }?)
+}
+
+/// Reads `count` values that stand one after the other.
+pub(crate) fn get_array<T: Plain>(addr: u64, count: usize) -> Res<Vec<T>> {
+    let mut values = Vec::<T>::new();
+    if count == 0 {
+        return Ok(values);
+    }
+    let bytes = count
+        .checked_mul(size_of::<T>())
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or(Error::INVALID_VALUE)?;
+    // The first and last element prove the range before memory is set aside for it.
+    get::<T>(addr)?;
+    let last = addr.checked_add((bytes - size_of::<T>()) as u64);
+    get::<T>(last.ok_or(Error::INVALID_VALUE)?)?;
+    values
+        .try_reserve_exact(count)
+        .map_err(|_| Error::MEMORY_ALLOCATION)?;
+    // SAFETY: the vector has room for `bytes`, all of them are written before the length says so, and any bytes are
+    // valid values.
+    unsafe {
+        checked::read_into(addr, values.as_mut_ptr().cast(), bytes as u64)?;
+        values.set_len(count);
+    }
+    Ok(values)
+}
+
+/// Copies `bytes` to the caller.
+pub(crate) fn put_bytes(addr: u64, bytes: &[u8]) -> Res {
+    Ok(checked::write_bytes(addr, bytes)?)
+}
+
+/// Longest name accepted (mangled C++ names get long).
+const LONGEST_NAME: u64 = 1 << 20;
+
+/// Reads a NUL-terminated text.
+pub(crate) fn get_text(addr: u64) -> Res<std::ffi::CString> {
+    let bytes = checked::read_c_string(addr, LONGEST_NAME)?;
+    std::ffi::CString::new(bytes).map_err(|_| Error::INVALID_VALUE)
+}

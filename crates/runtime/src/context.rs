@@ -1,0 +1,191 @@
+//! Which context a call works in.
+//!
+//! The runtime has no contexts of its own: it works in the driver's current one, whoever made it. Where a thread has none,
+//! the primary context of the thread's device is retained, once a process and device, and made current ("Initialization"
+//! and "Interactions between the CUDA Runtime and Driver API" in the runtime API's manual).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cupyrite_sys::driver::{CUcontext, CUdevice};
+
+use crate::checked::{get_array, put};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::{Res, thread};
+
+/// A primary context this runtime has seen.
+struct Primary {
+    handle: usize,
+    device: CUdevice,
+    /// Whether we hold it. After `cudaDeviceReset` threads still have it current, and the next call retains it again.
+    retained: bool,
+}
+
+static PRIMARIES: Mutex<Vec<Primary>> = Mutex::new(Vec::new());
+
+/// Counts the resets: what a thread found out about its context before one has to be found out again.
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+
+fn primaries() -> MutexGuard<'static, Vec<Primary>> {
+    PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Initialises the driver. It knows by itself whether that was done.
+pub(crate) fn ready() -> Res {
+    cu!(cuInit(0))
+}
+
+/// How many devices there are; at least one.
+pub(crate) fn device_count() -> Res<i32> {
+    ready()?;
+    let mut count = 0;
+    cu!(cuDeviceGetCount(&mut count))?;
+    if count == 0 {
+        Err(Error::NO_DEVICE)
+    } else {
+        Ok(count)
+    }
+}
+
+/// The driver's device with that ordinal.
+pub(crate) fn device(ordinal: i32) -> Res<CUdevice> {
+    ready()?;
+    let mut device = CUdevice::default();
+    cu!(cuDeviceGet(&mut device, ordinal))?;
+    Ok(device)
+}
+
+/// The driver's current context as a number, 0 if there is none.
+fn driver_current() -> Res<usize> {
+    ready()?;
+    let mut context: CUcontext = std::ptr::null_mut();
+    cu!(cuCtxGetCurrent(&mut context))?;
+    Ok(context as usize)
+}
+
+/// The device this thread works on: that of its context, else the one it chose, else the first valid one.
+pub(crate) fn current_device() -> Res<i32> {
+    if driver_current()? != 0 {
+        let mut device = CUdevice::default();
+        cu!(cuCtxGetDevice(&mut device))?;
+        return Ok(device);
+    }
+    match thread::device() {
+        Some(device) => Ok(device),
+        None => {
+            device_count()?;
+            Ok(thread::valid_devices().first().copied().unwrap_or(0))
+        }
+    }
+}
+
+/// Makes sure that a context is current, as every call does that works on a device.
+pub(crate) fn current() -> Res {
+    let epoch = EPOCH.load(Ordering::Acquire);
+    let context = driver_current()?;
+    if context != 0 {
+        if thread::bound() == (context, epoch) {
+            return Ok(());
+        }
+        let lost = primaries()
+            .iter()
+            .find(|p| p.handle == context && !p.retained)
+            .map(|p| p.device);
+        let Some(device) = lost else {
+            thread::set_bound(context, epoch);
+            return Ok(());
+        };
+        return bind(device);
+    }
+    if let Some(device) = thread::device() {
+        return bind(device);
+    }
+    device_count()?;
+    let valid = thread::valid_devices();
+    let mut outcome = Err(Error::DEVICES_UNAVAILABLE);
+    for &ordinal in if valid.is_empty() { &[0][..] } else { &valid } {
+        outcome = device(ordinal).and_then(bind);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// Makes the primary context of `device` this thread's current one, retained if it is not yet.
+pub(crate) fn bind(device: CUdevice) -> Res {
+    let epoch = EPOCH.load(Ordering::Acquire);
+    let handle = {
+        let mut primaries = primaries();
+        match primaries.iter().find(|p| p.device == device && p.retained) {
+            Some(primary) => primary.handle,
+            None => {
+                let mut context: CUcontext = std::ptr::null_mut();
+                cu!(cuDevicePrimaryCtxRetain(&mut context, device))?;
+                let handle = context as usize;
+                primaries.retain(|p| p.handle != handle);
+                primaries.push(Primary {
+                    handle,
+                    device,
+                    retained: true,
+                });
+                handle
+            }
+        }
+    };
+    cu!(cuCtxSetCurrent(handle as CUcontext))?;
+    thread::set_bound(handle, epoch);
+    Ok(())
+}
+
+/// Ends the primary context of `device` with all that belongs to it; the next call makes it anew.
+fn reset(device: CUdevice) -> Res {
+    let held = {
+        let mut primaries = primaries();
+        let held = primaries
+            .iter_mut()
+            .find(|p| p.device == device && p.retained);
+        held.map(|p| p.retained = false).is_some()
+    };
+    EPOCH.fetch_add(1, Ordering::AcqRel);
+    if held {
+        cu!(cuDevicePrimaryCtxRelease(device))?;
+    }
+    cu!(cuDevicePrimaryCtxReset(device))
+}
+
+entries! {
+    fn get_device_count "cudaGetDeviceCount" (out: u64) {
+        crate::checked::non_null(out)?;
+        put(out, device_count()?)
+    }
+    fn get_device "cudaGetDevice" (out: u64) {
+        crate::checked::non_null(out)?;
+        put(out, current_device()?)
+    }
+    fn set_device "cudaSetDevice" (ordinal: i32) {
+        let device = device(ordinal)?;
+        thread::set_device(ordinal);
+        bind(device)
+    }
+    fn set_valid_devices "cudaSetValidDevices" (list: u64, len: i32) {
+        let count = device_count()?;
+        if len < 0 || len > count || (len > 0 && list == 0) {
+            return Err(Error::INVALID_VALUE);
+        }
+        let devices = get_array::<i32>(list, len as usize)?;
+        if devices.iter().any(|d| !(0..count).contains(d)) {
+            return Err(Error::INVALID_DEVICE);
+        }
+        thread::set_valid_devices(devices);
+        Ok(())
+    }
+    fn device_reset "cudaDeviceReset" () {
+        reset(current_device()?)
+    }
+    fn device_synchronize "cudaDeviceSynchronize" () {
+        current()?;
+        cu!(cuCtxSynchronize())
+    }
+}

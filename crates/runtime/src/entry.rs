@@ -1,0 +1,84 @@
+//! What an entry point is made of: the C function, the guard around its body, and its row in the table.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::errors::Error;
+use crate::{Res, thread};
+
+/// One entry point: exported name and address.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) address: *const c_void,
+}
+
+// SAFETY: an entry is a constant name and the address of a function.
+unsafe impl Sync for Entry {}
+
+/// Defines entry points and the table `ENTRIES` that lists them.
+///
+/// `fn name "cudaName" (args) { body }`, where the body is a [`Res`](crate::Res). A second string after `|` names the
+/// variant whose default stream is the calling thread's own; the body tells them apart by the constant `PER_THREAD`.
+///
+/// `quiet;` at the start makes functions that leave the thread's last error alone; `also [...]` at its end lists entry
+/// points made by hand, because they return something other than a status.
+macro_rules! entries {
+    (quiet; $($rest:tt)*) => { $crate::entry::entries!(@with $crate::entry::guard_quiet; $($rest)*); };
+    (@with $guard:path; $($(#[$doc:meta])* fn $name:ident $c:literal $(| $per_thread:literal)*
+        ($($arg:ident: $ty:ty),* $(,)?) $body:block)* $(also [$($by_hand:expr),* $(,)?])?) => {
+        $(
+            $(#[$doc])*
+            #[allow(clippy::too_many_arguments)]
+            extern "C" fn $name<const PER_THREAD: bool>($($arg: $ty),*) -> u32 {
+                $guard(|| $body)
+            }
+        )*
+        /// The entry points of this file.
+        pub(crate) static ENTRIES: &[$crate::entry::Entry] = &[
+            $(
+                $crate::entry::Entry {
+                    name: $c,
+                    address: $name::<false> as *const std::ffi::c_void,
+                },
+                $($crate::entry::Entry {
+                    name: $per_thread,
+                    address: $name::<true> as *const std::ffi::c_void,
+                },)*
+            )*
+            $($($by_hand,)*)?
+        ];
+    };
+    ($($rest:tt)*) => { $crate::entry::entries!(@with $crate::entry::guard; $($rest)*); };
+}
+pub(crate) use entries;
+
+/// Runs an entry point's body; a panic is answered here.
+pub(crate) fn guard_quiet(body: impl FnOnce() -> Res) -> u32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Error::SUCCESS.0,
+        Ok(Err(error)) => error.0,
+        Err(_) => Error::UNKNOWN.0,
+    }
+}
+
+/// [`guard_quiet`] for all but the functions that tell of errors: a failure becomes the thread's last error.
+pub(crate) fn guard(body: impl FnOnce() -> Res) -> u32 {
+    let status = guard_quiet(body);
+    if status != Error::SUCCESS.0 {
+        thread::set_last_error(Error(status));
+    }
+    status
+}
+
+/// Calls the driver: `cu!(cuMemFree(address))` is a [`Res`](crate::Res) with the runtime's code.
+macro_rules! cu {
+    ($name:ident($($arg:expr),* $(,)?)) => {{
+        // Evaluated outside of the unsafe block.
+        #[allow(clippy::macro_metavars_in_unsafe)]
+        // SAFETY: what the driver reads or writes are locals that live during the call, or what the caller of the runtime
+        // handed in for the same purpose; it is the driver's to prove the latter.
+        let result = unsafe { cupyrite_sys::driver::$name($($arg),*) };
+        $crate::errors::status(result)
+    }};
+}
+pub(crate) use cu;

@@ -1,0 +1,79 @@
+//! Tests through the C entry points, as a program would call them, on the CPU device.
+
+// A reference stands for its address here and a number for itself: the borrow is the point.
+#![allow(clippy::needless_borrows_for_generic_args)]
+
+mod basics;
+
+use std::ffi::{CString, c_void};
+use std::sync::Once;
+
+use super::{Error, get_proc};
+
+/// An entry point seen as taking words only: narrower arguments use the low part of theirs, missing ones are ignored.
+type Words =
+    unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u32;
+
+pub(crate) fn address(name: &str) -> *const c_void {
+    let address = get_proc(&CString::new(name).unwrap());
+    assert!(!address.is_null(), "{name} has no address");
+    address
+}
+
+/// Calls an entry point on the CPU device.
+pub(crate) fn call(name: &str, args: &[u64]) -> u32 {
+    static PLUG_IN: Once = Once::new();
+    PLUG_IN.call_once(|| {
+        // SAFETY: the first thing every test does; none of them reads the environment otherwise.
+        unsafe { std::env::set_var("CUPYRITE_DEVICE", "cpu") };
+        cupyrite_cpu::install();
+    });
+    let mut a = [0u64; 12];
+    a[..args.len()].copy_from_slice(args);
+    // SAFETY: the entry points tested so are C functions of at most twelve integer arguments, which both ABIs pass in
+    // words.
+    unsafe {
+        let f = std::mem::transmute::<*const c_void, Words>(address(name));
+        f(
+            a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
+        )
+    }
+}
+
+/// Calls an entry point; arguments are anything that is or points to something.
+macro_rules! rt {
+    ($name:literal $(, $arg:expr)* $(,)?) => {
+        $crate::Error($crate::tests::call($name, &[$($crate::tests::Word::word($arg)),*]))
+    };
+}
+/// Calls an entry point that must succeed.
+macro_rules! ok {
+    ($name:literal $(, $arg:expr)* $(,)?) => {
+        assert_eq!($crate::tests::rt!($name $(, $arg)*), $crate::Error::SUCCESS, $name)
+    };
+}
+pub(crate) use {ok, rt};
+
+/// What a test may pass as an argument.
+pub(crate) trait Word {
+    fn word(self) -> u64;
+}
+macro_rules! words {
+    ($($t:ty),*) => {$(impl Word for $t { fn word(self) -> u64 { self as u64 } })*};
+}
+words!(u64, u32, i32, usize, u8);
+impl<T> Word for &mut T {
+    fn word(self) -> u64 {
+        std::ptr::from_mut(self) as u64
+    }
+}
+impl<T> Word for &T {
+    fn word(self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+}
+impl Word for &std::ffi::CStr {
+    fn word(self) -> u64 {
+        self.as_ptr() as u64
+    }
+}
