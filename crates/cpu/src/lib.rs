@@ -7,5 +7,6 @@ pub mod driver;
 pub mod engine;
 pub mod memory;
 pub mod nvml;
+pub mod texture;
 
 pub use driver::{describe, install, remember_cubin, set_interrupt_hook};

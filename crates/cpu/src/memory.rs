@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-mod pages;
+pub(crate) mod pages;
 
 pub use cupyrite_sys::checked;
 use pages::Pages;

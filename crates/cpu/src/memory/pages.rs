@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 /// An anonymous mapping: usable bytes at [`Pages::base`], then at least one inaccessible page.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     map: u64,
     map_len: u64,
     base: u64,
@@ -15,7 +15,7 @@ const HUGE: u64 = 2 << 20;
 
 impl Pages {
     /// Maps at least `size` bytes aligned to `align` (a power of two), zeroed. `None` if the system refuses.
-    pub(super) fn map(size: u64, align: u64) -> Option<Pages> {
+    pub(crate) fn map(size: u64, align: u64) -> Option<Pages> {
         let huge = size >= HUGE;
         let align = align.max(if huge { HUGE } else { PAGE });
         let body = size.checked_next_multiple_of(PAGE)?;
@@ -54,17 +54,17 @@ impl Pages {
     }
 
     /// First usable address.
-    pub(super) fn base(&self) -> u64 {
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
     /// Bytes of address space taken.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.map_len
     }
 
     /// Gives the memory back and keeps the addresses: an access faults from now on.
-    pub(super) fn retire(&mut self) {
+    pub(crate) fn retire(&mut self) {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: replaces exactly the mapping this value owns; nobody is using it (the caller checked the pins).
         let p = unsafe {
@@ -103,7 +103,7 @@ fn number(path: &str) -> Option<u64> {
 
 /// Memory of the machine in bytes, or of the control group this process lives in; `CUPYRITE_CPU_MEMORY` (bytes)
 /// lowers it.
-pub(super) fn physical_memory() -> u64 {
+pub(crate) fn physical_memory() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
     *TOTAL.get_or_init(|| {
         let mut total = meminfo("MemTotal").unwrap_or(4 << 30);
@@ -124,7 +124,7 @@ pub(super) fn physical_memory() -> u64 {
 }
 
 /// Memory that can be used now without the system having to kill anybody.
-pub(super) fn available_memory() -> u64 {
+pub(crate) fn available_memory() -> u64 {
     let mut free = meminfo("MemAvailable").unwrap_or(u64::MAX);
     for (max, now) in [
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),

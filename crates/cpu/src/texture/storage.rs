@@ -1,0 +1,314 @@
+//! The memory of arrays and mipmapped arrays.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+
+use super::format::Format;
+use crate::memory::pages::Pages;
+
+/// The shape of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Dimensions of one image: 1, 2 or 3. Layers and faces do not count.
+    pub dimensions: u8,
+    /// `CUDA_ARRAY3D_LAYERED`.
+    pub layered: bool,
+    /// `CUDA_ARRAY3D_CUBEMAP`.
+    pub cubemap: bool,
+}
+
+/// One mipmap level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Address of the first element. It stays valid as long as the [`Storage`] lives.
+    pub base: u64,
+    /// Width, height and depth in texels; 1 where the array has no such dimension. The number of layers (times six for
+    /// cubemaps) is in [`Storage::layers`].
+    pub extent: [u32; 3],
+    /// Elements in a row: texels, or blocks of a compressed format.
+    pub columns: u32,
+    /// Rows of elements in a slice.
+    pub rows: u32,
+    /// Slices: the depth of a 3-D array, the layers (and faces) of a layered one, else 1.
+    pub slices: u32,
+    /// Bytes from a row to the next.
+    pub row_pitch: u64,
+    /// Bytes from a slice to the next.
+    pub slice_pitch: u64,
+}
+
+impl Level {
+    /// Bytes of one row that hold elements.
+    pub fn row_bytes(&self, format: &Format) -> u64 {
+        u64::from(self.columns) * u64::from(format.element_bytes())
+    }
+}
+
+/// Why an array cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StorageError {
+    /// The combination of extent, flags and number of levels is none.
+    Invalid,
+    /// More memory than there is.
+    OutOfMemory,
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Invalid => "no such array: extent, flags and levels do not go together",
+            Self::OutOfMemory => "not enough memory for the array",
+        })
+    }
+}
+
+impl std::error::Error for StorageError {}
+
+/// Memory of an array or a mipmapped array: zeroed at first, shared by handles, textures and surfaces.
+///
+/// Kernels and copies may touch the same elements at the same time, as on a GPU. Therefore nobody makes a Rust reference
+/// to them: elements are accessed by address, with relaxed atomic operations where the engine does it, and by calls of
+/// the operating system or `memcpy` on raw addresses where a copy does it.
+pub struct Storage {
+    format: Format,
+    shape: Shape,
+    flags: u32,
+    size: [u64; 3],
+    layers: u32,
+    levels: Vec<Level>,
+    bytes: u64,
+    /// Never read: keeps the memory mapped.
+    _pages: Pages,
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Storage")
+            .field("format", &self.format)
+            .field("shape", &self.shape)
+            .field("size", &self.size)
+            .field("levels", &self.levels.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Alignment of every level, so that an element of 16 bytes is aligned too.
+const LEVEL_ALIGN: u64 = 512;
+
+impl Storage {
+    /// Memory for an array of `levels` mipmap levels.
+    ///
+    /// `size` is width, height and depth as in `CUDA_ARRAY3D_DESCRIPTOR`: zero for a dimension that the array does not
+    /// have, and the number of layers (faces) as depth with `CUDA_ARRAY3D_LAYERED` (`CUDA_ARRAY3D_CUBEMAP`). `flags` are
+    /// the `CUDA_ARRAY3D_*`; those that say nothing about the shape are only remembered.
+    ///
+    /// The device's limits on the extents are the caller's to check.
+    ///
+    /// # Errors
+    /// [`StorageError::Invalid`] for a width of zero, a height of zero with a depth (and no layers), a cubemap that is
+    /// not square or has no multiple of six faces, no level or more levels than halving gives; and
+    /// [`StorageError::OutOfMemory`].
+    pub fn new(
+        format: Format,
+        size: [u64; 3],
+        flags: u32,
+        levels: u32,
+    ) -> Result<Arc<Self>, StorageError> {
+        let [width, height, depth] = size;
+        let layered = flags & sys::CUDA_ARRAY3D_LAYERED != 0;
+        let cubemap = flags & sys::CUDA_ARRAY3D_CUBEMAP != 0;
+        if size.iter().any(|&n| n > 1 << 27) || width == 0 {
+            return Err(StorageError::Invalid);
+        }
+        if cubemap {
+            let faces_fit = if layered {
+                depth >= 6 && depth.is_multiple_of(6)
+            } else {
+                depth == 6
+            };
+            if width != height || !faces_fit {
+                return Err(StorageError::Invalid);
+            }
+        } else if layered && depth == 0 || !layered && depth > 0 && height == 0 {
+            return Err(StorageError::Invalid);
+        }
+        let stacked = layered || cubemap;
+        let shape = Shape {
+            dimensions: match (height, depth) {
+                (0, _) => 1,
+                (_, 0) => 2,
+                _ if stacked => 2,
+                _ => 3,
+            },
+            layered,
+            cubemap,
+        };
+        let largest = width.max(height).max(if stacked { 0 } else { depth });
+        if levels == 0 || levels > largest.ilog2() + 1 {
+            return Err(StorageError::Invalid);
+        }
+        let block = u64::from(format.block());
+        let element = u64::from(format.element_bytes());
+        let layers = if stacked { depth } else { 1 };
+        let mut list = Vec::with_capacity(levels as usize);
+        let mut at = 0u64;
+        for n in 0..levels {
+            let shrink = |x: u64| (x >> n).max(1);
+            let extent = [
+                shrink(width),
+                shrink(height),
+                if stacked { 1 } else { shrink(depth) },
+            ];
+            let columns = extent[0].div_ceil(block);
+            let rows = if shape.dimensions == 1 {
+                1
+            } else {
+                extent[1].div_ceil(block)
+            };
+            let slices = if stacked { layers } else { extent[2] };
+            let row_pitch = columns * element;
+            // Each factor is at most 2^31, so only the last product can overflow.
+            let slice_pitch = row_pitch
+                .checked_mul(rows)
+                .ok_or(StorageError::OutOfMemory)?;
+            list.push(Level {
+                base: at,
+                extent: extent.map(|x| x as u32),
+                columns: columns as u32,
+                rows: rows as u32,
+                slices: slices as u32,
+                row_pitch,
+                slice_pitch,
+            });
+            at = slice_pitch
+                .checked_mul(slices)
+                .and_then(|bytes| at.checked_add(bytes))
+                .and_then(|end| end.checked_next_multiple_of(LEVEL_ALIGN))
+                .ok_or(StorageError::OutOfMemory)?;
+        }
+        let pages = Pages::map(at, LEVEL_ALIGN).ok_or(StorageError::OutOfMemory)?;
+        for level in &mut list {
+            level.base += pages.base();
+        }
+        Ok(Arc::new(Self {
+            format,
+            shape,
+            flags,
+            size,
+            layers: layers as u32,
+            levels: list,
+            bytes: at,
+            _pages: pages,
+        }))
+    }
+
+    /// Format of the elements.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Shape.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The `CUDA_ARRAY3D_*` flags it was made with.
+    pub fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// Width, height and depth as they were given (zeros included).
+    pub fn size(&self) -> [u64; 3] {
+        self.size
+    }
+
+    /// Layers: of a cubemap the faces of all of them; 1 if it is neither.
+    pub fn layers(&self) -> u32 {
+        self.layers
+    }
+
+    /// Number of mipmap levels.
+    pub fn level_count(&self) -> u32 {
+        self.levels.len() as u32
+    }
+
+    /// A mipmap level.
+    pub fn level(&self, n: u32) -> Option<Level> {
+        self.levels.get(n as usize).copied()
+    }
+
+    /// Bytes of memory it takes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::texture::ChannelKind;
+
+    const F32: Format = Format::plain(ChannelKind::Float, 32, 1);
+
+    #[test]
+    fn levels_halve_and_do_not_overlap() {
+        let s = Storage::new(F32, [20, 7, 3], 0, 5).unwrap();
+        assert_eq!(s.shape().dimensions, 3);
+        let extents: Vec<_> = (0..5).map(|n| s.level(n).unwrap().extent).collect();
+        assert_eq!(
+            extents,
+            [[20, 7, 3], [10, 3, 1], [5, 1, 1], [2, 1, 1], [1, 1, 1]]
+        );
+        let mut end = 0;
+        for n in 0..5 {
+            let l = s.level(n).unwrap();
+            assert!(l.base >= end && l.base.is_multiple_of(16));
+            end = l.base + l.slice_pitch * u64::from(l.slices);
+            // SAFETY: the level lies in the storage's memory.
+            let all =
+                unsafe { std::slice::from_raw_parts(l.base as *const u8, (end - l.base) as usize) };
+            assert!(all.iter().all(|b| *b == 0));
+        }
+        assert!(s.level(5).is_none());
+        let layered = Storage::new(F32, [8, 0, 5], sys::CUDA_ARRAY3D_LAYERED, 4).unwrap();
+        assert_eq!(layered.shape().dimensions, 1);
+        assert_eq!(layered.level(3).unwrap().slices, 5);
+        let bc1 = Format::new(145, 4).unwrap();
+        let l = Storage::new(bc1, [10, 10, 0], 0, 1)
+            .unwrap()
+            .level(0)
+            .unwrap();
+        assert_eq!((l.columns, l.rows, l.row_pitch), (3, 3, 24));
+    }
+
+    #[test]
+    fn what_is_no_array_is_refused() {
+        const CUBE: u32 = sys::CUDA_ARRAY3D_CUBEMAP;
+        const LAYERED: u32 = sys::CUDA_ARRAY3D_LAYERED;
+        for (size, flags, levels) in [
+            ([0, 4, 0], 0, 1),
+            ([4, 0, 4], 0, 1),
+            ([4, 4, 0], LAYERED, 1),
+            ([4, 5, 6], CUBE, 1),
+            ([4, 4, 5], CUBE, 1),
+            ([4, 4, 12], CUBE, 1),
+            ([4, 4, 7], CUBE | LAYERED, 1),
+            ([4, 4, 0], 0, 0),
+            ([4, 4, 0], 0, 4),
+            ([u64::MAX, 0, 0], 0, 1),
+        ] {
+            assert_eq!(
+                Storage::new(F32, size, flags, levels).err(),
+                Some(StorageError::Invalid),
+                "{size:?} {flags} {levels}"
+            );
+        }
+        let all = 1 << 27;
+        assert_eq!(
+            Storage::new(F32, [all, all, all], 0, 1).err(),
+            Some(StorageError::OutOfMemory)
+        );
+    }
+}
