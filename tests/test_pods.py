@@ -530,6 +530,39 @@ def test_structs_in_each_of_many():
         one.controller_data = one.controller_data
 
 
+# Where the count lies in the struct, as one byte, and how many elements there is room for.
+COUNTED = [
+    (nvml.PerfMetricsSample, "controller_data", 8872, 0, 4),
+    (nvml.PwrModelMetricsDlppm1xDramclkEstimates, "estimated_metrics", 520, 512, 8),
+    (nvml.PwrModelMetricsPfpp1x, "estimated_metrics", 2204, 0, 32),
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "size", "at", "room"), COUNTED)
+def test_hidden_count_of_each_of_many(cls, name, size, at, room):
+    assert len(getattr(cls(), name)) == 0
+    memory = bytearray(3 * size)
+    memory[at], memory[size + at] = 2, room
+    several = cls.from_buffer(memory)
+    assert len(several) == 3 and [len(shown) for shown in getattr(several, name)] == [2, room, 0]
+    one = several[1]
+    assert len(getattr(one, name)) == room
+    memory[size + at] = 1  # a view follows its memory
+    assert len(getattr(one, name)) == 1
+    foreign = (ctypes.c_char * size).from_buffer_copy(memory[:size])
+    assert len(getattr(cls.from_ptr(ctypes.addressof(foreign)), name)) == 2
+    assert f"{name}={type(getattr(one, name)).__name__}(size=1)" in repr(one)
+
+
+@ours
+@pytest.mark.parametrize(("cls", "name", "size", "at", "room"), COUNTED)
+def test_hidden_count_beyond_the_room(cls, name, size, at, room):
+    memory = bytearray(size)
+    for count in (room + 1, 255):
+        memory[at] = count
+        assert len(getattr(cls.from_buffer(memory), name)) == room
+
+
 def test_pickling():
     three = nvml.ProcessInfo(3)
     three.pid = [1, 2, 3]

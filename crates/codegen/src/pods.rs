@@ -335,8 +335,6 @@ impl Member<'_> {
                 (AttrKind::Nested { class, len }, doc)
             } else {
                 let doc = class.clone();
-                // What an array of structs counts is for each of them: the class shows all there is room for.
-                let count_at = count_at.filter(|_| !self.array);
                 (
                     AttrKind::Pods {
                         class,

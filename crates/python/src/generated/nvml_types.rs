@@ -1422,7 +1422,14 @@ static CLASSES: [Class; 155] = [
             Field {
                 name: c"estimated_metrics",
                 offset: 0,
-                kind: FieldKind::Pods(ClassId(384), 8, None),
+                kind: FieldKind::Pods(
+                    ClassId(384),
+                    8,
+                    Some(Count {
+                        offset: 512,
+                        size: 1,
+                    }),
+                ),
                 settable: false,
                 doc: "PwrModelMetricsDlppm1x",
             },
@@ -1573,7 +1580,7 @@ static CLASSES: [Class; 155] = [
             Field {
                 name: c"estimated_metrics",
                 offset: 4,
-                kind: FieldKind::Pods(ClassId(388), 32, None),
+                kind: FieldKind::Pods(ClassId(388), 32, Some(Count { offset: 0, size: 1 })),
                 settable: false,
                 doc: "PwrModelMetricsSamplePfpp1x",
             },
@@ -1692,7 +1699,7 @@ static CLASSES: [Class; 155] = [
             Field {
                 name: c"controller_data",
                 offset: 8,
-                kind: FieldKind::Pods(ClassId(393), 4, None),
+                kind: FieldKind::Pods(ClassId(393), 4, Some(Count { offset: 0, size: 1 })),
                 settable: false,
                 doc: "PerfMetricControllerSample",
             },

@@ -8,8 +8,8 @@ use super::convert::Site;
 use super::errors::{Exc, prefix, raise};
 use super::numpy::{self, Item};
 use super::pod::{self, Pod, poke};
-use super::pod_fields::{bytes_of, number, pointer_bytes};
-use super::table::{self, ClassId, Field, FieldKind, Prim};
+use super::pod_fields::{bytes_of, count_at, number, pointer_bytes};
+use super::table::{self, ClassId, Count, Field, FieldKind, Prim};
 use crate::py::{self, Obj, Owned, R, Raised};
 
 /// The value of an attribute.
@@ -36,7 +36,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 (*this).base.data.add(field.offset as usize),
                 Prim::I64,
             ),
-            FieldKind::Pods(id, n, _) => structs(this, field, id, n as usize),
+            FieldKind::Pods(id, max, count) => structs(this, field, id, max, count),
             _ => column(this, field),
         }
     }
@@ -75,12 +75,25 @@ pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
 }
 
 /// An array of structs inside each struct: an object for one, a tuple of objects for more.
-unsafe fn structs(this: *mut Pod, field: &Field, id: ClassId, n: usize) -> R<Owned> {
+///
+/// How many of its elements count is what each struct says itself; no more than there are, whatever it says.
+unsafe fn structs(
+    this: *mut Pod,
+    field: &Field,
+    id: ClassId,
+    max: u32,
+    count: Option<Count>,
+) -> R<Owned> {
     let one = |i: usize| {
-        // SAFETY: the structs lie in the memory of `this`.
+        // SAFETY: the structs and their counts lie in the memory of `this`.
         unsafe {
-            let at = (*this).at(i).wrapping_add(field.offset as usize);
-            Owned::take(pod::view(id, this, at, n)?.cast())
+            let start = (*this).at(i);
+            let n = match count {
+                Some(count) => count_at(this, start, count)?.min(max.into()),
+                None => max.into(),
+            };
+            let at = start.wrapping_add(field.offset as usize);
+            Owned::take(pod::view(id, this, at, n as usize)?.cast())
         }
     };
     // SAFETY: `this` is live; PyList_AsTuple makes a new object.

@@ -203,10 +203,22 @@ pub fn text(bytes: &[u8]) -> R<Owned> {
 /// # Safety
 /// `this` is a live pod of one struct, and the count is a member of its class.
 pub unsafe fn count_in(this: *mut Pod, count: Count) -> R<u64> {
+    // SAFETY: as promised by the caller.
+    unsafe { count_at(this, (*this).base.data, count) }
+}
+
+/// The value of a hidden count of the struct at `start`.
+///
+/// # Errors
+/// Foreign memory that is gone.
+///
+/// # Safety
+/// `this` is a live pod, `start` one of its structs, and the count is a member of its class.
+pub unsafe fn count_at(this: *mut Pod, start: *const u8, count: Count) -> R<u64> {
     let mut bytes = [0; 8];
     // SAFETY: as promised by the caller.
     unsafe {
-        let at = (*this).base.data.add(count.offset as usize);
+        let at = start.wrapping_add(count.offset as usize);
         peek(this, at, &mut bytes[..count.size as usize])?;
     }
     Ok(u64::from_le_bytes(bytes))

@@ -105,7 +105,7 @@ pub enum Elem {
 pub struct Count {
     /// Offset in bytes within the struct.
     pub offset: u32,
-    /// 4 or 8 bytes; 0: the struct has no such member, a non-null pointer means one element.
+    /// 1 to 8 bytes; 0: the struct has no such member, a non-null pointer means one element.
     pub size: u8,
 }
 
