@@ -35,7 +35,7 @@ impl Packages {
         ]
     }
 
-    /// Include directories of CUDA 12 (its profiler header never changed and is taken from 13).
+    /// Include directories of CUDA 12 (its profiler headers never changed and are taken from 13).
     pub fn cuda12(&self) -> Vec<PathBuf> {
         [
             "nvidia/cuda_runtime/include",
@@ -68,6 +68,7 @@ pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
     };
     let stamp = packages.root.join("headers.lock");
     if fs::read_to_string(&stamp).is_ok_and(|s| s == text) {
+        profiler_headers(&packages.root)?;
         return Ok(packages);
     }
     // Installed under a name of its own and renamed when complete: two runs at once cannot see each other's half.
@@ -75,15 +76,7 @@ pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
     for (name, folder, platform) in LOCKS {
         install(&api.join(name), &fresh.join(folder), *platform)?;
     }
-    let profiler = fresh.join("profiler");
-    fs::create_dir_all(&profiler)
-        .and_then(|()| {
-            fs::copy(
-                fresh.join("nvidia/cu13/include/cudaProfiler.h"),
-                profiler.join("cudaProfiler.h"),
-            )
-        })
-        .map_err(|e| format!("cudaProfiler.h: {e}"))?;
+    profiler_headers(&fresh)?;
     keep_headers(&fresh.join("nvidia"));
     keep_headers(&fresh.join("aarch64/nvidia"));
     let io = |e: std::io::Error| format!("{}: {e}", packages.root.display());
@@ -100,6 +93,20 @@ pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
         }
         Err(e) => Err(io(e)),
     }
+}
+
+/// Puts the profiler headers where CUDA 12's are looked for, unless they are there.
+fn profiler_headers(root: &Path) -> Result<(), String> {
+    let profiler = root.join("profiler");
+    for name in ["cudaProfiler.h", "cuda_profiler_api.h"] {
+        let to = profiler.join(name);
+        if !to.exists() {
+            fs::create_dir_all(&profiler)
+                .and_then(|()| fs::copy(root.join("nvidia/cu13/include").join(name), &to))
+                .map_err(|e| format!("{name}: {e}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn install(lock: &Path, folder: &Path, platform: Option<&str>) -> Result<(), String> {

@@ -76,6 +76,8 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         let overlay = overlay::Overlay::load(&overlay)?;
         units::note(&mut lib, &overlay)?;
         match overlay.library.style {
+            // A library that Python does not show.
+            _ if overlay.library.python.is_empty() => {}
             ir::Style::Tuple => {
                 python::functions(&mut lib, &overlay)?;
                 classes::module(&mut lib, &overlay)?;

@@ -19,8 +19,8 @@ pub struct Source {
     pub includes: &'static [&'static str],
     /// Files whose declarations count.
     pub wanted: &'static [&'static str],
-    /// Whether the headers come with older ABI versions behind `__CUDA_API_VERSION_INTERNAL`.
-    pub versioned: bool,
+    /// What the headers come with behind `__CUDA_API_VERSION_INTERNAL`.
+    pub internal: Internal,
     /// Prefix of exported functions.
     pub prefix: &'static str,
     /// Macros to define before the headers are read, beyond those for older ABI versions.
@@ -31,6 +31,17 @@ pub struct Source {
     pub uses: &'static [&'static str],
     /// NVIDIA's documentation.
     pub doc_url: &'static str,
+}
+
+/// What headers declare beyond what programs see by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Internal {
+    /// Nothing.
+    Nothing,
+    /// The forms of functions for the per-thread default stream.
+    PerThread,
+    /// Those, and older ABI versions, each with a typedef that tells its CUDA version.
+    Versions,
 }
 
 /// The libraries, in the order of the IR.
@@ -61,7 +72,7 @@ pub const SOURCES: &[Source] = &[
             "gl.h",
             "vdpau.h",
         ],
-        versioned: true,
+        internal: Internal::Versions,
         prefix: "cu",
         defines: &[],
         majors: &[13, 12],
@@ -69,10 +80,45 @@ pub const SOURCES: &[Source] = &[
         doc_url: "https://docs.nvidia.com/cuda/cuda-driver-api/",
     },
     Source {
+        name: "runtime",
+        includes: &[
+            "cuda_runtime_api.h",
+            "library_types.h",
+            "vdpau/vdpau.h",
+            "cuda_egl_interop.h",
+            "cuda_gl_interop.h",
+            "cuda_vdpau_interop.h",
+            "cuda_profiler_api.h",
+        ],
+        wanted: &[
+            "cuda_runtime_api.h",
+            "driver_types.h",
+            "library_types.h",
+            "vector_types.h",
+            "surface_types.h",
+            "texture_types.h",
+            "device_types.h",
+            "cuda_egl_interop.h",
+            "cuda_gl_interop.h",
+            "cuda_vdpau_interop.h",
+            "cuda_profiler_api.h",
+            "egl.h",
+            "eglext.h",
+            "gl.h",
+            "vdpau.h",
+        ],
+        internal: Internal::PerThread,
+        prefix: "cuda",
+        defines: &[],
+        majors: &[13, 12],
+        uses: &["driver"],
+        doc_url: "https://docs.nvidia.com/cuda/cuda-runtime-api/",
+    },
+    Source {
         name: "nvrtc",
         includes: &["nvrtc.h"],
         wanted: &["nvrtc.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "nvrtc",
         defines: &[],
         majors: &[13, 12],
@@ -83,7 +129,7 @@ pub const SOURCES: &[Source] = &[
         name: "nvjitlink",
         includes: &["nvJitLink.h"],
         wanted: &["nvJitLink.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "nvJitLink",
         // Functions instead of inline ones that call `__nvJitLinkCreate_13_5` and the like.
         defines: &["NVJITLINK_NO_INLINE"],
@@ -95,7 +141,7 @@ pub const SOURCES: &[Source] = &[
         name: "nvvm",
         includes: &["nvvm.h"],
         wanted: &["nvvm.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "nvvm",
         defines: &[],
         majors: &[13, 12],
@@ -106,7 +152,7 @@ pub const SOURCES: &[Source] = &[
         name: "nvfatbin",
         includes: &["nvFatbin.h"],
         wanted: &["nvFatbin.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "nvFatbin",
         defines: &[],
         majors: &[13, 12],
@@ -117,7 +163,7 @@ pub const SOURCES: &[Source] = &[
         name: "nvml",
         includes: &["nvml.h"],
         wanted: &["nvml.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "nvml",
         // Functions by the names that the library exports, older versions included.
         defines: &["NVML_NO_UNVERSIONED_FUNC_DEFS"],
@@ -129,7 +175,7 @@ pub const SOURCES: &[Source] = &[
         name: "cufile",
         includes: &["cufile.h"],
         wanted: &["cufile.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "cuFile",
         defines: &[],
         majors: &[13, 12],
@@ -140,7 +186,7 @@ pub const SOURCES: &[Source] = &[
         name: "cudla",
         includes: &["cudla.h"],
         wanted: &["cudla.h"],
-        versioned: false,
+        internal: Internal::Nothing,
         prefix: "cudla",
         defines: &[],
         majors: &[13],
@@ -149,7 +195,7 @@ pub const SOURCES: &[Source] = &[
     },
 ];
 
-/// What makes the driver's headers declare their older ABI versions too.
+/// What makes the driver's and the runtime's headers declare their internal forms too.
 pub const OLDER_VERSIONS: &[&str] = &[
     "__CUDA_API_VERSION_INTERNAL",
     "__CUDA_API_VERSION_INTERNAL_ODR",
@@ -158,7 +204,7 @@ pub const OLDER_VERSIONS: &[&str] = &[
 impl Source {
     /// Every macro that reading all of the library's declarations takes.
     pub fn all_defines(&self) -> &'static [&'static str] {
-        if self.versioned {
+        if self.internal != Internal::Nothing {
             OLDER_VERSIONS
         } else {
             self.defines
@@ -201,7 +247,7 @@ fn parse(
     };
     let context = |e: String| format!("{} of CUDA {}: {e}", source.name, toolkit.major);
     let current = read::read(clang, &request).map_err(context)?;
-    let all = if source.versioned {
+    let all = if source.internal != Internal::Nothing {
         request.defines = OLDER_VERSIONS;
         read::read(clang, &request).map_err(context)?
     } else {
@@ -253,7 +299,7 @@ pub fn library(
     merge_types(&mut lib, &mut majors);
     merge_constants(&mut lib, &majors);
     let names = Names::new(&majors, source.prefix);
-    lib.entry_points = entry_points(&majors, &names, source.versioned)?;
+    lib.entry_points = entry_points(&majors, &names, source.internal == Internal::Versions)?;
     merge_functions(&mut lib, &majors, &names)?;
     if lib.functions.is_empty() {
         return Err(format!("{}: the headers declare no function", source.name));
@@ -469,10 +515,10 @@ fn renaming(m: &Macro, prefix: &str) -> Option<(String, Option<StreamMode>)> {
     let body: Vec<&str> = m.body.iter().map(String::as_str).collect();
     match body.as_slice() {
         [symbol] if symbol.starts_with(prefix) => Some(((*symbol).to_owned(), None)),
-        ["__CUDA_API_PTDS", "(", symbol, ")"] => {
+        ["__CUDA_API_PTDS" | "__CUDART_API_PTDS", "(", symbol, ")"] => {
             Some(((*symbol).to_owned(), Some(StreamMode::Ptds)))
         }
-        ["__CUDA_API_PTSZ", "(", symbol, ")"] => {
+        ["__CUDA_API_PTSZ" | "__CUDART_API_PTSZ", "(", symbol, ")"] => {
             Some(((*symbol).to_owned(), Some(StreamMode::Ptsz)))
         }
         _ => None,

@@ -6,6 +6,7 @@ use crate::ir::Library;
 pub fn title(lib: &Library) -> &'static str {
     match lib.name.as_str() {
         "driver" => "The CUDA driver API",
+        "runtime" => "The CUDA runtime API",
         "nvrtc" => "NVRTC, the run-time compiler",
         "nvjitlink" => "nvJitLink, the linker of device code",
         "nvvm" => "libNVVM, the compiler of NVVM IR",
@@ -27,6 +28,7 @@ pub fn short_title(lib: &Library) -> &'static str {
 pub fn loader_variant(lib: &Library) -> &'static str {
     match lib.name.as_str() {
         "driver" => "Driver",
+        "runtime" => "Runtime",
         "nvrtc" => "Nvrtc",
         "nvjitlink" => "NvJitLink",
         "nvvm" => "Nvvm",

@@ -469,11 +469,9 @@ impl<'u> Reader<'u> {
             } else {
                 "struct"
             };
-            // `typedef struct {..} X;` has no tag; clang still spells it X.
-            let tagged = c
-                .tokens()
-                .get(1)
-                .is_some_and(|t| t == &tag && !is_nameless(&tag));
+            // `typedef struct {..} X;` has no tag; clang still spells it X. Attributes may stand before a tag.
+            let mut head = c.tokens().into_iter().take_while(|t| t != "{");
+            let tagged = !is_nameless(&tag) && head.any(|t| t == tag);
             if tagged {
                 format!("{keyword} {tag}")
             } else {

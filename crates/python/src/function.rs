@@ -58,6 +58,7 @@ pub fn all(library: Library) -> &'static [Function] {
         Library::Nvml => nvml_functions::FUNCTIONS,
         Library::CuFile => cufile_functions::FUNCTIONS,
         Library::Cudla => cudla_functions::FUNCTIONS,
+        Library::Runtime => &[],
     }
 }
 
@@ -72,6 +73,7 @@ pub const fn module_name(library: Library) -> &'static str {
         Library::Nvml => "cuda.bindings.nvml",
         Library::CuFile => "cuda.bindings.cufile",
         Library::Cudla => "cuda.bindings.cudla",
+        Library::Runtime => "cuda.bindings.runtime",
     }
 }
 

@@ -8,7 +8,7 @@ pub mod checked;
 mod generated;
 pub mod loader;
 
-pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvvm};
+pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvvm, runtime};
 
 use loader::{Library, Table};
 
@@ -23,5 +23,6 @@ pub fn table(library: Library) -> &'static Table {
         Library::Nvml => &nvml::TABLE,
         Library::CuFile => &cufile::TABLE,
         Library::Cudla => &cudla::TABLE,
+        Library::Runtime => &runtime::TABLE,
     }
 }

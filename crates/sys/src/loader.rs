@@ -14,7 +14,8 @@
 //! | `cpu` | the CPU device |
 //!
 //! The CPU device plugs in from above with [`register_cpu_driver`] and [`register_cpu_nvml`]. NVML has the same
-//! choice ([`nvml_backend`]), made on its own first use. All other libraries are the installed ones.
+//! choice ([`nvml_backend`]), made on its own first use. The runtime API has one of its own ([`runtime_source`]).
+//! All other libraries are the installed ones.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt;
@@ -27,9 +28,13 @@ use pathfinder::dl::Handle;
 
 mod library;
 mod nvml;
+mod runtime;
 
 pub use library::Library;
 pub use nvml::{nvml_backend, register_cpu_nvml};
+pub use runtime::{
+    RuntimeSource, chosen_runtime, register_own_runtime, runtime_reason, runtime_source,
+};
 
 /// Where the driver's symbols come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +168,7 @@ impl Table {
         let address = match self.library {
             Library::Driver => driver_symbol(row),
             Library::Nvml => nvml::symbol(row),
+            Library::Runtime => runtime::symbol(row),
             library => loaded(library)
                 .map(|loaded| library.find(row, |name| loaded.handle.symbol(name).cast_const())),
         }
@@ -189,9 +195,9 @@ pub enum LoadErrorKind {
     LibraryFailed,
     /// The library is older than the function.
     SymbolNotFound,
-    /// `CUPYRITE_DEVICE` has a value that means nothing.
+    /// `CUPYRITE_DEVICE` or `CUPYRITE_RUNTIME` has a value that means nothing.
     InvalidSelection,
-    /// The CPU device was chosen in a program that does not contain it.
+    /// The CPU device, or its runtime, was chosen in a program that does not contain it.
     NoCpuDevice,
 }
 
@@ -228,6 +234,7 @@ impl LoadError {
         let place = match (library_path(library), library) {
             (Some(path), _) => format!("the loaded lib{} ({})", library.name(), path.display()),
             (None, Library::Driver | Library::Nvml) => "the embedded CPU device".to_owned(),
+            (None, Library::Runtime) => "Cupyrite's own runtime".to_owned(),
             (None, _) => format!("the loaded lib{}", library.name()),
         };
         let since = match row.version {
@@ -299,8 +306,8 @@ pub fn has_cpu_driver() -> bool {
     CPU_DRIVER.get().is_some()
 }
 
-/// Chooses between the legacy (`false`, the default) and the per-thread default stream, for every driver
-/// function that is resolved from now on. Call it before the first use of the driver.
+/// Chooses between the legacy (`false`, the default) and the per-thread default stream, for every function of the
+/// driver and the runtime that is resolved from now on. Call it before the first use of either.
 pub fn set_per_thread_default_stream(per_thread: bool) {
     PER_THREAD_DEFAULT_STREAM.store(per_thread, Ordering::Relaxed);
 }
@@ -607,6 +614,7 @@ pub fn library_handle(library: Library) -> Result<Option<Handle>, LoadError> {
             Source::Cpu(_) => None,
         }),
         Library::Nvml if nvml_backend()? == Backend::Cpu => Ok(None),
+        Library::Runtime => runtime::handle(),
         library => loaded(library).map(|loaded| Some(loaded.handle)),
     }
 }

@@ -5,7 +5,7 @@ use std::mem::size_of;
 
 use cupyrite_sys::driver::{self, CUresult, Symbol};
 use cupyrite_sys::loader::{Library, PerThread};
-use cupyrite_sys::{cudla, cufile, nvml, nvrtc};
+use cupyrite_sys::{cudla, cufile, nvml, nvrtc, runtime};
 
 fn row(symbol: Symbol) -> (&'static str, &'static str, i32, PerThread) {
     let row = &driver::ROWS[symbol as usize];
@@ -110,6 +110,9 @@ fn the_known_traps_of_layout() {
     assert_eq!(align_of::<driver::CUtensorMap_cuda12>(), 64);
     assert_eq!(size_of::<driver::CUgraphNodeParams>(), 256);
     assert_eq!(size_of::<Option<driver::PFN_cuInit>>(), size_of::<usize>());
+    assert_eq!(size_of::<runtime::cudaLaunchAttributeValue>(), 64);
+    assert_eq!(size_of::<runtime::cudaGraphNodeParams>(), 256);
+    assert_eq!(align_of::<runtime::float4>(), 16);
     let zero = driver::CUDA_MEMCPY2D::default();
     assert!(zero.srcHost.is_null() && zero.Height == 0);
 }
@@ -119,6 +122,8 @@ fn handles_of_constants() {
     assert_eq!(driver::CU_STREAM_PER_THREAD.addr(), 2);
     assert_eq!(driver::CU_DEVICE_INVALID, -2);
     assert_eq!(nvrtc::nvrtcResult::NVRTC_SUCCESS.0, 0);
+    assert_eq!(runtime::cudaStreamPerThread, driver::CU_STREAM_PER_THREAD);
+    assert_eq!(runtime::cudaCpuDeviceId, -1);
 }
 
 #[test]
@@ -129,9 +134,9 @@ fn every_library_has_its_table() {
         assert!(table.rows().len() > 10, "{library:?}");
         let distinct: HashSet<_> = table.rows().iter().map(|r| r.export).collect();
         let shared = table.rows().len() - distinct.len();
-        // The driver's and NVML's headers of CUDA 12 and 13 call some symbols with other structs.
+        // The driver's, the runtime's and NVML's headers of CUDA 12 and 13 call some symbols with other structs.
         assert!(
-            shared == 0 || matches!(library, Library::Driver | Library::Nvml),
+            shared == 0 || matches!(library, Library::Driver | Library::Runtime | Library::Nvml),
             "{library:?}"
         );
     }

@@ -17,7 +17,7 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
         let _ = writeln!(index, "pub mod {};", lib.name);
         files.push((
             Path::new(DIR).join(format!("{}.rs", lib.name)),
-            library(lib),
+            library(api, lib),
         ));
     }
     index.push_str("mod layout;\n");
@@ -26,7 +26,7 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
     files
 }
 
-fn library(lib: &Library) -> String {
+fn library(api: &Api, lib: &Library) -> String {
     let mut out = String::new();
     let title = title(lib);
     let versioned = lib.entry_points.iter().any(|e| e.abi_version != 0);
@@ -54,7 +54,26 @@ fn library(lib: &Library) -> String {
         let names: Vec<&str> = used.map(|f| f.name.as_str()).collect();
         let _ = writeln!(out, "use super::{other}::{{{}}};\n", names.join(", "));
     }
-    for o in &lib.opaques {
+    // The runtime's handles are the driver's: one type for both.
+    let shared = |o: &String| {
+        let earlier = api.libraries.iter().take_while(|l| l.name != lib.name);
+        earlier.into_iter().find(|l| l.opaques.contains(o))
+    };
+    for owner in &api.libraries {
+        let ours = (lib.opaques.iter())
+            .filter(|o| shared(o).is_some_and(|l| l.name == owner.name))
+            .map(String::as_str);
+        let ours: Vec<&str> = ours.collect();
+        if !ours.is_empty() {
+            let _ = writeln!(
+                out,
+                "pub use super::{}::{{{}}};\n",
+                owner.name,
+                ours.join(", ")
+            );
+        }
+    }
+    for o in lib.opaques.iter().filter(|o| shared(o).is_none()) {
         let _ = write!(
             out,
             "/// What a handle points to; only the library looks inside.\n#[repr(C)]\n#[derive(Debug)]\npub struct {o} {{\n    _opaque: [u8; 0],\n}}\n\n"
@@ -84,7 +103,67 @@ fn library(lib: &Library) -> String {
     if versioned {
         entry_points(&mut out, lib);
     }
+    older_exports(&mut out, lib);
     out
+}
+
+/// Under what names a library of CUDA 12 exports functions that CUDA 13 has by a name that meant another one.
+fn older_exports(out: &mut String, lib: &Library) {
+    if lib.name != "runtime" {
+        return;
+    }
+    let renamed: Vec<(&Function, &Function)> = (lib.functions.iter())
+        .filter_map(|old| Some((lib.function(old.name.strip_suffix("_cuda12")?)?, old)))
+        .collect();
+    let _ = write!(
+        out,
+        "\n/// Exported names of CUDA 13 that mean something else, or nothing, in a library of CUDA 12, and the names of the\n\
+         /// same functions there, if it has them.\n\
+         #[rustfmt::skip]\n\
+         pub static CUDA12_EXPORTS: [(&CStr, Option<&CStr>); {}] = [\n",
+        renamed.len()
+    );
+    for (new, old) in renamed {
+        let params = |f: &Function| f.params.iter().map(|p| p.ty.clone()).collect::<Vec<_>>();
+        // Where the types have the same names, the layout behind one of them changed.
+        let same = (lib.entry_points.iter())
+            .filter(|e| e.majors.contains(&12) && e.stream == StreamMode::Legacy)
+            .filter(|e| e.symbol.starts_with(&format!("{}_v", new.symbol)))
+            .filter(|_| !changed_record(lib, old))
+            .find(|e| {
+                e.params
+                    .iter()
+                    .map(|(_, ty)| ty.clone())
+                    .collect::<Vec<_>>()
+                    == params(new)
+            });
+        let name = match same {
+            Some(e) => format!("Some(c\"{}\")", e.symbol),
+            None => "None".to_owned(),
+        };
+        let _ = writeln!(out, "    (c\"{}\", {name}),", new.symbol);
+    }
+    out.push_str("];\n");
+}
+
+/// Whether a function takes a struct whose members moved between the majors.
+fn changed_record(lib: &Library, f: &Function) -> bool {
+    f.params.iter().any(|p| {
+        let Type::Pointer { to, .. } = &p.ty else {
+            return false;
+        };
+        let Type::Named { name } = &**to else {
+            return false;
+        };
+        match (lib.record(name), lib.record(&format!("{name}_cuda12"))) {
+            (Some(new), Some(old)) => (old.fields.iter()).any(|o| {
+                !new.fields
+                    .iter()
+                    .any(|n| n.name == o.name && n.offset == o.offset)
+            }),
+            _ => false,
+        }
+    })
 }
 
 /// A C name as a Rust identifier.
@@ -235,10 +314,10 @@ fn constant(out: &mut String, lib: &Library, c: &Constant) {
                 || lib
                     .typedef(cast)
                     .is_some_and(|t| matches!(t.ty, Type::Pointer { .. }));
-            let ty = if cast == "void *" {
-                "*mut c_void"
-            } else {
-                cast
+            let ty = match cast.as_str() {
+                "void *" => "*mut c_void",
+                "int" => "c_int",
+                other => other,
             };
             if pointer {
                 (

@@ -21,12 +21,7 @@ use crate::loader::{Library, PerThread, Row, Slot, Table};
 
 use super::driver::{CUresult, CUstream};
 
-/// What a handle points to; only the library looks inside.
-#[repr(C)]
-#[derive(Debug)]
-pub struct CUstream_st {
-    _opaque: [u8; 0],
-}
+pub use super::driver::CUstream_st;
 
 /// What a handle points to; only the library looks inside.
 #[repr(C)]

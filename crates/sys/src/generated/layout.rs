@@ -189,6 +189,207 @@ mod driver {
         CUdevResource_st_cuda12: 144 / 4 { r#type @ 0, _internal_padding @ 4, anon0 @ 96 }
     }
 }
+mod runtime {
+    use super::super::runtime::*;
+    use super::*;
+    layout! {
+        char1: 1 / 1 { x @ 0 }
+        uchar1: 1 / 1 { x @ 0 }
+        char2: 2 / 2 { x @ 0, y @ 1 }
+        uchar2: 2 / 2 { x @ 0, y @ 1 }
+        char3: 3 / 1 { x @ 0, y @ 1, z @ 2 }
+        uchar3: 3 / 1 { x @ 0, y @ 1, z @ 2 }
+        char4: 4 / 4 { x @ 0, y @ 1, z @ 2, w @ 3 }
+        uchar4: 4 / 4 { x @ 0, y @ 1, z @ 2, w @ 3 }
+        short1: 2 / 2 { x @ 0 }
+        ushort1: 2 / 2 { x @ 0 }
+        short2: 4 / 4 { x @ 0, y @ 2 }
+        ushort2: 4 / 4 { x @ 0, y @ 2 }
+        short3: 6 / 2 { x @ 0, y @ 2, z @ 4 }
+        ushort3: 6 / 2 { x @ 0, y @ 2, z @ 4 }
+        short4: 8 / 8 { x @ 0, y @ 2, z @ 4, w @ 6 }
+        ushort4: 8 / 8 { x @ 0, y @ 2, z @ 4, w @ 6 }
+        int1: 4 / 4 { x @ 0 }
+        uint1: 4 / 4 { x @ 0 }
+        int2: 8 / 8 { x @ 0, y @ 4 }
+        uint2: 8 / 8 { x @ 0, y @ 4 }
+        int3: 12 / 4 { x @ 0, y @ 4, z @ 8 }
+        uint3: 12 / 4 { x @ 0, y @ 4, z @ 8 }
+        int4: 16 / 16 { x @ 0, y @ 4, z @ 8, w @ 12 }
+        uint4: 16 / 16 { x @ 0, y @ 4, z @ 8, w @ 12 }
+        long1: 8 / 8 { x @ 0 }
+        ulong1: 8 / 8 { x @ 0 }
+        long2: 16 / 16 { x @ 0, y @ 8 }
+        ulong2: 16 / 16 { x @ 0, y @ 8 }
+        long3: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        ulong3: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        long4: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        ulong4: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        long4_16a: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        ulong4_16a: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        long4_32a: 32 / 32 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        ulong4_32a: 32 / 32 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        float1: 4 / 4 { x @ 0 }
+        float2: 8 / 8 { x @ 0, y @ 4 }
+        float3: 12 / 4 { x @ 0, y @ 4, z @ 8 }
+        float4: 16 / 16 { x @ 0, y @ 4, z @ 8, w @ 12 }
+        longlong1: 8 / 8 { x @ 0 }
+        ulonglong1: 8 / 8 { x @ 0 }
+        longlong2: 16 / 16 { x @ 0, y @ 8 }
+        ulonglong2: 16 / 16 { x @ 0, y @ 8 }
+        longlong3: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        ulonglong3: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        longlong4: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        longlong4_16a: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        longlong4_32a: 32 / 32 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        ulonglong4: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        ulonglong4_16a: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        ulonglong4_32a: 32 / 32 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        double1: 8 / 8 { x @ 0 }
+        double2: 16 / 16 { x @ 0, y @ 8 }
+        double3: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        double4: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        double4_16a: 32 / 16 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        double4_32a: 32 / 32 { x @ 0, y @ 8, z @ 16, w @ 24 }
+        dim3: 12 / 4 { x @ 0, y @ 4, z @ 8 }
+        cudaChannelFormatDesc: 20 / 4 { x @ 0, y @ 4, z @ 8, w @ 12, f @ 16 }
+        cudaArraySparseProperties_tileExtent: 12 / 4 { width @ 0, height @ 4, depth @ 8 }
+        cudaArraySparseProperties: 48 / 8 { tileExtent @ 0, miptailFirstLevel @ 12, miptailSize @ 16, flags @ 24, reserved @ 28 }
+        cudaArrayMemoryRequirements: 32 / 8 { size @ 0, alignment @ 8, reserved @ 16 }
+        cudaPitchedPtr: 32 / 8 { ptr @ 0, pitch @ 8, xsize @ 16, ysize @ 24 }
+        cudaExtent: 24 / 8 { width @ 0, height @ 8, depth @ 16 }
+        cudaPos: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        cudaMemcpy3DParms: 160 / 8 { srcArray @ 0, srcPos @ 8, srcPtr @ 32, dstArray @ 64, dstPos @ 72, dstPtr @ 96, extent @ 128, kind @ 152 }
+        cudaMemcpyNodeParams: 176 / 8 { flags @ 0, reserved @ 4, ctx @ 8, copyParams @ 16 }
+        cudaMemcpy3DPeerParms: 168 / 8 { srcArray @ 0, srcPos @ 8, srcPtr @ 32, srcDevice @ 64, dstArray @ 72, dstPos @ 80, dstPtr @ 104, dstDevice @ 136, extent @ 144 }
+        cudaMemsetParams: 40 / 8 { dst @ 0, pitch @ 8, value @ 16, elementSize @ 20, width @ 24, height @ 32 }
+        cudaMemsetParamsV2: 48 / 8 { dst @ 0, pitch @ 8, value @ 16, elementSize @ 20, width @ 24, height @ 32, ctx @ 40 }
+        cudaAccessPolicyWindow: 32 / 8 { base_ptr @ 0, num_bytes @ 8, hitRatio @ 16, hitProp @ 20, missProp @ 24 }
+        cudaHostNodeParams: 16 / 8 { r#fn @ 0, userData @ 8 }
+        cudaHostNodeParamsV2: 32 / 8 { r#fn @ 0, userData @ 8, syncMode @ 16, ctx @ 24 }
+        cudaResourceDesc_res_array: 8 / 8 { array @ 0 }
+        cudaResourceDesc_res_mipmap: 8 / 8 { mipmap @ 0 }
+        cudaResourceDesc_res_linear: 40 / 8 { devPtr @ 0, desc @ 8, sizeInBytes @ 32 }
+        cudaResourceDesc_res_pitch2D: 56 / 8 { devPtr @ 0, desc @ 8, width @ 32, height @ 40, pitchInBytes @ 48 }
+        cudaResourceDesc_res_reserved: 128 / 4 { reserved @ 0 }
+        cudaResourceDesc_res: 128 / 8 { array @ 0, mipmap @ 0, linear @ 0, pitch2D @ 0, reserved @ 0 }
+        cudaResourceDesc: 144 / 8 { resType @ 0, res @ 8, flags @ 136 }
+        cudaResourceViewDesc: 112 / 8 { format @ 0, width @ 8, height @ 16, depth @ 24, firstMipmapLevel @ 32, lastMipmapLevel @ 36, firstLayer @ 40, lastLayer @ 44, reserved @ 48 }
+        cudaPointerAttributes_anon0: 8 / 8 { localityDomainOrdinal @ 0, unused @ 0 }
+        cudaPointerAttributes: 88 / 8 { r#type @ 0, device @ 4, devicePointer @ 8, hostPointer @ 16, anon0 @ 24, reserved @ 32 }
+        cudaFuncAttributes: 144 / 8 { sharedSizeBytes @ 0, constSizeBytes @ 8, localSizeBytes @ 16, maxThreadsPerBlock @ 24, numRegs @ 28, ptxVersion @ 32, binaryVersion @ 36, cacheModeCA @ 40, maxDynamicSharedSizeBytes @ 44, preferredShmemCarveout @ 48, clusterDimMustBeSet @ 52, requiredClusterWidth @ 56, requiredClusterHeight @ 60, requiredClusterDepth @ 64, clusterSchedulingPolicyPreference @ 68, nonPortableClusterSizeAllowed @ 72, deviceNodeUpdateStatus @ 76, sharedMemoryMode @ 80, reserved @ 84 }
+        cudaMemLocation_anon0_localized: 2 / 1 { deviceId @ 0, localityDomainId @ 1 }
+        cudaMemLocation_anon0: 4 / 4 { id @ 0, localized @ 0 }
+        cudaMemLocation: 8 / 4 { r#type @ 0, anon0 @ 4 }
+        cudaMemAccessDesc: 12 / 4 { location @ 0, flags @ 8 }
+        cudaMemPoolProps: 88 / 8 { allocType @ 0, handleTypes @ 4, location @ 8, win32SecurityAttributes @ 16, maxSize @ 24, usage @ 32, reserved @ 34, reserved1 @ 87 }
+        cudaMemPoolPtrExportData: 64 / 1 { reserved @ 0 }
+        cudaMemAllocNodeParams: 120 / 8 { poolProps @ 0, accessDescs @ 88, accessDescCount @ 96, bytesize @ 104, dptr @ 112 }
+        cudaMemAllocNodeParamsV2: 120 / 8 { poolProps @ 0, accessDescs @ 88, accessDescCount @ 96, bytesize @ 104, dptr @ 112 }
+        cudaMemFreeNodeParams: 8 / 8 { dptr @ 0 }
+        cudaMemcpyAttributes: 24 / 4 { srcAccessOrder @ 0, srcLocHint @ 4, dstLocHint @ 12, flags @ 20 }
+        cudaOffset3D: 24 / 8 { x @ 0, y @ 8, z @ 16 }
+        cudaMemcpy3DOperand_op_ptr: 32 / 8 { ptr @ 0, rowLength @ 8, layerHeight @ 16, locHint @ 24 }
+        cudaMemcpy3DOperand_op_array: 32 / 8 { array @ 0, offset @ 8 }
+        cudaMemcpy3DOperand_op: 32 / 8 { ptr @ 0, array @ 0 }
+        cudaMemcpy3DOperand: 40 / 8 { r#type @ 0, op @ 8 }
+        cudaMemcpy3DBatchOp: 112 / 8 { src @ 0, dst @ 40, extent @ 80, srcAccessOrder @ 104, flags @ 108 }
+        CUuuid_st: 16 / 1 { bytes @ 0 }
+        cudaDeviceProp: 1008 / 8 { name @ 0, uuid @ 256, luid @ 272, luidDeviceNodeMask @ 280, totalGlobalMem @ 288, sharedMemPerBlock @ 296, regsPerBlock @ 304, warpSize @ 308, memPitch @ 312, maxThreadsPerBlock @ 320, maxThreadsDim @ 324, maxGridSize @ 336, totalConstMem @ 352, major @ 360, minor @ 364, textureAlignment @ 368, texturePitchAlignment @ 376, multiProcessorCount @ 384, integrated @ 388, canMapHostMemory @ 392, maxTexture1D @ 396, maxTexture1DMipmap @ 400, maxTexture2D @ 404, maxTexture2DMipmap @ 412, maxTexture2DLinear @ 420, maxTexture2DGather @ 432, maxTexture3D @ 440, maxTexture3DAlt @ 452, maxTextureCubemap @ 464, maxTexture1DLayered @ 468, maxTexture2DLayered @ 476, maxTextureCubemapLayered @ 488, maxSurface1D @ 496, maxSurface2D @ 500, maxSurface3D @ 508, maxSurface1DLayered @ 520, maxSurface2DLayered @ 528, maxSurfaceCubemap @ 540, maxSurfaceCubemapLayered @ 544, surfaceAlignment @ 552, concurrentKernels @ 560, ECCEnabled @ 564, pciBusID @ 568, pciDeviceID @ 572, pciDomainID @ 576, tccDriver @ 580, asyncEngineCount @ 584, unifiedAddressing @ 588, memoryBusWidth @ 592, l2CacheSize @ 596, persistingL2CacheMaxSize @ 600, maxThreadsPerMultiProcessor @ 604, streamPrioritiesSupported @ 608, globalL1CacheSupported @ 612, localL1CacheSupported @ 616, sharedMemPerMultiprocessor @ 624, regsPerMultiprocessor @ 632, managedMemory @ 636, isMultiGpuBoard @ 640, multiGpuBoardGroupID @ 644, hostNativeAtomicSupported @ 648, pageableMemoryAccess @ 652, concurrentManagedAccess @ 656, computePreemptionSupported @ 660, canUseHostPointerForRegisteredMem @ 664, cooperativeLaunch @ 668, sharedMemPerBlockOptin @ 672, pageableMemoryAccessUsesHostPageTables @ 680, directManagedMemAccessFromHost @ 684, maxBlocksPerMultiProcessor @ 688, accessPolicyMaxWindowSize @ 692, reservedSharedMemPerBlock @ 696, hostRegisterSupported @ 704, sparseCudaArraySupported @ 708, hostRegisterReadOnlySupported @ 712, timelineSemaphoreInteropSupported @ 716, memoryPoolsSupported @ 720, gpuDirectRDMASupported @ 724, gpuDirectRDMAFlushWritesOptions @ 728, gpuDirectRDMAWritesOrdering @ 732, memoryPoolSupportedHandleTypes @ 736, deferredMappingCudaArraySupported @ 740, ipcEventSupported @ 744, clusterLaunch @ 748, unifiedFunctionPointers @ 752, deviceNumaConfig @ 756, deviceNumaId @ 760, mpsEnabled @ 764, hostNumaId @ 768, gpuPciDeviceID @ 772, gpuPciSubsystemID @ 776, hostNumaMultinodeIpcSupported @ 780, reserved @ 784 }
+        cudaIpcEventHandle_st: 64 / 1 { reserved @ 0 }
+        cudaIpcMemHandle_st: 64 / 1 { reserved @ 0 }
+        cudaMemFabricHandle_st: 64 / 1 { reserved @ 0 }
+        cudaExternalMemoryHandleDesc_handle_win32: 16 / 8 { handle @ 0, name @ 8 }
+        cudaExternalMemoryHandleDesc_handle: 16 / 8 { fd @ 0, win32 @ 0, nvSciBufObject @ 0 }
+        cudaExternalMemoryHandleDesc: 104 / 8 { r#type @ 0, handle @ 8, size @ 24, flags @ 32, reserved @ 36 }
+        cudaExternalMemoryBufferDesc: 88 / 8 { offset @ 0, size @ 8, flags @ 16, reserved @ 20 }
+        cudaExternalMemoryMipmappedArrayDesc: 128 / 8 { offset @ 0, formatDesc @ 8, extent @ 32, flags @ 56, numLevels @ 60, reserved @ 64 }
+        cudaExternalSemaphoreHandleDesc_handle_win32: 16 / 8 { handle @ 0, name @ 8 }
+        cudaExternalSemaphoreHandleDesc_handle: 16 / 8 { fd @ 0, win32 @ 0, nvSciSyncObj @ 0 }
+        cudaExternalSemaphoreHandleDesc: 96 / 8 { r#type @ 0, handle @ 8, flags @ 24, reserved @ 28 }
+        cudaExternalSemaphoreSignalParams_params_fence: 8 / 8 { value @ 0 }
+        cudaExternalSemaphoreSignalParams_params_nvSciSync: 8 / 8 { fence @ 0, reserved @ 0 }
+        cudaExternalSemaphoreSignalParams_params_keyedMutex: 8 / 8 { key @ 0 }
+        cudaExternalSemaphoreSignalParams_params: 72 / 8 { fence @ 0, nvSciSync @ 8, keyedMutex @ 16, reserved @ 24 }
+        cudaExternalSemaphoreSignalParams: 144 / 8 { params @ 0, flags @ 72, reserved @ 76 }
+        cudaExternalSemaphoreWaitParams_params_fence: 8 / 8 { value @ 0 }
+        cudaExternalSemaphoreWaitParams_params_nvSciSync: 8 / 8 { fence @ 0, reserved @ 0 }
+        cudaExternalSemaphoreWaitParams_params_keyedMutex: 16 / 8 { key @ 0, timeoutMs @ 8 }
+        cudaExternalSemaphoreWaitParams_params: 72 / 8 { fence @ 0, nvSciSync @ 8, keyedMutex @ 16, reserved @ 32 }
+        cudaExternalSemaphoreWaitParams: 144 / 8 { params @ 0, flags @ 72, reserved @ 76 }
+        cudaDevSmResource: 20 / 4 { smCount @ 0, minSmPartitionSize @ 4, smCoscheduledAlignment @ 8, flags @ 12, localityDomainId @ 16 }
+        cudaDevWorkqueueConfigResource: 12 / 4 { device @ 0, wqConcurrencyLimit @ 4, sharingScope @ 8 }
+        cudaDevWorkqueueResource: 40 / 1 { reserved @ 0 }
+        cudaDevSmResourceGroupParams_st: 64 / 4 { smCount @ 0, coscheduledSmCount @ 4, preferredCoscheduledSmCount @ 8, flags @ 12, localityDomainId @ 16, reserved @ 20 }
+        cudaDevResource_st_anon0: 40 / 4 { sm @ 0, wqConfig @ 0, wq @ 0, _oversize @ 0 }
+        cudaDevResource_st: 144 / 8 { r#type @ 0, _internal_padding @ 4, anon0 @ 96, nextResource @ 136 }
+        cudalibraryHostUniversalFunctionAndDataTable: 32 / 8 { functionTable @ 0, functionWindowSize @ 8, dataTable @ 16, dataWindowSize @ 24 }
+        cudaKernelNodeParams: 56 / 8 { func @ 0, gridDim @ 8, blockDim @ 20, sharedMemBytes @ 32, kernelParams @ 40, extra @ 48 }
+        cudaKernelNodeParamsV2_anon0: 8 / 8 { func @ 0, kern @ 0, cuFunc @ 0 }
+        cudaKernelNodeParamsV2: 72 / 8 { anon0 @ 0, gridDim @ 8, blockDim @ 20, sharedMemBytes @ 32, kernelParams @ 40, extra @ 48, ctx @ 56, functionType @ 64 }
+        cudaExternalSemaphoreSignalNodeParams: 24 / 8 { extSemArray @ 0, paramsArray @ 8, numExtSems @ 16 }
+        cudaExternalSemaphoreSignalNodeParamsV2: 32 / 8 { extSemArray @ 0, paramsArray @ 8, numExtSems @ 16, ctx @ 24 }
+        cudaExternalSemaphoreWaitNodeParams: 24 / 8 { extSemArray @ 0, paramsArray @ 8, numExtSems @ 16 }
+        cudaExternalSemaphoreWaitNodeParamsV2: 32 / 8 { extSemArray @ 0, paramsArray @ 8, numExtSems @ 16, ctx @ 24 }
+        cudaConditionalNodeParams: 32 / 8 { handle @ 0, r#type @ 8, size @ 12, phGraph_out @ 16, ctx @ 24 }
+        cudaMemcpyBatchNodeParams: 64 / 8 { count @ 0, dsts @ 8, srcs @ 16, sizes @ 24, attrs @ 32, attrsIdxs @ 40, numAttrs @ 48, ctx @ 56 }
+        cudaChildGraphNodeParams: 16 / 8 { graph @ 0, ownership @ 8 }
+        cudaEventRecordNodeParams: 16 / 8 { event @ 0, ctx @ 8 }
+        cudaEventWaitNodeParams: 8 / 8 { event @ 0 }
+        cudaGraphNodeParams_anon0: 232 / 8 { reserved1 @ 0, kernel @ 0, memcpy @ 0, memset @ 0, host @ 0, graph @ 0, eventWait @ 0, eventRecord @ 0, extSemSignal @ 0, extSemWait @ 0, alloc @ 0, free @ 0, conditional @ 0, memcpyBatch @ 0 }
+        cudaGraphNodeParams: 256 / 8 { r#type @ 0, reserved0 @ 4, anon0 @ 16, reserved2 @ 248 }
+        cudaGraphEdgeData_st: 8 / 1 { from_port @ 0, to_port @ 1, r#type @ 2, reserved @ 3 }
+        cudaGraphInstantiateParams_st: 32 / 8 { flags @ 0, uploadStream @ 8, errNode_out @ 16, result_out @ 24 }
+        cudaGraphExecUpdateResultInfo_st: 24 / 8 { result @ 0, errorNode @ 8, errorFromNode @ 16 }
+        cudaGraphKernelNodeUpdate_updateData_param: 24 / 8 { pValue @ 0, offset @ 8, size @ 16 }
+        cudaGraphKernelNodeUpdate_updateData: 24 / 8 { gridDim @ 0, param @ 0, isEnabled @ 0 }
+        cudaGraphKernelNodeUpdate: 40 / 8 { node @ 0, field @ 8, updateData @ 16 }
+        cudaLaunchMemSyncDomainMap_st: 2 / 1 { default_ @ 0, remote @ 1 }
+        cudaLaunchAttributeValue_clusterDim: 12 / 4 { x @ 0, y @ 4, z @ 8 }
+        cudaLaunchAttributeValue_programmaticEvent: 16 / 8 { event @ 0, flags @ 8, triggerAtBlockStart @ 12 }
+        cudaLaunchAttributeValue_preferredClusterDim: 12 / 4 { x @ 0, y @ 4, z @ 8 }
+        cudaLaunchAttributeValue_launchCompletionEvent: 16 / 8 { event @ 0, flags @ 8 }
+        cudaLaunchAttributeValue_deviceUpdatableKernelNode: 16 / 8 { deviceUpdatable @ 0, devNode @ 8 }
+        cudaLaunchAttributeValue: 64 / 8 { pad @ 0, accessPolicyWindow @ 0, cooperative @ 0, syncPolicy @ 0, clusterDim @ 0, clusterSchedulingPolicyPreference @ 0, programmaticStreamSerializationAllowed @ 0, programmaticEvent @ 0, priority @ 0, memSyncDomainMap @ 0, memSyncDomain @ 0, preferredClusterDim @ 0, launchCompletionEvent @ 0, deviceUpdatableKernelNode @ 0, sharedMemCarveout @ 0, nvlinkUtilCentricScheduling @ 0, portableClusterSizeMode @ 0, sharedMemoryMode @ 0 }
+        cudaLaunchAttribute_st: 72 / 8 { id @ 0, pad @ 4, val @ 8 }
+        cudaLaunchConfig_st: 56 / 8 { gridDim @ 0, blockDim @ 12, dynamicSmemBytes @ 24, stream @ 32, attrs @ 40, numAttrs @ 48 }
+        cudaAsyncNotificationInfo_info_overBudget: 8 / 8 { bytesOverBudget @ 0 }
+        cudaAsyncNotificationInfo_info: 8 / 8 { overBudget @ 0 }
+        cudaAsyncNotificationInfo: 16 / 8 { r#type @ 0, info @ 8 }
+        cudaTextureDesc: 72 / 4 { addressMode @ 0, filterMode @ 12, readMode @ 16, sRGB @ 20, borderColor @ 24, normalizedCoords @ 40, maxAnisotropy @ 44, mipmapFilterMode @ 48, mipmapLevelBias @ 52, minMipmapLevelClamp @ 56, maxMipmapLevelClamp @ 60, disableTrilinearOptimization @ 64, seamlessCubemap @ 68 }
+        cudaGraphRecaptureCallbackData: 16 / 8 { callbackFunc @ 0, userData @ 8 }
+        cudaEglPlaneDesc_st: 56 / 4 { width @ 0, height @ 4, depth @ 8, pitch @ 12, numChannels @ 16, channelDesc @ 20, reserved @ 40 }
+        cudaEglFrame_st_frame: 96 / 8 { pArray @ 0, pPitch @ 0 }
+        cudaEglFrame_st: 280 / 8 { frame @ 0, planeDesc @ 96, planeCount @ 264, frameType @ 268, eglColorFormat @ 272 }
+        cudaMemsetParamsV2_cuda12: 40 / 8 { dst @ 0, pitch @ 8, value @ 16, elementSize @ 20, width @ 24, height @ 32 }
+        cudaHostNodeParamsV2_cuda12: 16 / 8 { r#fn @ 0, userData @ 8 }
+        cudaResourceDesc_res_cuda12: 56 / 8 { array @ 0, mipmap @ 0, linear @ 0, pitch2D @ 0 }
+        cudaResourceDesc_cuda12: 64 / 8 { resType @ 0, res @ 8 }
+        cudaResourceViewDesc_cuda12: 48 / 8 { format @ 0, width @ 8, height @ 16, depth @ 24, firstMipmapLevel @ 32, lastMipmapLevel @ 36, firstLayer @ 40, lastLayer @ 44 }
+        cudaPointerAttributes_cuda12: 24 / 8 { r#type @ 0, device @ 4, devicePointer @ 8, hostPointer @ 16 }
+        cudaDeviceProp_cuda12: 1032 / 8 { name @ 0, uuid @ 256, luid @ 272, luidDeviceNodeMask @ 280, totalGlobalMem @ 288, sharedMemPerBlock @ 296, regsPerBlock @ 304, warpSize @ 308, memPitch @ 312, maxThreadsPerBlock @ 320, maxThreadsDim @ 324, maxGridSize @ 336, clockRate @ 348, totalConstMem @ 352, major @ 360, minor @ 364, textureAlignment @ 368, texturePitchAlignment @ 376, deviceOverlap @ 384, multiProcessorCount @ 388, kernelExecTimeoutEnabled @ 392, integrated @ 396, canMapHostMemory @ 400, computeMode @ 404, maxTexture1D @ 408, maxTexture1DMipmap @ 412, maxTexture1DLinear @ 416, maxTexture2D @ 420, maxTexture2DMipmap @ 428, maxTexture2DLinear @ 436, maxTexture2DGather @ 448, maxTexture3D @ 456, maxTexture3DAlt @ 468, maxTextureCubemap @ 480, maxTexture1DLayered @ 484, maxTexture2DLayered @ 492, maxTextureCubemapLayered @ 504, maxSurface1D @ 512, maxSurface2D @ 516, maxSurface3D @ 524, maxSurface1DLayered @ 536, maxSurface2DLayered @ 544, maxSurfaceCubemap @ 556, maxSurfaceCubemapLayered @ 560, surfaceAlignment @ 568, concurrentKernels @ 576, ECCEnabled @ 580, pciBusID @ 584, pciDeviceID @ 588, pciDomainID @ 592, tccDriver @ 596, asyncEngineCount @ 600, unifiedAddressing @ 604, memoryClockRate @ 608, memoryBusWidth @ 612, l2CacheSize @ 616, persistingL2CacheMaxSize @ 620, maxThreadsPerMultiProcessor @ 624, streamPrioritiesSupported @ 628, globalL1CacheSupported @ 632, localL1CacheSupported @ 636, sharedMemPerMultiprocessor @ 640, regsPerMultiprocessor @ 648, managedMemory @ 652, isMultiGpuBoard @ 656, multiGpuBoardGroupID @ 660, hostNativeAtomicSupported @ 664, singleToDoublePrecisionPerfRatio @ 668, pageableMemoryAccess @ 672, concurrentManagedAccess @ 676, computePreemptionSupported @ 680, canUseHostPointerForRegisteredMem @ 684, cooperativeLaunch @ 688, cooperativeMultiDeviceLaunch @ 692, sharedMemPerBlockOptin @ 696, pageableMemoryAccessUsesHostPageTables @ 704, directManagedMemAccessFromHost @ 708, maxBlocksPerMultiProcessor @ 712, accessPolicyMaxWindowSize @ 716, reservedSharedMemPerBlock @ 720, hostRegisterSupported @ 728, sparseCudaArraySupported @ 732, hostRegisterReadOnlySupported @ 736, timelineSemaphoreInteropSupported @ 740, memoryPoolsSupported @ 744, gpuDirectRDMASupported @ 748, gpuDirectRDMAFlushWritesOptions @ 752, gpuDirectRDMAWritesOrdering @ 756, memoryPoolSupportedHandleTypes @ 760, deferredMappingCudaArraySupported @ 764, ipcEventSupported @ 768, clusterLaunch @ 772, unifiedFunctionPointers @ 776, reserved @ 780 }
+        cudaExternalMemoryHandleDesc_cuda12: 40 / 8 { r#type @ 0, handle @ 8, size @ 24, flags @ 32 }
+        cudaExternalMemoryBufferDesc_cuda12: 24 / 8 { offset @ 0, size @ 8, flags @ 16 }
+        cudaExternalMemoryMipmappedArrayDesc_cuda12: 64 / 8 { offset @ 0, formatDesc @ 8, extent @ 32, flags @ 56, numLevels @ 60 }
+        cudaExternalSemaphoreHandleDesc_cuda12: 32 / 8 { r#type @ 0, handle @ 8, flags @ 24 }
+        cudaExternalSemaphoreSignalParams_v1_params_fence: 8 / 8 { value @ 0 }
+        cudaExternalSemaphoreSignalParams_v1_params_nvSciSync: 8 / 8 { fence @ 0, reserved @ 0 }
+        cudaExternalSemaphoreSignalParams_v1_params_keyedMutex: 8 / 8 { key @ 0 }
+        cudaExternalSemaphoreSignalParams_v1_params: 24 / 8 { fence @ 0, nvSciSync @ 8, keyedMutex @ 16 }
+        cudaExternalSemaphoreSignalParams_v1: 32 / 8 { params @ 0, flags @ 24 }
+        cudaExternalSemaphoreWaitParams_v1_params_fence: 8 / 8 { value @ 0 }
+        cudaExternalSemaphoreWaitParams_v1_params_nvSciSync: 8 / 8 { fence @ 0, reserved @ 0 }
+        cudaExternalSemaphoreWaitParams_v1_params_keyedMutex: 16 / 8 { key @ 0, timeoutMs @ 8 }
+        cudaExternalSemaphoreWaitParams_v1_params: 32 / 8 { fence @ 0, nvSciSync @ 8, keyedMutex @ 16 }
+        cudaExternalSemaphoreWaitParams_v1: 40 / 8 { params @ 0, flags @ 32 }
+        cudaLaunchParams: 56 / 8 { func @ 0, gridDim @ 8, blockDim @ 20, args @ 32, sharedMem @ 40, stream @ 48 }
+        cudaKernelNodeParamsV2_cuda12: 56 / 8 { func @ 0, gridDim @ 8, blockDim @ 20, sharedMemBytes @ 32, kernelParams @ 40, extra @ 48 }
+        cudaExternalSemaphoreSignalNodeParamsV2_cuda12: 24 / 8 { extSemArray @ 0, paramsArray @ 8, numExtSems @ 16 }
+        cudaExternalSemaphoreWaitNodeParamsV2_cuda12: 24 / 8 { extSemArray @ 0, paramsArray @ 8, numExtSems @ 16 }
+        cudaConditionalNodeParams_cuda12: 24 / 8 { handle @ 0, r#type @ 8, size @ 12, phGraph_out @ 16 }
+        cudaEventRecordNodeParams_cuda12: 8 / 8 { event @ 0 }
+    }
+}
 mod nvrtc {
     use super::super::nvrtc::*;
     use super::*;

@@ -11,3 +11,4 @@ pub mod nvjitlink;
 pub mod nvml;
 pub mod nvrtc;
 pub mod nvvm;
+pub mod runtime;

@@ -24,11 +24,13 @@ pub enum Library {
     CuFile = 6,
     /// The deep learning accelerator of NVIDIA's SoCs: `libcudla`.
     Cudla = 7,
+    /// The CUDA runtime API: `libcudart`, or this project's own.
+    Runtime = 8,
 }
 
 impl Library {
     /// How many there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 
     /// All of them, in the order of their numbers.
     pub const ALL: [Library; Library::COUNT] = [
@@ -40,6 +42,7 @@ impl Library {
         Library::Nvml,
         Library::CuFile,
         Library::Cudla,
+        Library::Runtime,
     ];
 
     /// The name [`cupyrite_pathfinder`] knows it by.
@@ -53,6 +56,7 @@ impl Library {
             Library::Nvml => "nvml",
             Library::CuFile => "cufile",
             Library::Cudla => "cudla",
+            Library::Runtime => "cudart",
         }
     }
 
@@ -71,6 +75,7 @@ impl Library {
             Library::NvFatbin => "nvidia-nvfatbin",
             Library::CuFile => "nvidia-cufile",
             Library::Cudla => "nvidia-cudla",
+            Library::Runtime => "nvidia-cuda-runtime",
         }
     }
 
