@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 
 mod activity;
 mod attributes;
+mod boxes;
 mod checked;
 mod context;
 mod copy;
@@ -121,6 +122,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
         [
+            boxes::ENTRIES,
             context::ENTRIES,
             copy::ENTRIES,
             device::ENTRIES,

@@ -1,0 +1,307 @@
+//! Copies of rows and slices: `cuMemcpy2D`, `cuMemcpy3D` and their variants, between memory and arrays.
+//!
+//! A call's structure becomes a [`Job`], which has passed every check that needs no waiting; running it checks addresses
+//! once more, so that memory freed meanwhile is an error and not a crash.
+
+use super::checked::{Plain, get};
+use super::context;
+use super::copy::{self, Expect, Found, Mode};
+use super::errors::Code;
+use super::stream;
+use super::{Res, entries};
+
+/// One side of a copy.
+#[derive(Clone, Debug)]
+struct Side {
+    /// Address of the first byte.
+    start: u64,
+    pitch: u64,
+    /// Bytes from one slice to the next.
+    slice: u64,
+    expect: Expect,
+}
+
+/// Width in bytes, rows, slices.
+type Extent = [u64; 3];
+
+impl Side {
+    /// Bytes from the first to one past the last.
+    fn span(&self, extent: Extent) -> Res<u64> {
+        let [width, height, depth] = extent;
+        let rows = self
+            .pitch
+            .checked_mul(height - 1)
+            .ok_or(Code::INVALID_VALUE)?;
+        let slices = self
+            .slice
+            .checked_mul(depth - 1)
+            .ok_or(Code::INVALID_VALUE)?;
+        rows.checked_add(slices)
+            .and_then(|n| n.checked_add(width))
+            .ok_or(Code::INVALID_VALUE)
+    }
+
+    fn classify(&self, extent: Extent) -> Res<Found> {
+        copy::classify(self.start, self.span(extent)?, self.expect)
+    }
+}
+
+/// Where `CUDA_MEMCPY2D`/`3D` say a side is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    x: u64,
+    y: u64,
+    z: u64,
+    /// `CUmemorytype`.
+    kind: u32,
+    host: u64,
+    device: u64,
+    pitch: u64,
+    height: u64,
+}
+
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+const ARRAY: u32 = 3;
+const UNIFIED: u32 = 4;
+/// What attribute `MAX_PITCH` says.
+const MAX_PITCH: u64 = i32::MAX as u64;
+
+fn side(p: &Place, extent: Extent) -> Res<Side> {
+    let [width, height, depth] = extent;
+    let (base, expect) = match p.kind {
+        HOST => (p.host, Expect::Any),
+        DEVICE => (p.device, Expect::Device),
+        UNIFIED => (p.device, Expect::Any),
+        ARRAY => return Err(Code::NOT_SUPPORTED),
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    // A pitch of zero means rows without gaps.
+    let row = p.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
+    let pitch = if p.pitch == 0 { row } else { p.pitch };
+    if pitch < row || (expect == Expect::Device && pitch > MAX_PITCH) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let rows = p.y.checked_add(height).ok_or(Code::INVALID_VALUE)?;
+    let slice_height = if p.height == 0 { rows } else { p.height };
+    if depth > 1 && slice_height < rows {
+        return Err(Code::INVALID_VALUE);
+    }
+    let slice = pitch.checked_mul(slice_height).ok_or(Code::INVALID_VALUE)?;
+    let start =
+        p.z.checked_mul(slice)
+            .and_then(|n| {
+                n.checked_add(p.y.checked_mul(pitch)?)?
+                    .checked_add(p.x)?
+                    .checked_add(base)
+            })
+            .ok_or(Code::INVALID_VALUE)?;
+    Ok(Side {
+        start,
+        pitch,
+        slice,
+        expect,
+    })
+}
+
+/// A copy that has been checked and can be run, once or many times, now or later.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    to: Side,
+    from: Side,
+    extent: Extent,
+}
+
+/// `CUDA_MEMCPY2D_v2` as 64-bit words; the memory type is the low half of its word.
+pub(super) type Words2 = [u64; 16];
+/// `CUDA_MEMCPY3D_v2` and `CUDA_MEMCPY3D_PEER` as 64-bit words.
+pub(super) type Words3 = [u64; 25];
+
+impl Job {
+    fn new(to: &Place, from: &Place, extent: Extent) -> Res<Job> {
+        if extent.contains(&0) {
+            let nothing = Side {
+                start: 0,
+                pitch: 0,
+                slice: 0,
+                expect: Expect::Any,
+            };
+            return Ok(Job {
+                to: nothing.clone(),
+                from: nothing,
+                extent: [0; 3],
+            });
+        }
+        let job = Job {
+            to: side(to, extent)?,
+            from: side(from, extent)?,
+            extent,
+        };
+        job.is_pageable()?;
+        Ok(job)
+    }
+
+    /// The copy that a `CUDA_MEMCPY2D` describes.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a memory type that does not exist, a pitch below the row or above the device's greatest, a
+    /// range that is not the device's where it should be, or that ends beyond its allocation.
+    pub(super) fn from_2d(w: &Words2) -> Res<Job> {
+        let place = |o: usize| Place {
+            x: w[o],
+            y: w[o + 1],
+            z: 0,
+            kind: w[o + 2] as u32,
+            host: w[o + 3],
+            device: w[o + 4],
+            pitch: w[o + 6],
+            height: 0,
+        };
+        Job::new(&place(7), &place(0), [w[14], w[15], 1])
+    }
+
+    /// The copy that a `CUDA_MEMCPY3D` or, with `peer`, a `CUDA_MEMCPY3D_PEER` describes.
+    ///
+    /// # Errors
+    /// As [`Job::from_2d`]; also for contexts that do not exist, reserved words and levels of detail that are not zero,
+    /// and slices lower than the rows copied.
+    pub(super) fn from_3d(w: &Words3, peer: bool) -> Res<Job> {
+        if peer {
+            for handle in [w[8], w[19]] {
+                context::by_handle_or_current(handle)?;
+            }
+        } else if w[8] != 0 || w[19] != 0 {
+            // Reserved.
+            return Err(Code::INVALID_VALUE);
+        }
+        if w[3] != 0 || w[14] != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let place = |o: usize| Place {
+            x: w[o],
+            y: w[o + 1],
+            z: w[o + 2],
+            kind: w[o + 4] as u32,
+            host: w[o + 5],
+            device: w[o + 6],
+            pitch: w[o + 9],
+            height: w[o + 10],
+        };
+        Job::new(&place(11), &place(0), [w[22], w[23], w[24]])
+    }
+
+    /// Whether there is nothing to copy.
+    pub(super) fn is_empty(&self) -> bool {
+        self.extent.contains(&0)
+    }
+
+    /// Whether it touches memory that CUDA does not know of.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if an address is (no longer) what the copy's description says.
+    pub(super) fn is_pageable(&self) -> Res<bool> {
+        if self.is_empty() {
+            return Ok(false);
+        }
+        let (to, from) = (
+            self.to.classify(self.extent)?,
+            self.from.classify(self.extent)?,
+        );
+        Ok(to == Found::Pageable || from == Found::Pageable)
+    }
+
+    /// Whether it stays within the device, so that even the blocking calls do not wait for it.
+    fn is_internal(&self) -> bool {
+        self.to.expect == Expect::Device && self.from.expect == Expect::Device
+    }
+
+    /// Bytes copied.
+    pub(super) fn bytes(&self) -> u64 {
+        self.extent.iter().fold(1u64, |n, &e| n.saturating_mul(e))
+    }
+
+    /// Does the copy on this thread.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for memory that cannot be accessed any more.
+    pub(super) fn run(&self) -> Res {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let _pin = super::memory::space().pin();
+        let Job { to, from, extent } = self;
+        let [width, height, depth] = *extent;
+        if width == to.pitch
+            && width == from.pitch
+            && (depth == 1 || to.slice == from.slice && to.slice == width * height)
+        {
+            return copy::move_bytes(to.start, from.start, width * height * depth);
+        }
+        for z in 0..depth {
+            for y in 0..height {
+                let (t, f) = (
+                    to.start + z * to.slice + y * to.pitch,
+                    from.start + z * from.slice + y * from.pitch,
+                );
+                copy::move_bytes(t, f, width)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Enters a copy into a stream.
+fn enter(job: Job, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    let stream = stream::resolve(stream, per_thread)?;
+    if job.is_empty() {
+        return Ok(());
+    }
+    let mode = match mode {
+        Mode::Sync if job.is_internal() => Mode::Async,
+        other => other,
+    };
+    let (pageable, bytes) = (job.is_pageable()?, job.bytes());
+    copy::perform(&stream, mode, pageable, bytes, move || job.run())
+}
+
+fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    enter(Job::from_2d(&read(params)?)?, stream, per_thread, mode)
+}
+
+fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: Mode, peer: bool) -> Res {
+    enter(
+        Job::from_3d(&read(params)?, peer)?,
+        stream,
+        per_thread,
+        mode,
+    )
+}
+
+fn read<T: Plain>(address: u64) -> Res<T> {
+    context::current()?;
+    get(address)
+}
+
+entries! {
+    fn copy2d "cuMemcpy2D_v2" | "cuMemcpy2D_v2_ptds" (params: u64) {
+        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy2d_unaligned "cuMemcpy2DUnaligned_v2" | "cuMemcpy2DUnaligned_v2_ptds" (params: u64) {
+        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy2d_async "cuMemcpy2DAsync_v2" | "cuMemcpy2DAsync_v2_ptsz" (params: u64, stream: u64) {
+        copy_2d(params, stream, PER_THREAD, Mode::Async)
+    }
+    fn copy3d "cuMemcpy3D_v2" | "cuMemcpy3D_v2_ptds" (params: u64) {
+        copy_3d(params, 0, PER_THREAD, Mode::Sync, false)
+    }
+    fn copy3d_async "cuMemcpy3DAsync_v2" | "cuMemcpy3DAsync_v2_ptsz" (params: u64, stream: u64) {
+        copy_3d(params, stream, PER_THREAD, Mode::Async, false)
+    }
+    fn copy3d_peer "cuMemcpy3DPeer" | "cuMemcpy3DPeer_ptds" (params: u64) {
+        copy_3d(params, 0, PER_THREAD, Mode::Sync, true)
+    }
+    fn copy3d_peer_async "cuMemcpy3DPeerAsync" | "cuMemcpy3DPeerAsync_ptsz" (params: u64, stream: u64) {
+        copy_3d(params, stream, PER_THREAD, Mode::Async, true)
+    }
+}
