@@ -64,7 +64,8 @@ typedef unsigned long long word;
 struct field { unsigned offset, size, count; char kind; };
 
 /* v value, f float, h handle or untyped pointer, t text, i struct or array that C reads, o one that C writes,
-   n number of elements by address. `count`: the parameter with the number of elements, or -1. */
+   n number of elements by address, s a text that C gives out, l a list that C gives out, a untyped memory that C
+   writes. `count`: the parameter with the number of elements, or -1. */
 struct param { char kind; signed char count; unsigned size, fields_n; const struct field *fields; };
 
 static int can_read(word address, void *to, size_t size) {
@@ -97,18 +98,22 @@ static void add_bytes(struct line *line, const unsigned char *bytes, size_t size
     if (shown < size) add(line, "+%zu:%016llx", size - shown, hash);
 }
 
-static void add_struct(struct line *line, const char *what, word address, const struct param *p) {
-    unsigned char bytes[p->size ? p->size : 1];
-    if (!can_read(address, bytes, p->size)) { add(line, "\"%#llx\"", address); return; }
-    for (unsigned i = 0; i < p->fields_n; i++) {
-        const struct field *f = &p->fields[i];
-        if (f->kind != 'p') continue;
-        word value;
-        memcpy(&value, bytes + f->offset, 8);
-        memset(bytes + f->offset, value ? 0xee : 0, 8);   /* where it points to differs from run to run */
-    }
+static void add_structs(struct line *line, const char *what, word address, const struct param *p, word count) {
+    size_t size = p->size * count;
+    unsigned char bytes[size ? size : 1];
+    if (!can_read(address, bytes, size)) { add(line, "\"%#llx\"", address); return; }
+    for (word k = 0; k < count; k++)
+        for (unsigned i = 0; i < p->fields_n; i++) {
+            const struct field *f = &p->fields[i];
+            unsigned char *at = bytes + k * p->size + f->offset;
+            word value;
+            if (f->kind != 'p') continue;
+            memcpy(&value, at, 8);
+            /* Where it points to differs from run to run; a small number is a handle that the test made up. */
+            if (value >= 4096) memset(at, 0xee, 8);
+        }
     add(line, "\"%s ", what);
-    add_bytes(line, bytes, p->size);
+    add_bytes(line, bytes, size);
     add(line, "\"");
 }
 
@@ -165,11 +170,11 @@ static long hit(const char *name, int n, const struct param *params, const word 
                 add_bytes(&line, text, length);
                 add(&line, "\"");
             } break;
-            case 'i': case 'n': add_struct(&line, p->kind == 'i' ? "in" : "count", w, p); break;
+            case 'i': case 'n': add_structs(&line, p->kind == 'i' ? "in" : "count", w, p, p->kind == 'i' ? elements(p, params, words) : 1); break;
             default:
                 /* What a scalar output holds beforehand is nobody's business; a struct brings its version word. */
                 if (w == 0) add(&line, "\"0\"");
-                else if (p->size > 8) add_struct(&line, "out", w, p);
+                else if (p->size > 8) add_structs(&line, "out", w, p, 1);
                 else add(&line, "\"out\"");
             }
         }
@@ -182,7 +187,17 @@ static long hit(const char *name, int n, const struct param *params, const word 
     long status = 0;
     for (int i = 0; i < n; i++) {
         const struct param *p = &params[i];
-        if (p->kind != 'o') continue;
+        static unsigned char storage[1 << 14];
+        static const char *text = "a text";
+        word list = (word)storage;
+        switch (p->kind) {
+        case 's': put(words[i], &text, 8); continue;
+        case 'l': put(words[i], &list, 8); continue;
+        case 'a': if (!zero) put(words[i], "\1", 1); continue;
+        case 'n': { word five = 5; if (p->count < 0 && !zero) put(words[i], &five, p->size); } continue;
+        case 'o': break;
+        default: continue;
+        }
         if (p->count >= 0 && params[(int)p->count].kind == 'n' && words[i] == 0) {
             word two = zero ? 0 : 2;
             put(words[(int)p->count], &two, params[(int)p->count].size);
@@ -229,6 +244,53 @@ int cuDriverGetVersion(int *version) { if (version) *version = 13050; return 0; 
 OWN = {"cuGetProcAddress", "cuGetProcAddress_v2", "cuDriverGetVersion"}
 
 
+def roles(library):
+    """{symbol: {parameter's index: (what, index of its count or -1)}} of the functions that return tuples.
+
+    What: in, out, count, text (a text C gives out), list (an array C gives out), untyped (memory of any type, which C
+    writes), address (an address as it comes).
+    """
+    out = {}
+    for function in library["functions"]:
+        python = function["python"]
+        if not python:
+            continue
+        found, by_argument, by_result = {}, {}, {}
+        for i, param in enumerate(function["params"]):
+            role = param["role"]
+            if "arg" in role:
+                by_argument.setdefault(role["arg"], i)
+            if "result" in role:
+                by_result.setdefault(role["result"], i)
+        for i, param in enumerate(function["params"]):
+            role = param["role"]
+            if role["role"] == "out":
+                kind = python["results"][role["result"]]["kind"]
+                length = kind.get("len")
+                count = -1
+                if isinstance(length, dict) and length["len"] == "arg":
+                    count = by_argument[length["arg"]]
+                what = {"c_string": "text", "attribute": "untyped", "attributes": "address"}.get(kind["kind"], "out")
+                if isinstance(length, dict) and length["len"] == "result":
+                    what = "list"
+                found[i] = what, count
+            elif role["role"] == "in_out":
+                # The count of an array that C fills, or a number that C changes.
+                counted = any(r["kind"].get("len") == {"len": "arg", "arg": role["arg"]} for r in python["results"])
+                found[i] = ("count" if counted else "in"), -1
+            elif role["role"] == "in":
+                kind = python["args"][role["arg"]]["kind"]
+                count = by_argument.get(kind["count"], -1) if kind["kind"] == "list" and kind["count"] is not None else -1
+                if kind["kind"] in ("list", "struct") or kind.get("by_pointer"):
+                    found[i] = "in", count
+                elif kind["kind"] in ("void_ptr", "bytes_out", "attribute", "kernel_params", "void_ptr_ptr", "option_values"):
+                    found[i] = "address", -1
+        for symbol in (function["symbol"], function["per_thread_symbol"]):
+            if symbol:
+                out[symbol] = found
+    return out
+
+
 class Description:
     """One library of the description."""
 
@@ -239,6 +301,8 @@ class Description:
         self.enums = {e["name"]: e for e in library["enums"]}
         self.foreign = {f["name"]: f["ty"] for f in library.get("uses", [])}
         self.tables = {}
+        # Where the functions return tuples the description says which parameter counts which.
+        self.roles = roles(library) if library["python"]["style"] == "tuple" else None
 
     def resolve(self, ty):
         """The type without typedefs: its kind is void, builtin, pointer, array, function, record, enum or opaque."""
@@ -328,8 +392,10 @@ class Description:
                 return f"struct by_value_{ty['record']['size']}_{ty['record']['align']}"
         return "void *"
 
-    def param(self, index, params):
+    def param(self, symbol, index, params):
         """(kind, index of the count, size, type with the fields or None) of a parameter."""
+        if self.roles is not None:
+            return self.described(self.roles.get(symbol, {}).get(index, (None, -1)), params[index][1])
         name, declared = params[index]
         ty = self.resolve(declared)
         if ty["kind"] == "builtin" and ty["builtin"] in ("float", "double"):
@@ -352,6 +418,37 @@ class Description:
             return "n", -1, size, None
         count = self.count_of(index, params)
         if to == {"kind": "builtin", "builtin": "char"}:
+            to = {"kind": "array", "of": to, "len": 1}
+        return "o", count, size, to
+
+    def described(self, role, declared):
+        """What `param` gives, of a parameter with a role of the description: (what, index of the count)."""
+        what, count = role
+        ty = self.resolve(declared)
+        if ty["kind"] == "builtin" and ty["builtin"] in ("float", "double"):
+            return "f", -1, 8, None
+        if ty["kind"] in ("builtin", "enum"):
+            return "v", -1, self.size(ty), None
+        if ty["kind"] == "record":
+            return "v", -1, 8, None
+        if ty["kind"] != "pointer":
+            return "h", -1, 8, None
+        to = self.resolve(ty["to"])
+        size = self.size(to)
+        char = {"kind": "builtin", "builtin": "char"}
+        if what in ("text", "list"):
+            return what[0] if what == "list" else "s", -1, 8, None
+        if what == "untyped":
+            return "a", -1, 8, None
+        if size == 0 or what == "address":
+            return "h", -1, 8, None
+        if to == char and ty["is_const"]:
+            return "t", -1, 8, None
+        if what == "count":
+            return "n", count, size, None
+        if what in ("in", None):
+            return ("i", count, size, to) if what == "in" or ty["is_const"] else ("h", -1, 8, None)
+        if to == char:
             to = {"kind": "array", "of": to, "len": 1}
         return "o", count, size, to
 
@@ -405,7 +502,7 @@ class Description:
         ]
         rows, words, declared = [], [], []
         for i, (_, ty) in enumerate(params):
-            kind, count, size, of = self.param(i, params)
+            kind, count, size, of = self.param(entry["symbol"], i, params)
             table, length = self.table(of) if of else ("NULL", 0)
             rows.append(f"{{'{kind}', {count}, {size}, {length}, {table}}}")
             declared.append(f"{self.c_type(ty)} a{i}")
