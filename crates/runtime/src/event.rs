@@ -1,0 +1,55 @@
+//! Events.
+
+use cupyrite_sys::driver::CUevent;
+
+use crate::checked::{non_null, put};
+use crate::context;
+use crate::entry::{cu, entries};
+use crate::stream::handle;
+
+fn create(out: u64, flags: u32) -> crate::Res {
+    non_null(out)?;
+    context::current()?;
+    let mut event: CUevent = std::ptr::null_mut();
+    cu!(cuEventCreate(&mut event, flags))?;
+    put(out, event as u64).inspect_err(|_| {
+        let _ = cu!(cuEventDestroy(event));
+    })
+}
+
+entries! {
+    fn event_create "cudaEventCreate" (out: u64) {
+        create(out, 0)
+    }
+    fn event_create_with_flags "cudaEventCreateWithFlags" (out: u64, flags: u32) {
+        create(out, flags)
+    }
+    fn event_destroy "cudaEventDestroy" (event: u64) {
+        context::current()?;
+        cu!(cuEventDestroy(event as CUevent))
+    }
+    fn event_record "cudaEventRecord" | "cudaEventRecord_ptsz" (event: u64, stream: u64) {
+        context::current()?;
+        cu!(cuEventRecord(event as CUevent, handle::<PER_THREAD>(stream)))
+    }
+    fn event_record_with_flags "cudaEventRecordWithFlags" | "cudaEventRecordWithFlags_ptsz"
+        (event: u64, stream: u64, flags: u32) {
+        context::current()?;
+        cu!(cuEventRecordWithFlags(event as CUevent, handle::<PER_THREAD>(stream), flags))
+    }
+    fn event_query "cudaEventQuery" (event: u64) {
+        context::current()?;
+        cu!(cuEventQuery(event as CUevent))
+    }
+    fn event_synchronize "cudaEventSynchronize" (event: u64) {
+        context::current()?;
+        cu!(cuEventSynchronize(event as CUevent))
+    }
+    fn event_elapsed_time "cudaEventElapsedTime" (out: u64, start: u64, end: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut milliseconds = 0f32;
+        cu!(cuEventElapsedTime(&mut milliseconds, start as CUevent, end as CUevent))?;
+        put(out, milliseconds)
+    }
+}

@@ -1,0 +1,121 @@
+//! Launches.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::driver::{CUdevice_attribute, CUfunction, CUlaunchConfig};
+use cupyrite_sys::runtime::{cudaLaunchConfig_t, dim3};
+
+use crate::checked::{get, plain};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::stream::handle;
+use crate::{Res, context, kernel};
+
+plain!(cudaLaunchConfig_t);
+
+/// A launch's configuration in the driver's terms.
+pub(crate) fn config<const PER_THREAD: bool>(of: cudaLaunchConfig_t) -> Res<CUlaunchConfig> {
+    Ok(CUlaunchConfig {
+        gridDimX: of.gridDim.x,
+        gridDimY: of.gridDim.y,
+        gridDimZ: of.gridDim.z,
+        blockDimX: of.blockDim.x,
+        blockDimY: of.blockDim.y,
+        blockDimZ: of.blockDim.z,
+        sharedMemBytes: u32::try_from(of.dynamicSmemBytes).map_err(|_| Error::INVALID_VALUE)?,
+        hStream: handle::<PER_THREAD>(of.stream as u64),
+        // Attributes have the same numbers and layouts.
+        attrs: of.attrs.cast(),
+        numAttrs: of.numAttrs,
+    })
+}
+
+/// Whether the current device has grids and blocks of these dimensions.
+fn fits(grid: dim3, block: dim3) -> Res<bool> {
+    let device = context::current_device()?;
+    let limit = |attribute: CUdevice_attribute| -> Res<u64> {
+        let mut value = 0;
+        cu!(cuDeviceGetAttribute(&mut value, attribute, device))?;
+        Ok(value as u64)
+    };
+    use CUdevice_attribute as A;
+    let limits = [
+        (grid.x, A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+        (grid.y, A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+        (grid.z, A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
+        (block.x, A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+        (block.y, A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+        (block.z, A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
+    ];
+    for (size, attribute) in limits {
+        if size == 0 || u64::from(size) > limit(attribute)? {
+            return Ok(false);
+        }
+    }
+    let threads = [block.x, block.y, block.z].map(u64::from).iter().product::<u64>();
+    Ok(threads <= limit(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?)
+}
+
+/// The runtime's words for what the driver refused: it has codes of its own for a bad configuration and a bad kernel.
+fn explain(outcome: Res, func: u64, grid: dim3, block: dim3) -> Res {
+    match outcome {
+        Err(Error::INVALID_VALUE) if !fits(grid, block)? => Err(Error::INVALID_CONFIGURATION),
+        Err(Error::INVALID_RESOURCE_HANDLE) => {
+            kernel::function(func)?;
+            Err(Error::INVALID_RESOURCE_HANDLE)
+        }
+        outcome => outcome,
+    }
+}
+
+fn launch(func: u64, config: &CUlaunchConfig, arguments: u64) -> Res {
+    let grid = dim3 {
+        x: config.gridDimX,
+        y: config.gridDimY,
+        z: config.gridDimZ,
+    };
+    let block = dim3 {
+        x: config.blockDimX,
+        y: config.blockDimY,
+        z: config.blockDimZ,
+    };
+    context::current()?;
+    if func == 0 {
+        return Err(Error::INVALID_DEVICE_FUNCTION);
+    }
+    // The driver takes a kernel where it takes a function.
+    let (f, arguments) = (func as CUfunction, arguments as *mut *mut c_void);
+    let outcome = cu!(cuLaunchKernelEx(config, f, arguments, std::ptr::null_mut()));
+    explain(outcome, func, grid, block)
+}
+
+entries! {
+    fn launch_kernel "cudaLaunchKernel" | "cudaLaunchKernel_ptsz"
+        (func: u64, grid: dim3, block: dim3, arguments: u64, shared: usize, stream: u64) {
+        let config = cudaLaunchConfig_t {
+            gridDim: grid,
+            blockDim: block,
+            dynamicSmemBytes: shared,
+            stream: stream as *mut _,
+            ..cudaLaunchConfig_t::default()
+        };
+        launch(func, &config::<PER_THREAD>(config)?, arguments)
+    }
+    fn launch_kernel_ex "cudaLaunchKernelExC" | "cudaLaunchKernelExC_ptsz" (of: u64, func: u64, arguments: u64) {
+        let config = config::<PER_THREAD>(get::<cudaLaunchConfig_t>(of)?)?;
+        launch(func, &config, arguments)
+    }
+    fn launch_cooperative "cudaLaunchCooperativeKernel" | "cudaLaunchCooperativeKernel_ptsz"
+        (func: u64, grid: dim3, block: dim3, arguments: u64, shared: usize, stream: u64) {
+        context::current()?;
+        if func == 0 {
+            return Err(Error::INVALID_DEVICE_FUNCTION);
+        }
+        let shared = u32::try_from(shared).map_err(|_| Error::INVALID_VALUE)?;
+        let outcome = cu!(cuLaunchCooperativeKernel(
+            func as CUfunction, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+            handle::<PER_THREAD>(stream), arguments as *mut *mut c_void
+        ));
+        explain(outcome, func, grid, block)
+    }
+}

@@ -1,0 +1,168 @@
+//! Libraries of device code, and what a program's own symbols are in it.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::driver::{CUdeviceptr, CUjit_option, CUkernel, CUlibrary, CUlibraryOption};
+
+use crate::checked::{get_text, non_null, put, put_optional};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::{Res, context, kernel};
+
+/// The options of a load, as the caller passed them: pairs of parallel lists with a count each.
+struct Options {
+    jit: *mut CUjit_option,
+    jit_values: *mut *mut c_void,
+    jit_count: u32,
+    library: *mut CUlibraryOption,
+    library_values: *mut *mut c_void,
+    library_count: u32,
+}
+
+/// Hands a library out.
+fn answer(out: u64, library: CUlibrary) -> Res {
+    put(out, library as u64).inspect_err(|_| {
+        let _ = cu!(cuLibraryUnload(library));
+    })
+}
+
+fn load_data(out: u64, code: u64, o: &Options) -> Res {
+    non_null(out)?;
+    non_null(code)?;
+    context::current()?;
+    let mut library: CUlibrary = std::ptr::null_mut();
+    cu!(cuLibraryLoadData(
+        &mut library, code as *const c_void, o.jit, o.jit_values, o.jit_count, o.library, o.library_values,
+        o.library_count
+    ))?;
+    answer(out, library)
+}
+
+fn load_file(out: u64, path: u64, o: &Options) -> Res {
+    non_null(out)?;
+    let path = get_text(path)?;
+    context::current()?;
+    let mut library: CUlibrary = std::ptr::null_mut();
+    cu!(cuLibraryLoadFromFile(
+        &mut library, path.as_ptr(), o.jit, o.jit_values, o.jit_count, o.library, o.library_values, o.library_count
+    ))?;
+    answer(out, library)
+}
+
+entries! {
+    fn library_load_data "cudaLibraryLoadData"
+        (out: u64, code: u64, jit: u64, jit_values: u64, jit_count: u32, options: u64, values: u64, count: u32) {
+        load_data(out, code, &Options {
+            jit: jit as *mut _,
+            jit_values: jit_values as *mut _,
+            jit_count,
+            library: options as *mut _,
+            library_values: values as *mut _,
+            library_count: count,
+        })
+    }
+    fn library_load_file "cudaLibraryLoadFromFile"
+        (out: u64, path: u64, jit: u64, jit_values: u64, jit_count: u32, options: u64, values: u64, count: u32) {
+        load_file(out, path, &Options {
+            jit: jit as *mut _,
+            jit_values: jit_values as *mut _,
+            jit_count,
+            library: options as *mut _,
+            library_values: values as *mut _,
+            library_count: count,
+        })
+    }
+    fn library_unload "cudaLibraryUnload" (library: u64) {
+        context::current()?;
+        cu!(cuLibraryUnload(library as CUlibrary))
+    }
+    fn library_get_kernel "cudaLibraryGetKernel" (out: u64, library: u64, name: u64) {
+        non_null(out)?;
+        let name = get_text(name)?;
+        context::current()?;
+        let mut kernel: CUkernel = std::ptr::null_mut();
+        cu!(cuLibraryGetKernel(&mut kernel, library as CUlibrary, name.as_ptr()))?;
+        put(out, kernel as u64)
+    }
+    fn library_get_global "cudaLibraryGetGlobal" (out: u64, bytes_out: u64, library: u64, name: u64) {
+        let name = get_text(name)?;
+        context::current()?;
+        let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
+        cu!(cuLibraryGetGlobal(&mut address, &mut bytes, library as CUlibrary, name.as_ptr()))?;
+        put_optional(out, address)?;
+        put_optional(bytes_out, bytes)
+    }
+    fn library_get_managed "cudaLibraryGetManaged" (out: u64, bytes_out: u64, library: u64, name: u64) {
+        let name = get_text(name)?;
+        context::current()?;
+        let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
+        cu!(cuLibraryGetManaged(&mut address, &mut bytes, library as CUlibrary, name.as_ptr()))?;
+        put_optional(out, address)?;
+        put_optional(bytes_out, bytes)
+    }
+    fn library_get_unified_function "cudaLibraryGetUnifiedFunction" (out: u64, library: u64, name: u64) {
+        non_null(out)?;
+        let name = get_text(name)?;
+        context::current()?;
+        let mut address: *mut c_void = std::ptr::null_mut();
+        cu!(cuLibraryGetUnifiedFunction(&mut address, library as CUlibrary, name.as_ptr()))?;
+        put(out, address as u64)
+    }
+    fn library_get_kernel_count "cudaLibraryGetKernelCount" (out: u64, library: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut count = 0;
+        cu!(cuLibraryGetKernelCount(&mut count, library as CUlibrary))?;
+        put(out, count)
+    }
+    fn library_enumerate_kernels "cudaLibraryEnumerateKernels" (out: u64, count: u32, library: u64) {
+        non_null(out)?;
+        context::current()?;
+        cu!(cuLibraryEnumerateKernels(out as *mut CUkernel, count, library as CUlibrary))
+    }
+    fn get_func_by_symbol "cudaGetFuncBySymbol" (out: u64, symbol: u64) {
+        non_null(out)?;
+        context::current()?;
+        put(out, kernel::function(symbol)? as u64)
+    }
+    fn get_kernel "cudaGetKernel" (out: u64, symbol: u64) {
+        non_null(out)?;
+        context::current()?;
+        if symbol != 0 {
+            let mut function = std::ptr::null_mut();
+            // A kernel is its own answer; no stub of a host program is registered here.
+            if cu!(cuKernelGetFunction(&mut function, symbol as CUkernel)).is_ok() {
+                return put(out, symbol);
+            }
+        }
+        Err(Error::INVALID_DEVICE_FUNCTION)
+    }
+    // Symbols are addresses of host variables that a compiler registered. Nothing registers any with this runtime, so
+    // every one is unknown, as one of another module is to NVIDIA's.
+    fn get_symbol_address "cudaGetSymbolAddress" (out: u64, _symbol: u64) {
+        non_null(out)?;
+        context::current()?;
+        Err(Error::INVALID_SYMBOL)
+    }
+    fn get_symbol_size "cudaGetSymbolSize" (out: u64, _symbol: u64) {
+        non_null(out)?;
+        context::current()?;
+        Err(Error::INVALID_SYMBOL)
+    }
+    fn memcpy_to_symbol "cudaMemcpyToSymbol" | "cudaMemcpyToSymbol_ptds" () {
+        context::current()?;
+        Err(Error::INVALID_SYMBOL)
+    }
+    fn memcpy_from_symbol "cudaMemcpyFromSymbol" | "cudaMemcpyFromSymbol_ptds" () {
+        context::current()?;
+        Err(Error::INVALID_SYMBOL)
+    }
+    fn memcpy_to_symbol_async "cudaMemcpyToSymbolAsync" | "cudaMemcpyToSymbolAsync_ptsz" () {
+        context::current()?;
+        Err(Error::INVALID_SYMBOL)
+    }
+    fn memcpy_from_symbol_async "cudaMemcpyFromSymbolAsync" | "cudaMemcpyFromSymbolAsync_ptsz" () {
+        context::current()?;
+        Err(Error::INVALID_SYMBOL)
+    }
+}

@@ -1,0 +1,134 @@
+//! Allocation: device memory, linear, pitched and of three dimensions; page-locked and registered host memory; managed
+//! memory.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::driver::CUdeviceptr;
+use cupyrite_sys::runtime::{cudaExtent, cudaPitchedPtr};
+
+use crate::checked::{non_null, put, put_optional};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::{Res, context};
+
+/// `cudaMallocPitch` is for any element up to this size, the largest a coalesced access has.
+const LARGEST_ELEMENT: u32 = 16;
+
+/// Rows of `width` bytes, `height` of them, in device memory: address and pitch. Nothing to store is the null pointer.
+fn pitched(width: usize, height: usize) -> Res<(CUdeviceptr, usize)> {
+    let (mut address, mut pitch) = (0, 0);
+    if width == 0 || height == 0 {
+        return Ok((0, 0));
+    }
+    cu!(cuMemAllocPitch(&mut address, &mut pitch, width, height, LARGEST_ELEMENT))?;
+    Ok((address, pitch))
+}
+
+fn free(address: CUdeviceptr) {
+    if address != 0 {
+        let _ = cu!(cuMemFree(address));
+    }
+}
+
+fn host_alloc(out: u64, size: usize, flags: u32) -> Res {
+    non_null(out)?;
+    context::current()?;
+    let mut address: *mut c_void = std::ptr::null_mut();
+    if size > 0 {
+        cu!(cuMemHostAlloc(&mut address, size, flags))?;
+    }
+    put(out, address as u64).inspect_err(|_| {
+        let _ = cu!(cuMemFreeHost(address));
+    })
+}
+
+entries! {
+    fn malloc "cudaMalloc" (out: u64, size: usize) {
+        non_null(out)?;
+        context::current()?;
+        let mut address: CUdeviceptr = 0;
+        // No bytes are the null pointer, which can be freed.
+        if size > 0 {
+            cu!(cuMemAlloc(&mut address, size))?;
+        }
+        put(out, address).inspect_err(|_| free(address))
+    }
+    fn free_device "cudaFree" (address: u64) {
+        context::current()?;
+        if address == 0 {
+            return Ok(());
+        }
+        cu!(cuMemFree(address))
+    }
+    fn malloc_pitch "cudaMallocPitch" (out: u64, pitch_out: u64, width: usize, height: usize) {
+        non_null(out)?;
+        non_null(pitch_out)?;
+        context::current()?;
+        let (address, pitch) = pitched(width, height)?;
+        put(out, address)
+            .and_then(|()| put(pitch_out, pitch))
+            .inspect_err(|_| free(address))
+    }
+    fn malloc_3d "cudaMalloc3D" (out: u64, extent: cudaExtent) {
+        non_null(out)?;
+        context::current()?;
+        let rows = extent.height.checked_mul(extent.depth).ok_or(Error::MEMORY_ALLOCATION)?;
+        let (address, pitch) = pitched(extent.width, rows)?;
+        let made = cudaPitchedPtr {
+            ptr: address as *mut c_void,
+            pitch,
+            xsize: extent.width,
+            ysize: extent.height,
+        };
+        put(out, made).inspect_err(|_| free(address))
+    }
+    fn malloc_host "cudaMallocHost" (out: u64, size: usize) {
+        host_alloc(out, size, 0)
+    }
+    fn host_alloc_flags "cudaHostAlloc" (out: u64, size: usize, flags: u32) {
+        host_alloc(out, size, flags)
+    }
+    fn free_host "cudaFreeHost" (address: u64) {
+        context::current()?;
+        if address == 0 {
+            return Ok(());
+        }
+        cu!(cuMemFreeHost(address as *mut c_void))
+    }
+    fn host_register "cudaHostRegister" (address: u64, size: usize, flags: u32) {
+        context::current()?;
+        cu!(cuMemHostRegister(address as *mut c_void, size, flags))
+    }
+    fn host_unregister "cudaHostUnregister" (address: u64) {
+        context::current()?;
+        cu!(cuMemHostUnregister(address as *mut c_void))
+    }
+    fn host_get_device_pointer "cudaHostGetDevicePointer" (out: u64, host: u64, flags: u32) {
+        non_null(out)?;
+        context::current()?;
+        let mut address: CUdeviceptr = 0;
+        cu!(cuMemHostGetDevicePointer(&mut address, host as *mut c_void, flags))?;
+        put(out, address)
+    }
+    fn host_get_flags "cudaHostGetFlags" (out: u64, host: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut flags = 0;
+        cu!(cuMemHostGetFlags(&mut flags, host as *mut c_void))?;
+        put(out, flags)
+    }
+    fn malloc_managed "cudaMallocManaged" (out: u64, size: usize, flags: u32) {
+        non_null(out)?;
+        context::current()?;
+        let mut address: CUdeviceptr = 0;
+        cu!(cuMemAllocManaged(&mut address, size, flags))?;
+        put(out, address).inspect_err(|_| free(address))
+    }
+    fn mem_get_info "cudaMemGetInfo" (free: u64, total: u64) {
+        context::current()?;
+        let (mut left, mut all) = (0usize, 0usize);
+        cu!(cuMemGetInfo(&mut left, &mut all))?;
+        put_optional(free, left)?;
+        put_optional(total, all)
+    }
+}

@@ -1,0 +1,72 @@
+//! Several devices: access to each other's memory, copies between them, and what their links can do.
+
+use cupyrite_sys::driver::{CUcontext, CUdevice_P2PAttribute};
+
+use crate::checked::{non_null, put};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::stream::handle;
+use crate::{Res, context};
+
+/// The primary context of a device, made if it does not exist yet.
+pub(crate) fn context_of(ordinal: i32) -> Res<CUcontext> {
+    let device = context::device(ordinal)?;
+    Ok(context::primary(device)? as CUcontext)
+}
+
+entries! {
+    fn can_access "cudaDeviceCanAccessPeer" (out: u64, ordinal: i32, peer: i32) {
+        non_null(out)?;
+        let (device, peer) = (context::device(ordinal)?, context::device(peer)?);
+        let mut can = 0;
+        cu!(cuDeviceCanAccessPeer(&mut can, device, peer))?;
+        put(out, can)
+    }
+    fn enable "cudaDeviceEnablePeerAccess" (peer: i32, flags: u32) {
+        context::current()?;
+        if flags != 0 {
+            return Err(Error::INVALID_VALUE);
+        }
+        cu!(cuCtxEnablePeerAccess(context_of(peer)?, flags))
+    }
+    fn disable "cudaDeviceDisablePeerAccess" (peer: i32) {
+        context::current()?;
+        cu!(cuCtxDisablePeerAccess(context_of(peer)?))
+    }
+    fn memcpy_peer "cudaMemcpyPeer" (to: u64, to_device: i32, from: u64, from_device: i32, count: usize) {
+        context::current()?;
+        let (target, source) = (context_of(to_device)?, context_of(from_device)?);
+        if count == 0 {
+            return Ok(());
+        }
+        cu!(cuMemcpyPeer(to, target, from, source, count))
+    }
+    fn memcpy_peer_async "cudaMemcpyPeerAsync" | "cudaMemcpyPeerAsync_ptsz"
+        (to: u64, to_device: i32, from: u64, from_device: i32, count: usize, stream: u64) {
+        context::current()?;
+        let (target, source) = (context_of(to_device)?, context_of(from_device)?);
+        if count == 0 {
+            return Ok(());
+        }
+        cu!(cuMemcpyPeerAsync(to, target, from, source, count, handle::<PER_THREAD>(stream)))
+    }
+    fn p2p_attribute "cudaDeviceGetP2PAttribute" (out: u64, attribute: u32, from: i32, to: i32) {
+        non_null(out)?;
+        let (from, to) = (context::device(from)?, context::device(to)?);
+        let mut value = 0;
+        cu!(cuDeviceGetP2PAttribute(&mut value, CUdevice_P2PAttribute(attribute as _), from, to))?;
+        put(out, value)
+    }
+    fn p2p_atomics "cudaDeviceGetP2PAtomicCapabilities" (out: u64, operations: u64, count: u32, from: i32, to: i32) {
+        non_null(out)?;
+        non_null(operations)?;
+        let (from, to) = (context::device(from)?, context::device(to)?);
+        cu!(cuDeviceGetP2PAtomicCapabilities(out as *mut u32, operations as *const _, count, from, to))
+    }
+    fn host_atomics "cudaDeviceGetHostAtomicCapabilities" (out: u64, operations: u64, count: u32, ordinal: i32) {
+        non_null(out)?;
+        non_null(operations)?;
+        let device = context::device(ordinal)?;
+        cu!(cuDeviceGetHostAtomicCapabilities(out as *mut u32, operations as *const _, count, device))
+    }
+}

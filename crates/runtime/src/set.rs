@@ -1,0 +1,86 @@
+//! Filling memory with a byte.
+
+use cupyrite_sys::runtime::{cudaExtent, cudaPitchedPtr};
+
+use crate::copy::Order;
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::{Res, context};
+
+fn line(address: u64, value: u8, count: usize, order: Order) -> Res {
+    context::current()?;
+    if count == 0 {
+        return Ok(());
+    }
+    order.run(
+        || cu!(cuMemsetD8(address, value, count)),
+        |stream| cu!(cuMemsetD8Async(address, value, count, stream)),
+    )
+}
+
+fn plane(address: u64, pitch: usize, value: u8, width: usize, height: usize, order: Order) -> Res {
+    context::current()?;
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    if height > 1 && width > pitch {
+        return Err(Error::INVALID_PITCH_VALUE);
+    }
+    order.run(
+        || cu!(cuMemsetD2D8(address, pitch, value, width, height)),
+        |stream| cu!(cuMemsetD2D8Async(address, pitch, value, width, height, stream)),
+    )
+}
+
+fn volume(to: cudaPitchedPtr, value: u8, extent: cudaExtent, order: Order) -> Res {
+    context::current()?;
+    let cudaExtent { width, height, depth } = extent;
+    if width == 0 || height == 0 || depth == 0 {
+        return Ok(());
+    }
+    if width > to.pitch {
+        return Err(Error::INVALID_VALUE);
+    }
+    let address = to.ptr as u64;
+    // Slices that follow each other without a gap are one plane.
+    if depth == 1 || height == to.ysize {
+        let rows = height.checked_mul(depth).ok_or(Error::INVALID_VALUE)?;
+        return plane(address, to.pitch, value, width, rows, order);
+    }
+    if height > to.ysize {
+        return Err(Error::INVALID_VALUE);
+    }
+    let slice = to.pitch.checked_mul(to.ysize).ok_or(Error::INVALID_VALUE)? as u64;
+    for z in 0..depth as u64 {
+        let at = slice
+            .checked_mul(z)
+            .and_then(|offset| address.checked_add(offset))
+            .ok_or(Error::INVALID_VALUE)?;
+        plane(at, to.pitch, value, width, height, order)?;
+    }
+    Ok(())
+}
+
+entries! {
+    fn memset "cudaMemset" | "cudaMemset_ptds" (address: u64, value: i32, count: usize) {
+        line(address, value as u8, count, Order::sync::<PER_THREAD>())
+    }
+    fn memset_async "cudaMemsetAsync" | "cudaMemsetAsync_ptsz" (address: u64, value: i32, count: usize, stream: u64) {
+        line(address, value as u8, count, Order::queued::<PER_THREAD>(stream))
+    }
+    fn memset_2d "cudaMemset2D" | "cudaMemset2D_ptds"
+        (address: u64, pitch: usize, value: i32, width: usize, height: usize) {
+        plane(address, pitch, value as u8, width, height, Order::sync::<PER_THREAD>())
+    }
+    fn memset_2d_async "cudaMemset2DAsync" | "cudaMemset2DAsync_ptsz"
+        (address: u64, pitch: usize, value: i32, width: usize, height: usize, stream: u64) {
+        plane(address, pitch, value as u8, width, height, Order::queued::<PER_THREAD>(stream))
+    }
+    fn memset_3d "cudaMemset3D" | "cudaMemset3D_ptds" (to: cudaPitchedPtr, value: i32, extent: cudaExtent) {
+        volume(to, value as u8, extent, Order::sync::<PER_THREAD>())
+    }
+    fn memset_3d_async "cudaMemset3DAsync" | "cudaMemset3DAsync_ptsz"
+        (to: cudaPitchedPtr, value: i32, extent: cudaExtent, stream: u64) {
+        volume(to, value as u8, extent, Order::queued::<PER_THREAD>(stream))
+    }
+}
