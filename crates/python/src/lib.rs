@@ -33,6 +33,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::install();
+    cupyrite_cudart::install();
     cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
     types::init(module)?;
     info::init(module)?;

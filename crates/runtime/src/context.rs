@@ -113,27 +113,34 @@ pub(crate) fn current() -> Res {
     outcome
 }
 
-/// Makes the primary context of `device` this thread's current one, retained if it is not yet.
+/// The primary context of `device`, retained if it is not yet.
+pub(crate) fn primary(device: CUdevice) -> Res<usize> {
+    let mut primaries = primaries();
+    if let Some(primary) = primaries.iter().find(|p| p.device == device && p.retained) {
+        return Ok(primary.handle);
+    }
+    let mut context: CUcontext = std::ptr::null_mut();
+    cu!(cuDevicePrimaryCtxRetain(&mut context, device))?;
+    let handle = context as usize;
+    primaries.retain(|p| p.handle != handle);
+    primaries.push(Primary {
+        handle,
+        device,
+        retained: true,
+    });
+    Ok(handle)
+}
+
+/// Whether the current context was made with the driver API.
+pub(crate) fn is_foreign() -> Res<bool> {
+    let context = driver_current()?;
+    Ok(context != 0 && primaries().iter().all(|p| p.handle != context))
+}
+
+/// Makes the primary context of `device` this thread's current one.
 pub(crate) fn bind(device: CUdevice) -> Res {
     let epoch = EPOCH.load(Ordering::Acquire);
-    let handle = {
-        let mut primaries = primaries();
-        match primaries.iter().find(|p| p.device == device && p.retained) {
-            Some(primary) => primary.handle,
-            None => {
-                let mut context: CUcontext = std::ptr::null_mut();
-                cu!(cuDevicePrimaryCtxRetain(&mut context, device))?;
-                let handle = context as usize;
-                primaries.retain(|p| p.handle != handle);
-                primaries.push(Primary {
-                    handle,
-                    device,
-                    retained: true,
-                });
-                handle
-            }
-        }
-    };
+    let handle = primary(device)?;
     cu!(cuCtxSetCurrent(handle as CUcontext))?;
     thread::set_bound(handle, epoch);
     Ok(())

@@ -67,13 +67,21 @@ impl Side {
         if (array != 0) == (address != 0) {
             return Err(Error::INVALID_VALUE);
         }
-        let element = if array == 0 { None } else { Some(element_bytes(array as CUarray)?) };
+        let element = if array == 0 {
+            None
+        } else {
+            Some(element_bytes(array as CUarray)?)
+        };
         let x = position
             .x
             .checked_mul(element.unwrap_or(1))
             .ok_or(Error::INVALID_VALUE)?;
         let side = Side {
-            memory: if array == 0 { memory } else { CUmemorytype::CU_MEMORYTYPE_ARRAY },
+            memory: if array == 0 {
+                memory
+            } else {
+                CUmemorytype::CU_MEMORYTYPE_ARRAY
+            },
             address,
             array: array as CUarray,
             pitch: pitched.pitch,
@@ -104,7 +112,11 @@ impl Side {
     }
 
     fn device(&self) -> u64 {
-        if self.memory == CUmemorytype::CU_MEMORYTYPE_HOST { 0 } else { self.address }
+        if self.memory == CUmemorytype::CU_MEMORYTYPE_HOST {
+            0
+        } else {
+            self.address
+        }
     }
 }
 
@@ -123,7 +135,10 @@ impl Job {
             (Some(a), Some(b)) if a != b => return Err(Error::INVALID_VALUE),
             (a, b) => a.or(b).unwrap_or(1),
         };
-        let width = extent.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
+        let width = extent
+            .width
+            .checked_mul(element)
+            .ok_or(Error::INVALID_VALUE)?;
         from.0.check(width, extent.height, extent.depth)?;
         to.0.check(width, extent.height, extent.depth)?;
         Ok(Job {
@@ -201,7 +216,10 @@ fn peer_copy(parameters: u64, order: Order) -> Res {
         Side::new(p.dstArray as u64, p.dstPtr, p.dstPos, unified)?,
         p.extent,
     )?;
-    let (source, target) = (peer::context_of(p.srcDevice)?, peer::context_of(p.dstDevice)?);
+    let (source, target) = (
+        peer::context_of(p.srcDevice)?,
+        peer::context_of(p.dstDevice)?,
+    );
     if job.is_empty() {
         return Ok(());
     }
@@ -261,11 +279,19 @@ fn plane(rows: Rows, kind: u32, order: Order) -> Res {
     let on_host = |memory| memory == CUmemorytype::CU_MEMORYTYPE_HOST;
     let copy = CUDA_MEMCPY2D {
         srcMemoryType: kind.source(),
-        srcHost: if on_host(kind.source()) { rows.from as *const c_void } else { std::ptr::null() },
+        srcHost: if on_host(kind.source()) {
+            rows.from as *const c_void
+        } else {
+            std::ptr::null()
+        },
         srcDevice: if on_host(kind.source()) { 0 } else { rows.from },
         srcPitch: rows.from_pitch,
         dstMemoryType: kind.target(),
-        dstHost: if on_host(kind.target()) { rows.to as *mut c_void } else { std::ptr::null_mut() },
+        dstHost: if on_host(kind.target()) {
+            rows.to as *mut c_void
+        } else {
+            std::ptr::null_mut()
+        },
         dstDevice: if on_host(kind.target()) { 0 } else { rows.to },
         dstPitch: rows.to_pitch,
         WidthInBytes: rows.width,

@@ -52,7 +52,13 @@ fn occupancy(out: u64, func: u64, threads: i32, shared: usize, flags: u32) -> Re
     context::current()?;
     let function = function(func)?;
     let mut blocks = 0;
-    cu!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut blocks, function, threads, shared, flags))?;
+    cu!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        &mut blocks,
+        function,
+        threads,
+        shared,
+        flags
+    ))?;
     put(out, blocks)
 }
 

@@ -52,7 +52,10 @@ fn fits(grid: dim3, block: dim3) -> Res<bool> {
             return Ok(false);
         }
     }
-    let threads = [block.x, block.y, block.z].map(u64::from).iter().product::<u64>();
+    let threads = [block.x, block.y, block.z]
+        .map(u64::from)
+        .iter()
+        .product::<u64>();
     Ok(threads <= limit(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?)
 }
 
@@ -92,14 +95,14 @@ fn launch(func: u64, config: &CUlaunchConfig, arguments: u64) -> Res {
 entries! {
     fn launch_kernel "cudaLaunchKernel" | "cudaLaunchKernel_ptsz"
         (func: u64, grid: dim3, block: dim3, arguments: u64, shared: usize, stream: u64) {
-        let config = cudaLaunchConfig_t {
+        let wanted = cudaLaunchConfig_t {
             gridDim: grid,
             blockDim: block,
             dynamicSmemBytes: shared,
             stream: stream as *mut _,
             ..cudaLaunchConfig_t::default()
         };
-        launch(func, &config::<PER_THREAD>(config)?, arguments)
+        launch(func, &config::<PER_THREAD>(wanted)?, arguments)
     }
     fn launch_kernel_ex "cudaLaunchKernelExC" | "cudaLaunchKernelExC_ptsz" (of: u64, func: u64, arguments: u64) {
         let config = config::<PER_THREAD>(get::<cudaLaunchConfig_t>(of)?)?;

@@ -14,10 +14,29 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
+use cupyrite_sys::runtime;
+
 mod checked;
 mod context;
+mod copy;
+mod copy_batch;
+mod copy_box;
+mod device;
+mod driver_access;
 mod entry;
 mod errors;
+mod event;
+mod kernel;
+mod launch;
+mod library;
+mod managed;
+mod memory;
+mod peer;
+mod pointer;
+mod pool;
+mod properties;
+mod set;
+mod stream;
 mod thread;
 mod version;
 
@@ -32,23 +51,67 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
         // A part is a module with a static `ENTRIES`.
-        [context::ENTRIES, errors::ENTRIES, version::ENTRIES]
-            .into_iter()
-            .flatten()
-            .map(|e| (e.name, e))
-            .collect()
+        [
+            context::ENTRIES,
+            copy::ENTRIES,
+            copy_batch::ENTRIES,
+            copy_box::ENTRIES,
+            device::ENTRIES,
+            driver_access::ENTRIES,
+            errors::ENTRIES,
+            event::ENTRIES,
+            kernel::ENTRIES,
+            launch::ENTRIES,
+            library::ENTRIES,
+            managed::ENTRIES,
+            memory::ENTRIES,
+            peer::ENTRIES,
+            pointer::ENTRIES,
+            pool::ENTRIES,
+            properties::ENTRIES,
+            set::ENTRIES,
+            stream::ENTRIES,
+            version::ENTRIES,
+        ]
+        .into_iter()
+        .flatten()
+        .map(|e| (e.name, e))
+        .collect()
     })
 }
 
 /// The address of the runtime function with that exported name (`cudaMalloc`, `cudaMemcpyAsync_ptsz`), null if the
 /// runtime has none of that name.
 pub fn get_proc(name: &CStr) -> *const c_void {
-    match name.to_str() {
-        Ok(name) => table()
-            .get(name)
-            .map_or(std::ptr::null(), |entry| entry.address),
-        Err(_) => std::ptr::null(),
+    let Ok(name) = name.to_str() else {
+        return std::ptr::null();
+    };
+    if let Some(entry) = table().get(name) {
+        return entry.address;
     }
+    if is_known(name) {
+        return not_supported as extern "C" fn() -> u32 as *const c_void;
+    }
+    std::ptr::null()
+}
+
+/// Answers for every entry point that is not here. It looks at no argument, so one serves all signatures.
+extern "C" fn not_supported() -> u32 {
+    entry::guard(|| Err(Error::NOT_SUPPORTED))
+}
+
+/// Whether the runtime of some release exports that name.
+fn is_known(name: &str) -> bool {
+    runtime::ROWS.iter().any(|row| {
+        let export = row.export.to_bytes();
+        let rest = name.as_bytes().strip_prefix(export);
+        rest.is_some_and(|rest| rest.is_empty() || rest == row.per_thread.suffix().as_bytes())
+    })
+}
+
+/// Plugs this runtime in as the one that `cupyrite_sys` calls where NVIDIA's is not to be called.
+pub fn install() {
+    cupyrite_sys::loader::register_own_runtime(get_proc);
 }
 
 /// Names of the entry points that do something of their own, in no particular order.

@@ -32,7 +32,13 @@ fn load_data(out: u64, code: u64, o: &Options) -> Res {
     context::current()?;
     let mut library: CUlibrary = std::ptr::null_mut();
     cu!(cuLibraryLoadData(
-        &mut library, code as *const c_void, o.jit, o.jit_values, o.jit_count, o.library, o.library_values,
+        &mut library,
+        code as *const c_void,
+        o.jit,
+        o.jit_values,
+        o.jit_count,
+        o.library,
+        o.library_values,
         o.library_count
     ))?;
     answer(out, library)
@@ -44,7 +50,14 @@ fn load_file(out: u64, path: u64, o: &Options) -> Res {
     context::current()?;
     let mut library: CUlibrary = std::ptr::null_mut();
     cu!(cuLibraryLoadFromFile(
-        &mut library, path.as_ptr(), o.jit, o.jit_values, o.jit_count, o.library, o.library_values, o.library_count
+        &mut library,
+        path.as_ptr(),
+        o.jit,
+        o.jit_values,
+        o.jit_count,
+        o.library,
+        o.library_values,
+        o.library_count
     ))?;
     answer(out, library)
 }

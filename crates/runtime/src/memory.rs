@@ -20,7 +20,13 @@ fn pitched(width: usize, height: usize) -> Res<(CUdeviceptr, usize)> {
     if width == 0 || height == 0 {
         return Ok((0, 0));
     }
-    cu!(cuMemAllocPitch(&mut address, &mut pitch, width, height, LARGEST_ELEMENT))?;
+    cu!(cuMemAllocPitch(
+        &mut address,
+        &mut pitch,
+        width,
+        height,
+        LARGEST_ELEMENT
+    ))?;
     Ok((address, pitch))
 }
 

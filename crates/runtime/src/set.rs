@@ -28,13 +28,21 @@ fn plane(address: u64, pitch: usize, value: u8, width: usize, height: usize, ord
     }
     order.run(
         || cu!(cuMemsetD2D8(address, pitch, value, width, height)),
-        |stream| cu!(cuMemsetD2D8Async(address, pitch, value, width, height, stream)),
+        |stream| {
+            cu!(cuMemsetD2D8Async(
+                address, pitch, value, width, height, stream
+            ))
+        },
     )
 }
 
 fn volume(to: cudaPitchedPtr, value: u8, extent: cudaExtent, order: Order) -> Res {
     context::current()?;
-    let cudaExtent { width, height, depth } = extent;
+    let cudaExtent {
+        width,
+        height,
+        depth,
+    } = extent;
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::driver::{CUstream, CUstreamAttrID, CUstreamCallback, CUdevice, CUhostFn};
+use cupyrite_sys::driver::{CUdevice, CUhostFn, CUlaunchAttributeID, CUstream, CUstreamCallback};
 use cupyrite_sys::loader;
 
 use crate::checked::{non_null, put, put_optional};
@@ -114,14 +114,14 @@ entries! {
         (stream: u64, attribute: u32, out: u64) {
         non_null(out)?;
         context::current()?;
-        let attribute = CUstreamAttrID(attribute as _);
+        let attribute = CUlaunchAttributeID(attribute as _);
         cu!(cuStreamGetAttribute(handle::<PER_THREAD>(stream), attribute, out as *mut _))
     }
     fn stream_set_attribute "cudaStreamSetAttribute" | "cudaStreamSetAttribute_ptsz"
         (stream: u64, attribute: u32, value: u64) {
         non_null(value)?;
         context::current()?;
-        let attribute = CUstreamAttrID(attribute as _);
+        let attribute = CUlaunchAttributeID(attribute as _);
         cu!(cuStreamSetAttribute(handle::<PER_THREAD>(stream), attribute, value as *const _))
     }
     fn stream_copy_attributes "cudaStreamCopyAttributes" | "cudaStreamCopyAttributes_ptsz" (to: u64, from: u64) {

@@ -4,6 +4,8 @@
 #![allow(clippy::needless_borrows_for_generic_args)]
 
 mod basics;
+mod memory;
+mod work;
 
 use std::ffi::{CString, c_void};
 use std::sync::Once;

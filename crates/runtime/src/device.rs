@@ -1,0 +1,181 @@
+//! Devices: attributes, limits, flags, cache and bank configurations, places on the bus.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use cupyrite_sys::driver::{
+    CUdevice, CUdevice_attribute, CUflushGPUDirectRDMAWritesScope,
+    CUflushGPUDirectRDMAWritesTarget, CUfunc_cache, CUgraphMem_attribute, CUlimit, CUsharedconfig,
+};
+
+use crate::checked::{get_text, non_null, put, put_bytes};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::{Res, context};
+
+/// `cudaDeviceMapHost`: implied in every context the runtime makes.
+const MAP_HOST: u32 = 0x08;
+
+/// Refuses flags of a device that do not exist, and more than one way of waiting.
+fn check_flags(flags: u32) -> Res {
+    const WAITING: u32 = 0x07;
+    const ALL: u32 = WAITING | MAP_HOST | 0x10 | 0x80;
+    if flags & !ALL != 0 || !matches!(flags & WAITING, 0 | 1 | 2 | 4) {
+        return Err(Error::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// An attribute of a device.
+pub(crate) fn attribute(device: CUdevice, which: CUdevice_attribute) -> Res<i32> {
+    let mut value = 0;
+    cu!(cuDeviceGetAttribute(&mut value, which, device))?;
+    Ok(value)
+}
+
+/// A limit of the device runtime or of device memory that the runtime knows by this number.
+fn limit(which: u32) -> Res<CUlimit> {
+    match which {
+        0..=6 | 10 => Ok(CUlimit(which as _)),
+        _ => Err(Error::UNSUPPORTED_LIMIT),
+    }
+}
+
+entries! {
+    fn get_attribute "cudaDeviceGetAttribute" (out: u64, which: u32, ordinal: i32) {
+        non_null(out)?;
+        let device = context::device(ordinal)?;
+        put(out, attribute(device, CUdevice_attribute(which as _))?)
+    }
+    fn get_limit "cudaDeviceGetLimit" (out: u64, which: u32) {
+        non_null(out)?;
+        context::current()?;
+        let mut value = 0usize;
+        cu!(cuCtxGetLimit(&mut value, limit(which)?))?;
+        put(out, value)
+    }
+    fn set_limit "cudaDeviceSetLimit" (which: u32, value: usize) {
+        context::current()?;
+        cu!(cuCtxSetLimit(limit(which)?, value))
+    }
+    fn get_cache_config "cudaDeviceGetCacheConfig" (out: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut config = CUfunc_cache::default();
+        cu!(cuCtxGetCacheConfig(&mut config))?;
+        put(out, config)
+    }
+    fn set_cache_config "cudaDeviceSetCacheConfig" (config: u32) {
+        context::current()?;
+        cu!(cuCtxSetCacheConfig(CUfunc_cache(config as _)))
+    }
+    fn get_shared_config "cudaDeviceGetSharedMemConfig" (out: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut config = CUsharedconfig::default();
+        cu!(cuCtxGetSharedMemConfig(&mut config))?;
+        put(out, config)
+    }
+    fn set_shared_config "cudaDeviceSetSharedMemConfig" (config: u32) {
+        context::current()?;
+        cu!(cuCtxSetSharedMemConfig(CUsharedconfig(config as _)))
+    }
+    fn set_flags "cudaSetDeviceFlags" (flags: u32) {
+        check_flags(flags)?;
+        let device = context::device(context::current_device()?)?;
+        cu!(cuDevicePrimaryCtxSetFlags(device, flags & !MAP_HOST))
+    }
+    fn get_flags "cudaGetDeviceFlags" (out: u64) {
+        non_null(out)?;
+        let device = context::device(context::current_device()?)?;
+        let mut flags = 0;
+        // A context of the driver API has the flags it was made with; the runtime's own are mapped in any case.
+        if context::is_foreign()? {
+            cu!(cuCtxGetFlags(&mut flags))?;
+        } else {
+            cu!(cuDevicePrimaryCtxGetState(device, &mut flags, &mut 0))?;
+            flags |= MAP_HOST;
+        }
+        put(out, flags)
+    }
+    fn init_device "cudaInitDevice" (ordinal: i32, device_flags: u32, flags: u32) {
+        /// `cudaInitDeviceFlagsAreValid`.
+        const FLAGS_ARE_VALID: u32 = 1;
+        if flags & !FLAGS_ARE_VALID != 0 {
+            return Err(Error::INVALID_VALUE);
+        }
+        let device = context::device(ordinal)?;
+        if flags & FLAGS_ARE_VALID != 0 {
+            check_flags(device_flags)?;
+            cu!(cuDevicePrimaryCtxSetFlags(device, device_flags & !MAP_HOST))?;
+        }
+        context::primary(device).map(|_| ())
+    }
+    fn get_by_pci_bus_id "cudaDeviceGetByPCIBusId" (out: u64, text: u64) {
+        non_null(out)?;
+        let text = get_text(text)?;
+        context::ready()?;
+        let mut device = CUdevice::default();
+        cu!(cuDeviceGetByPCIBusId(&mut device, text.as_ptr()))?;
+        put(out, device)
+    }
+    fn get_pci_bus_id "cudaDeviceGetPCIBusId" (out: u64, len: i32, ordinal: i32) {
+        non_null(out)?;
+        let device = context::device(ordinal)?;
+        if len <= 0 {
+            return Err(Error::INVALID_VALUE);
+        }
+        // The longest is `ffff:ff:1f.0`; a shorter buffer gets as much as it holds.
+        let mut text = [0 as c_char; 32];
+        let room = (len as usize).min(text.len()) as i32;
+        cu!(cuDeviceGetPCIBusId(text.as_mut_ptr(), room, device))?;
+        // SAFETY: the last byte was never written but by the driver, which ends the text within `room`; should it not, the
+        // array's own last zero ends it.
+        let text = unsafe {
+            text[31] = 0;
+            CStr::from_ptr(text.as_ptr())
+        };
+        let mut bytes = text.to_bytes_with_nul().to_vec();
+        if bytes.len() > len as usize {
+            bytes.truncate(len as usize - 1);
+            bytes.push(0);
+        }
+        put_bytes(out, &bytes)
+    }
+    fn reset_persisting_l2 "cudaCtxResetPersistingL2Cache" () {
+        context::current()?;
+        cu!(cuCtxResetPersistingL2Cache())
+    }
+    fn flush_rdma_writes "cudaDeviceFlushGPUDirectRDMAWrites" (target: u32, scope: u32) {
+        context::current()?;
+        cu!(cuFlushGPUDirectRDMAWrites(
+            CUflushGPUDirectRDMAWritesTarget(target as _),
+            CUflushGPUDirectRDMAWritesScope(scope as _),
+        ))
+    }
+    fn graph_mem_trim "cudaDeviceGraphMemTrim" (ordinal: i32) {
+        let device = context::device(ordinal)?;
+        cu!(cuDeviceGraphMemTrim(device))
+    }
+    fn graph_mem_get "cudaDeviceGetGraphMemAttribute" (ordinal: i32, which: u32, value: u64) {
+        non_null(value)?;
+        let device = context::device(ordinal)?;
+        cu!(cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(which as _), value as *mut c_void))
+    }
+    fn graph_mem_set "cudaDeviceSetGraphMemAttribute" (ordinal: i32, which: u32, value: u64) {
+        non_null(value)?;
+        let device = context::device(ordinal)?;
+        cu!(cuDeviceSetGraphMemAttribute(device, CUgraphMem_attribute(which as _), value as *mut c_void))
+    }
+    fn nv_sci_sync_attributes "cudaDeviceGetNvSciSyncAttributes" (list: u64, ordinal: i32, flags: i32) {
+        let device = context::device(ordinal)?;
+        cu!(cuDeviceGetNvSciSyncAttributes(list as *mut c_void, device, flags))
+    }
+    fn profiler_start "cudaProfilerStart" () {
+        context::current()?;
+        cu!(cuProfilerStart())
+    }
+    fn profiler_stop "cudaProfilerStop" () {
+        context::current()?;
+        cu!(cuProfilerStop())
+    }
+}

@@ -1,0 +1,152 @@
+//! Through the runtime to the driver: its entry points, its tables, its log, its handles for other processes.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::driver::{
+    CUdeviceptr, CUdriverProcAddressQueryResult, CUevent, CUipcEventHandle, CUipcMemHandle, CUuuid,
+};
+use cupyrite_sys::loader::per_thread_default_stream;
+use cupyrite_sys::runtime::{cudaIpcEventHandle_t, cudaIpcMemHandle_t};
+
+use crate::checked::{get, get_text, non_null, plain, put, put_optional};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::managed::same_layout;
+use crate::version::VERSION;
+use crate::{Res, context};
+
+plain!(CUuuid, CUipcEventHandle, CUipcMemHandle);
+
+/// `cudaEnableLegacyStream`, `cudaEnablePerThreadDefaultStream`: what the driver calls the same.
+const LEGACY_STREAM: u64 = 1;
+const PER_THREAD_STREAM: u64 = 2;
+
+/// The answer of `cudaGetDriverEntryPoint`: the address, and in `status_out` why there is none.
+fn entry_point(
+    name: u64,
+    out: u64,
+    version: i32,
+    flags: u64,
+    status_out: u64,
+    per_thread: bool,
+) -> Res {
+    non_null(out)?;
+    let name = get_text(name)?;
+    let flags = match flags {
+        // The default is the form the program was built for.
+        0 if per_thread || per_thread_default_stream() => PER_THREAD_STREAM,
+        0 => LEGACY_STREAM,
+        LEGACY_STREAM | PER_THREAD_STREAM => flags,
+        _ => return Err(Error::INVALID_VALUE),
+    };
+    context::ready()?;
+    let mut address: *mut c_void = std::ptr::null_mut();
+    let mut status = CUdriverProcAddressQueryResult::default();
+    let outcome = cu!(cuGetProcAddress(
+        name.as_ptr(),
+        &mut address,
+        version,
+        flags,
+        &mut status
+    ));
+    put(out, address as u64)?;
+    put_optional(status_out, status)?;
+    // That there is none is the answer, which `status_out` has.
+    match outcome {
+        Err(Error::SYMBOL_NOT_FOUND) if status_out != 0 => Ok(()),
+        outcome => outcome,
+    }
+}
+
+entries! {
+    fn get_entry_point "cudaGetDriverEntryPoint" | "cudaGetDriverEntryPoint_ptsz"
+        (name: u64, out: u64, flags: u64, status: u64) {
+        entry_point(name, out, VERSION, flags, status, PER_THREAD)
+    }
+    fn get_entry_point_by_version "cudaGetDriverEntryPointByVersion" | "cudaGetDriverEntryPointByVersion_ptsz"
+        (name: u64, out: u64, version: u32, flags: u64, status: u64) {
+        let version = i32::try_from(version).map_err(|_| Error::INVALID_VALUE)?;
+        entry_point(name, out, version, flags, status, PER_THREAD)
+    }
+    fn get_export_table "cudaGetExportTable" (out: u64, id: u64) {
+        non_null(out)?;
+        let id = get::<CUuuid>(id)?;
+        context::ready()?;
+        let mut table = std::ptr::null();
+        cu!(cuGetExportTable(&mut table, &id))?;
+        put(out, table as u64)
+    }
+    fn logs_register "cudaLogsRegisterCallback" (callback: u64, data: u64, out: u64) {
+        non_null(callback)?;
+        context::ready()?;
+        // SAFETY: a nullable function pointer has the size of an address, and any address is a value of it as long as
+        // nobody calls it; the driver does so as the caller asked.
+        let callback = unsafe { std::mem::transmute::<usize, _>(callback as usize) };
+        cu!(cuLogsRegisterCallback(callback, data as *mut c_void, out as *mut _))
+    }
+    fn logs_unregister "cudaLogsUnregisterCallback" (callback: u64) {
+        context::ready()?;
+        cu!(cuLogsUnregisterCallback(callback as *mut _))
+    }
+    fn logs_current "cudaLogsCurrent" (out: u64, flags: u32) {
+        non_null(out)?;
+        context::ready()?;
+        cu!(cuLogsCurrent(out as *mut _, flags))
+    }
+    fn logs_dump_to_file "cudaLogsDumpToFile" (iterator: u64, path: u64, flags: u32) {
+        let path = get_text(path)?;
+        context::ready()?;
+        cu!(cuLogsDumpToFile(iterator as *mut _, path.as_ptr(), flags))
+    }
+    fn logs_dump_to_memory "cudaLogsDumpToMemory" (iterator: u64, buffer: u64, size: u64, flags: u32) {
+        non_null(buffer)?;
+        non_null(size)?;
+        context::ready()?;
+        cu!(cuLogsDumpToMemory(iterator as *mut _, buffer as *mut _, size as *mut usize, flags))
+    }
+    fn async_notification_register "cudaDeviceRegisterAsyncNotification"
+        (ordinal: i32, callback: u64, data: u64, out: u64) {
+        non_null(callback)?;
+        non_null(out)?;
+        let device = context::device(ordinal)?;
+        // SAFETY: as for the log's callback. The structure it is handed has the same layout in both libraries.
+        let callback = unsafe { std::mem::transmute::<usize, _>(callback as usize) };
+        cu!(cuDeviceRegisterAsyncNotification(device, callback, data as *mut c_void, out as *mut _))
+    }
+    fn async_notification_unregister "cudaDeviceUnregisterAsyncNotification" (ordinal: i32, callback: u64) {
+        let device = context::device(ordinal)?;
+        cu!(cuDeviceUnregisterAsyncNotification(device, callback as *mut _))
+    }
+    fn ipc_get_event "cudaIpcGetEventHandle" (out: u64, event: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut handle = CUipcEventHandle::default();
+        cu!(cuIpcGetEventHandle(&mut handle, event as CUevent))?;
+        put(out, handle)
+    }
+    fn ipc_open_event "cudaIpcOpenEventHandle" (out: u64, handle: cudaIpcEventHandle_t) {
+        non_null(out)?;
+        context::current()?;
+        let mut event: CUevent = std::ptr::null_mut();
+        cu!(cuIpcOpenEventHandle(&mut event, same_layout(handle)))?;
+        put(out, event as u64)
+    }
+    fn ipc_get_memory "cudaIpcGetMemHandle" (out: u64, address: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut handle = CUipcMemHandle::default();
+        cu!(cuIpcGetMemHandle(&mut handle, address))?;
+        put(out, handle)
+    }
+    fn ipc_open_memory "cudaIpcOpenMemHandle" (out: u64, handle: cudaIpcMemHandle_t, flags: u32) {
+        non_null(out)?;
+        context::current()?;
+        let mut address: CUdeviceptr = 0;
+        cu!(cuIpcOpenMemHandle(&mut address, same_layout(handle), flags))?;
+        put(out, address)
+    }
+    fn ipc_close_memory "cudaIpcCloseMemHandle" (address: u64) {
+        context::current()?;
+        cu!(cuIpcCloseMemHandle(address))
+    }
+}
