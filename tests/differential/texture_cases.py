@@ -203,7 +203,8 @@ def coordinates(name):
     """The columns (texture_kernels.COLUMNS) of a set, each a list of floats.
 
     The name says how it is made: "1d:13 full", "2d:9x7 some norm", "3d:5x4x3 ...", "cube some", "... layers3", "... lods",
-    "... grads", "2d:9x7 dense" (weights of linear filtering), "... grid" (integers in and out of range).
+    "... grads", "2d:9x7 dense" (weights of linear filtering), "... grid" (integers in and out of range),
+    "... within" (integers in range).
     """
     words = name.split()
     rng = random.Random(name.replace(" norm", ""))
@@ -235,6 +236,9 @@ def coordinates(name):
         else:
             points += [tuple(rng.randrange(512 * (n - 1)) / 512 + 0.5 for n in size) for _ in range(400)]
             points += [tuple(1.5 + k / 512 if axis == a else 1.5 for axis in range(dims)) for a in range(dims) for k in range(0, 513, 3)]
+    elif options[0] == "within":
+        points += [(float(x), float(y), float(z)) for z in range([*size, 1, 1][2]) for y in range([*size, 1][1]) for x in range(size[0])]
+        points = [p[:dims] for p in points]
     elif options[0] == "grid":
         axes = [[-(2.0**31), -100.0, -2.0, -1.0, *map(float, range(n)), float(n), n + 1.0, n + 100.0, 2.0**30] for n in size]
         if dims == 1:
@@ -363,7 +367,7 @@ def every_format():
     for fmt in BLOCKS:
         resource = Resource("array", (16, 12, 0), fmt, BLOCKS[fmt][1])
         for filter in (POINT, LINEAR):
-            yield Case(resource, Texture(filter, same(CLAMP)), ("tex2D_f",), "2d:16x12 full")
+            yield Case(resource, Texture(filter, same(CLAMP), SRGB if fmt.endswith("srgb") else 0), ("tex2D_f",), "2d:16x12 full")
     # What happens to a filter that cannot be, and every value of 8 and 16 bits.
     for fmt in ("u32", "s32", "u8", "s16"):
         yield case("2d", fmt, 1, Texture(LINEAR, same(CLAMP), AS_INTEGER), "few")
@@ -548,7 +552,8 @@ class SurfaceCase(NamedTuple):
     bytes_: int = 1
 
     def key(self):
-        return f"surface {self.resource} | {self.kernel} {self.coordinates}"
+        unit = f" in bytes of {self.bytes_}" if self.kernel.startswith("sustp") else ""
+        return f"surface {self.resource} | {self.kernel} {self.coordinates}{unit}"
 
 
 SURFACE_SHAPES = {
@@ -583,8 +588,11 @@ def surfaces():
         size, flags, name = SURFACE_SHAPES[geometry]
         for mode in ("zero", "clamp"):
             for fmt, channels in ((f, c) for f in FORMATS for c in (1, 2, 4)):
+                resource = Resource("array", size, fmt, channels, flags | SURFACE)
                 for kind in ("f", "u"):
-                    yield SurfaceCase(Resource("array", size, fmt, channels, flags | SURFACE), f"sustp_{geometry}_{kind}_{mode}", name)
+                    for unit in sorted({1, resource.element}):
+                        yield SurfaceCase(resource, f"sustp_{geometry}_{kind}_{mode}", name, unit)
+                        yield SurfaceCase(resource, f"sustp_{geometry}_{kind}_{mode}", name.replace("grid", "within"), unit)
             for op, kind in REDUCTIONS:
                 fmt, channels = ("u32", 2) if kind == "u64" else (kind if kind != "b32" else "u32", 1)
                 resource = Resource("array", size, fmt, channels, flags | SURFACE)

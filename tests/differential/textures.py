@@ -13,7 +13,9 @@ failed and of what traps. What the cases are is in texture_cases.py.
 import argparse
 import array
 import ctypes
+import hashlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -61,7 +63,18 @@ class Device:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def compile(self, source):
-        """The code of a source: PTX, or CUBIN where the driver is older than the compiler."""
+        """The module of a source; its code is kept for the processes that dump a part."""
+        digest = hashlib.sha256(f"{self.capability} {source}".encode()).hexdigest()
+        kept = pathlib.Path(os.environ["TEXTURES_CODE"]) / digest if "TEXTURES_CODE" in os.environ else None
+        if kept and kept.exists():
+            return self.call("cuModuleLoadData", kept.read_bytes())
+        module, code = self.compile_anew(source)
+        if kept:
+            kept.write_bytes(code)
+        return module
+
+    def compile_anew(self, source):
+        """(module, code) of a source: PTX, or CUBIN where the driver is older than the compiler."""
         nvrtc = self.nvrtc
         number = "%d%d" % self.capability
         for arch, get in ((b"compute_", "PTX"), (b"sm_", "CUBIN")):
@@ -78,11 +91,11 @@ class Device:
             getattr(nvrtc, f"nvrtcGet{get}")(program, code)
             nvrtc.nvrtcDestroyProgram(program)
             try:
-                return self.call("cuModuleLoadData", bytes(code))
+                return self.call("cuModuleLoadData", bytes(code)), bytes(code)
             except Failed as failure:
                 if failure.args[1] != 222 or get == "CUBIN":  # CUDA_ERROR_UNSUPPORTED_PTX_VERSION
                     raise
-        return None
+        raise AssertionError
 
     def function(self, kernel):
         """The CUfunction of a kernel; its module is compiled when it is first needed."""
@@ -256,8 +269,35 @@ def dump_group(device, dump, group):
         device.call("cuTexObjectDestroy", handle)
 
 
-def dump_surfaces(device, dump):
-    for case in cases.surfaces():
+def dump_surfaces(dump):
+    """The surfaces, in processes of their own: an access that faults ends a context, and the next process goes on after it."""
+    position, total, faulted = 0, len(list(cases.surfaces())), {}
+    while position < total:
+        with tempfile.TemporaryDirectory() as folder:
+            part = pathlib.Path(folder) / "part.json"
+            skip = [kernel for kernel, n in faulted.items() if n >= 2]
+            command = [sys.executable, __file__, "--surfaces", str(position), "--out", str(part), "--groups", *skip]
+            subprocess.run(command, check=True)
+            done = json.loads(part.read_text())
+        position = done["next"]
+        if done["faulted"]:
+            faulted[done["faulted"]] = faulted.get(done["faulted"], 0) + 1
+        for name, kind, shape, data in done["entries"]:
+            dump.add(name, bytes.fromhex(data), kind, tuple(shape))
+        for name in done["coordinates"]:
+            dump.coordinates(name)
+        dump.failures.update(done["failures"])
+
+
+def surfaces_from(position, path, skip):
+    """Runs the surfaces from one on, up to one that faults; writes what came of them."""
+    out = {"entries": [], "coordinates": [], "failures": {}, "faulted": None, "next": position}
+    device = Device()
+    for case in list(cases.surfaces())[position:]:
+        out["next"] += 1
+        if case.kernel in skip:
+            out["failures"][case.key()] = ["left out, because others of this kernel faulted", -1]
+            continue
         try:
             desc, target = device.make(case.resource)
             writes = case.kernel.startswith(("sust", "sured"))
@@ -266,22 +306,27 @@ def dump_surfaces(device, dump):
             handle = device.call("cuSurfObjectCreate", desc)
             data = device.launch(case.kernel, handle, case.coordinates, case.bytes_)
             device.call("cuSurfObjectDestroy", handle)
-            dump.coordinates(case.coordinates)
+            out["coordinates"].append(case.coordinates)
             if writes:
                 after = device.array_copy(target, case.resource, 0)
-                dump.add(case.key(), after, "|u1", (len(after),))
+                out["entries"].append((case.key(), "|u1", (len(after),), after.hex()))
                 device.array_copy(target, case.resource, 0, case.resource.data())
             else:
-                dump.add(case.key(), data, "<u4", (4, len(data) // 16))
+                out["entries"].append((case.key(), "<u4", (4, len(data) // 16), data.hex()))
         except Failed as failure:
-            dump.failures[case.key()] = list(failure.args)
+            out["failures"][case.key()] = list(failure.args)
+            if failure.args[0] == "cuCtxSynchronize":
+                out["faulted"] = case.kernel
+                break
+    path.write_text(json.dumps(out))
+    return 0
 
 
 # ----------------------------------------------------------------------------------------------------------
 # What traps: each in a process of its own, because a context does not survive it
 
 FAULTS = {
-    "surface 1d trap, in range": ("1d", "suld_1d_4_trap", "1d:13 inside", 4),
+    "surface 1d trap, in range": ("1d", "suld_1d_4_trap", "1d:13 within", 4),
     "surface 1d trap, out of range": ("1d", "suld_1d_4_trap", "1d:13 grid", 4),
     "surface 2d trap, out of range": ("2d", "suld_2d_4_trap", "2d:9x7 grid", 4),
     "surface 2d write trap, out of range": ("2d", "sust_2d_4_trap", "2d:9x7 grid", 4),
@@ -289,7 +334,7 @@ FAULTS = {
     "surface 1d reduction trap, out of range": ("1d", "sured_1d_add_u32_trap", "1d:13 grid", 4),
     "surface 1d zero, misaligned": ("1d", "suld_1d_4_zero", "1d:13 grid", 3),
     "surface 1d clamp, misaligned": ("1d", "suld_1d_4_clamp", "1d:13 grid", 3),
-    "surface 1d trap, misaligned": ("1d", "suld_1d_4_trap", "1d:13 inside", 3),
+    "surface 1d trap, misaligned": ("1d", "suld_1d_4_trap", "1d:13 within", 3),
     "surface layer trap, out of range": ("a1d", "suld_a1d_4_trap", "1d:11 grid layers3", 4),
     "surface handle 0": (None, "suld_1d_4_zero", "1d:13 grid", 4),
     "texture handle 0": (None, "tex1D_f", "1d:13 few", 1),
@@ -340,6 +385,8 @@ def dump_faults():
 
 def dump(path, groups):
     """Writes the archive."""
+    if "TEXTURES_CODE" not in os.environ:
+        os.environ["TEXTURES_CODE"] = tempfile.mkdtemp(prefix="cupyrite-textures-")
     device = Device()
     print(f"{device.name}, compute capability {device.capability}", flush=True)
     archive = Dump(path)
@@ -347,7 +394,7 @@ def dump(path, groups):
         start = time.monotonic()
         try:
             if group == "surfaces":
-                dump_surfaces(device, archive)
+                dump_surfaces(archive)
             elif group != "faults":
                 dump_group(device, archive, group)
         except Failed as failure:
@@ -435,9 +482,12 @@ def main():
     parser.add_argument("--show", type=int, default=20, metavar="N", help="entries shown that differ most (20)")
     parser.add_argument("--only", metavar="PATTERN", help="compare the entries whose names match")
     parser.add_argument("--fault", help=argparse.SUPPRESS)
+    parser.add_argument("--surfaces", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.fault:
         return fault(options.fault)
+    if options.surfaces is not None:
+        return surfaces_from(options.surfaces, options.out, options.groups)
     if options.compare:
         return 1 if compare(*options.compare, options.show, options.only) else 0
     dump(options.out or pathlib.Path(tempfile.gettempdir()) / "textures.npz", options.groups)
