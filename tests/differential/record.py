@@ -31,6 +31,8 @@ import types
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from typed import Typed, data_attributes  # noqa: E402
+
 SECONDS = 10  # a call that takes longer hangs
 MODES = ("ok", "fill", "two:7", "error:3", "error:7", "error:999")
 ROOM = ctypes.create_string_buffer(1 << 16)  # what an address in an argument points at
@@ -91,24 +93,20 @@ def describe(value, depth=5):
     return {"object": f"{kind.__module__}.{name}"}
 
 
-def attributes(kind):
-    """Names of the attributes of a class that hold data."""
-    return sorted(
-        n
-        for n in dir(kind)
-        if not n.startswith("_") and n not in ("ptr", "from_buffer", "from_data", "from_ptr", "getPtr", "name", "value")
-        and not callable(getattr(kind, n, None))
-    )  # fmt: skip
-
-
 def describe_object(value, depth):
     out = {"class": type(value).__name__}
     try:
         out["len"] = len(value)
     except TypeError:
         pass
+    if not data_attributes(type(value)):
+        # A handle: its number, unless that is an address.
+        try:
+            out["int"] = int(value) if int(value) < 1 << 40 else "address"
+        except Exception:
+            pass
     if depth > 0:
-        for name in attributes(type(value)):
+        for name in data_attributes(type(value)):
             try:
                 out["." + name] = describe(getattr(value, name), depth - 1)
             except Exception as error:
@@ -257,9 +255,10 @@ class Arguments:
         return out
 
 
-def function_tasks(module, cases, log):
+def function_tasks(module, cases, folder, log):
     """Every function, under every mode of the recorder, with ordinary and wrong arguments."""
-    arguments = Arguments(module, cases)
+    typed = (folder / "arguments.json").exists()
+    arguments = Typed(module, cases, folder) if typed else Arguments(module, cases)
     modes = getattr(cases, "MODES", MODES)
     tasks = []
     for name, function in functions(module).items():
@@ -281,14 +280,25 @@ def function_tasks(module, cases, log):
         tasks.append((f"{name} too few", lambda call=call, name=name, names=names: call("ok", arguments.of(name, names)[:-1]) if names else None))
         tasks.append((f"{name} too many", lambda call=call, name=name, names=names: call("ok", [*arguments.of(name, names), 1])))
         for i, parameter in enumerate(names):
-            for what, value in WRONG.items():
+            makers = {what: lambda value=value: value for what, value in WRONG.items()}
+            if typed and name in arguments.functions:
+                makers.update(arguments.others(arguments.functions[name][i]))
+            for what, make in makers.items():
 
-                def wrong(i=i, value=value, call=call, name=name, names=names):
+                def wrong(i=i, make=make, call=call, name=name, names=names):
                     values = arguments.of(name, names)
-                    values[i] = value
+                    values[i] = make()
                     return call("ok", values)
 
                 tasks.append((f"{name} {parameter}={what}", wrong))
+    for label, name, call in getattr(cases, "recorded", lambda m: ())(module):
+
+        def run(call=call, name=name):
+            os.environ["RECORDER_MODE"] = "ok"
+            os.environ.pop("RECORDER_KERNEL", None)
+            return {**outcome(call, log=log), "function": name}
+
+        tasks.append((f"{name} {label}", run))
     return tasks
 
 
@@ -320,7 +330,7 @@ def attribute_tasks(module):
         tasks.append((f"{name}(1)", lambda kind=kind: outcome(kind, 1)))
         tasks.append((f"{name}(3)", lambda kind=kind: outcome(kind, 3)))
         tasks.append((f"{name}(-1)", lambda kind=kind: outcome(kind, -1)))
-        for attribute in attributes(kind):
+        for attribute in data_attributes(kind):
             values = dict(VALUES)
             # What it holds already is what it certainly takes.
             values["own"] = None
@@ -341,9 +351,14 @@ def attribute_tasks(module):
     return tasks
 
 
+SIZES = {}  # of the classes that do not tell their size
+
+
 def content(it):
     """The C bytes of an object, as hexadecimal digits."""
     try:
+        if type(it).__name__ in SIZES:
+            return ctypes.string_at(it.getPtr(), min(SIZES[type(it).__name__], 256)).hex()
         size = memoryview(it).nbytes
         return ctypes.string_at(int(it), min(size, 256)).hex()
     except Exception:
@@ -457,6 +472,8 @@ def main():
         os.execve(sys.executable, [sys.executable, *sys.argv], dict(os.environ, LD_LIBRARY_PATH=path))
     cases = importlib.import_module(f"cases.{options.module}")
     module = importlib.import_module(cases.MODULE)
+    if options.recorder and (options.recorder / "arguments.json").exists():
+        SIZES.update(json.loads((options.recorder / "arguments.json").read_text())["sizes"])
     record = {
         "module": cases.MODULE,
         "file": getattr(module, "__file__", None),
@@ -468,7 +485,7 @@ def main():
     if options.recorder:
         with tempfile.NamedTemporaryFile(suffix=".log") as log:
             os.environ["RECORDER_LOG"] = log.name
-            record["functions"] = in_children(function_tasks(module, cases, log.name))
+            record["functions"] = in_children(function_tasks(module, cases, options.recorder, log.name))
     else:
         record["scripts"] = run_scripts(module, cases)
     options.out.write_text(json.dumps(record, indent=1))

@@ -48,6 +48,10 @@ NO_COUNTS = {
     ("nvmlVgpuInstanceGetEncoderStats", "sessionCount"),
 }
 
+# Arrays of a tensor map whose length follows its rank, and by how much they are shorter than it.
+RANKED = ("globalDim", "globalStrides", "boxDim", "elementStrides", "pixelBoxLowerCorner", "pixelBoxUpperCorner")
+LESS = {"globalStrides": 1, "pixelBoxLowerCorner": 2, "pixelBoxUpperCorner": 2}
+
 PREAMBLE = r"""
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -65,8 +69,9 @@ struct field { unsigned offset, size, count; char kind; };
 
 /* v value, f float, h handle or untyped pointer, t text, i struct or array that C reads, o one that C writes,
    n number of elements by address, s a text that C gives out, l a list that C gives out, a untyped memory that C
-   writes. `count`: the parameter with the number of elements, or -1. */
-struct param { char kind; signed char count; unsigned size, fields_n; const struct field *fields; };
+   writes, b untyped memory that C reads, k parameters of a kernel. `count`: the parameter with the number of elements,
+   or -1; `less`: how many fewer there are. */
+struct param { char kind; signed char count, less; unsigned size, fields_n; const struct field *fields; };
 
 static int can_read(word address, void *to, size_t size) {
     struct iovec here = {to, size}, there = {(void *)address, size};
@@ -117,6 +122,23 @@ static void add_structs(struct line *line, const char *what, word address, const
     add(line, "\"");
 }
 
+/* The parameters of a kernel; RECORDER_KERNEL says how many bytes each has ("4,8,8"). */
+static void add_kernel(struct line *line, word address) {
+    const char *sizes = getenv("RECORDER_KERNEL");
+    word one;
+    if (!sizes || !can_read(address, &one, 8)) { add(line, can_read(address, &one, 1) ? "\"address\"" : "\"%#llx\"", address); return; }
+    add(line, "\"kernel");
+    for (int i = 0; *sizes; i++) {
+        unsigned char bytes[256] = {0};
+        size_t size = strtoul(sizes, (char **)&sizes, 10);
+        if (*sizes == ',') sizes++;
+        if (size > sizeof bytes || !can_read(address + 8 * i, &one, 8) || !can_read(one, bytes, size)) { add(line, " ?"); continue; }
+        add(line, " ");
+        add_bytes(line, bytes, size);
+    }
+    add(line, "\"");
+}
+
 static word elements(const struct param *p, const struct param *all, const word *words) {
     if (p->count < 0) return 1;
     const struct param *c = &all[(int)p->count];
@@ -125,6 +147,7 @@ static word elements(const struct param *p, const struct param *all, const word 
         word size = 0;
         n = can_read(n, &size, c->size) ? size : 0;
     } else if (c->size < 8) n &= (1ull << 8 * c->size) - 1;
+    n = n > (word)p->less ? n - p->less : 0;
     return n > 64 ? 64 : n;
 }
 
@@ -162,6 +185,14 @@ static long hit(const char *name, int n, const struct param *params, const word 
             case 'v': add(&line, "\"%#llx\"", p->size < 8 ? w & ((1ull << 8 * p->size) - 1) : w); break;
             case 'f': { double real; memcpy(&real, &w, 8); add(&line, "\"%g\"", real); } break;
             case 'h': if (can_read(w, &first, 1)) add(&line, "\"address\""); else add(&line, "\"%#llx\"", w); break;
+            case 'b': {
+                unsigned char bytes[4];
+                if (!can_read(w, bytes, 4)) { add(&line, "\"%#llx\"", w); break; }
+                add(&line, "\"memory ");
+                add_bytes(&line, bytes, 4);
+                add(&line, "\"");
+            } break;
+            case 'k': add_kernel(&line, w); break;
             case 't': {
                 if (!can_read(w, &first, 1)) { add(&line, "\"%#llx\"", w); break; }
                 const unsigned char *text = (const unsigned char *)w;
@@ -248,7 +279,7 @@ def roles(library):
     """{symbol: {parameter's index: (what, index of its count or -1)}} of the functions that return tuples.
 
     What: in, out, count, text (a text C gives out), list (an array C gives out), untyped (memory of any type, which C
-    writes), address (an address as it comes).
+    writes), word (memory of any type, which C reads), kernel (a kernel's parameters), address (an address as it comes).
     """
     out = {}
     for function in library["functions"]:
@@ -281,10 +312,17 @@ def roles(library):
             elif role["role"] == "in":
                 kind = python["args"][role["arg"]]["kind"]
                 count = by_argument.get(kind["count"], -1) if kind["kind"] == "list" and kind["count"] is not None else -1
-                if kind["kind"] in ("list", "struct") or kind.get("by_pointer"):
+                if kind["kind"] == "option_values":
+                    count = by_argument[kind["count"]]
+                if kind["kind"] in ("list", "struct", "option_values") or kind.get("by_pointer"):
                     found[i] = "in", count
-                elif kind["kind"] in ("void_ptr", "bytes_out", "attribute", "kernel_params", "void_ptr_ptr", "option_values"):
+                elif kind["kind"] in ("void_ptr", "bytes_out", "void_ptr_ptr"):
                     found[i] = "address", -1
+                elif kind["kind"] in ("attribute", "kernel_params"):
+                    found[i] = {"attribute": "word", "kernel_params": "kernel"}[kind["kind"]], -1
+        names = [p["name"] for p in function["params"]]
+        if "tensorRank" in names:
+            found.update({names.index(n): ("in", names.index("tensorRank")) for n in RANKED if n in names})
         for symbol in (function["symbol"], function["per_thread_symbol"]):
             if symbol:
                 out[symbol] = found
@@ -438,8 +476,8 @@ class Description:
         char = {"kind": "builtin", "builtin": "char"}
         if what in ("text", "list"):
             return what[0] if what == "list" else "s", -1, 8, None
-        if what == "untyped":
-            return "a", -1, 8, None
+        if what in ("untyped", "word", "kernel"):
+            return {"untyped": "a", "word": "b", "kernel": "k"}[what], -1, 8, None
         if size == 0 or what == "address":
             return "h", -1, 8, None
         if to == char and ty["is_const"]:
@@ -504,7 +542,8 @@ class Description:
         for i, (_, ty) in enumerate(params):
             kind, count, size, of = self.param(entry["symbol"], i, params)
             table, length = self.table(of) if of else ("NULL", 0)
-            rows.append(f"{{'{kind}', {count}, {size}, {length}, {table}}}")
+            less = LESS.get(params[i][0], 0) if count >= 0 else 0
+            rows.append(f"{{'{kind}', {count}, {less}, {size}, {length}, {table}}}")
             declared.append(f"{self.c_type(ty)} a{i}")
             resolved = self.resolve(ty)["kind"]
             if kind == "f":
@@ -569,6 +608,13 @@ class Description:
         return "\n".join(out) + "\n"
 
 
+def arguments(library):
+    """What typed.py makes arguments by: {"functions": {function: [kind of each parameter]}, "sizes": {class: bytes}}."""
+    python = library["python"]
+    functions = {f["python"]["name"]: [a["kind"] for a in f["python"]["args"]] for f in library["functions"] if f["python"]}
+    return {"functions": functions, "sizes": {c["name"]: c["size"] for c in python["classes"]}}
+
+
 def build(description, name, folder):
     """Compiles the recorder of a library of the description (the JSON of ``--dump``); returns the file."""
     library = next((lib for lib in description["libraries"] if lib["name"] == name), None)
@@ -581,6 +627,8 @@ def build(description, name, folder):
     compiler = os.environ.get("CC", "cc")
     command = [compiler, "-std=gnu11", "-O1", "-w", "-fPIC", "-shared", f"-Wl,-soname,{out.name}", "-o", out, source]
     subprocess.run(command, check=True)
+    if library["python"]["style"] == "tuple":
+        (folder / "arguments.json").write_text(json.dumps(arguments(library)))
     return out
 
 
