@@ -160,14 +160,8 @@ def test_everything_at_once():
     assert all(shared[n].pid == 39 for n in range(8))
 
 
-# NumPy is there before the threads: CPython before 3.14 ends a thread by unwinding its stack, and an import that a native
-# function waits for is the one place where that meets the module's own frames.
 END = """
 import threading, time
-try:
-    import numpy
-except ImportError:
-    pass
 from cuda.bindings import cudla, cufile, nvml, nvvm
 from cuda import pathfinder
 def work():
@@ -190,3 +184,47 @@ def test_the_interpreter_ends_in_mid_flight(end):
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr[-2000:]
+
+
+# What Python code is called by the module when the interpreter ends; it never returns.
+CUT = {
+    "an import": "nvml.ProcessInfo(2).pid",
+    "an argument": "driver.cuInit(Waits())",
+    "an attribute": "setattr(nvml.PciInfo(), 'bus', Waits())",
+    "a list": "setattr(nvml.ProcessInfo(2), 'pid', [Waits(), 1])",
+    "a handle": "driver.CUdeviceptr(Waits())",
+    "a destructor": "nvml.PciInfo.from_buffer(Buffer(1000))",
+}
+CUT_SCRIPT = """
+import sys, threading, time
+from cuda.bindings import driver, nvml
+class Waits:
+    def __index__(self):
+        import numpy
+    __int__ = __float__ = __hash__ = __eq__ = __len__ = __iter__ = __getitem__ = __index__
+    def __getattr__(self, name):
+        import numpy
+class Buffer(bytearray):
+    __del__ = Waits.__index__
+class Slow:
+    def __del__(self):  # the interpreter is ending, and lets others run
+        for _ in range(100):
+            time.sleep(0.001)
+sys.began = None
+thread = threading.Thread(target=lambda: {what}, daemon=True)
+thread.start()
+while sys.began is not thread and thread.is_alive():
+    time.sleep(0.001)
+print(sys.began is thread)
+sys.kept = Slow()
+"""
+
+
+@pytest.mark.parametrize("what", CUT)
+def test_python_ends_a_thread_that_the_module_has_called_it_on(what, tmp_path):
+    """CPython before 3.14 unwinds the stack of such a thread, and Rust's frames would abort the process."""
+    (tmp_path / "numpy.py").write_text("import sys, threading, time\nsys.began = threading.current_thread()\nwhile True: time.sleep(0.0001)\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    script = CUT_SCRIPT.replace("{what}", CUT[what])
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]

@@ -26,6 +26,8 @@ mod special_cudla;
 mod special_cufile;
 mod special_nvml;
 mod types;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod unwinding;
 
 use pyo3::prelude::*;
 

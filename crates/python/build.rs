@@ -1,0 +1,12 @@
+//! Link arguments.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // `src/unwinding.rs` says what for. Where the C library ends threads without unwinding their stacks, nothing is
+    // needed.
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux")
+        && std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu")
+    {
+        println!("cargo:rustc-link-arg=-Wl,--wrap=rust_eh_personality");
+    }
+}
