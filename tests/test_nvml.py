@@ -236,3 +236,14 @@ maps = open("/proc/self/maps").read()
 print("numpy" in sys.modules, [n for n in ("libnvidia-ml", "libcuda", "libcufile", "libnvvm", "libnvJitLink", "libnvfatbin") if n in maps])
 """
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False []"
+
+
+@pytest.mark.parametrize("values", [[], (), nvml.FieldValue(0)])
+@pytest.mark.parametrize("call", [nvml.device_get_field_values, nvml.device_clear_field_values])
+def test_no_fields_are_no_call(call, values):
+    """Nothing is asked of the library, so no handle is looked at; NVIDIA's package answers with the object."""
+    got = call(0, values)
+    assert type(got) is nvml.FieldValue and len(got) == 0
+    assert got is values or not isinstance(values, nvml.FieldValue)
+    with pytest.raises(TypeError):
+        call("device", values)
