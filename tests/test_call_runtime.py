@@ -96,6 +96,37 @@ def test_taking_the_cpu_device_by_default_is_said_once():
 
 
 @pytest.mark.cpu
+def test_the_cpu_device_by_default_is_said_once_by_nvml_too():
+    code = """
+        import warnings
+        from cuda.bindings import driver, nvml
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nvml.init_v2()
+            print([w.category.__name__ for w in caught])
+            nvml.device_get_count_v2()
+            driver.cuInit(0)
+        print(len(caught), *(str(w.message) for w in caught))
+    """
+    done = python(code, CUPYRITE_DEVICE="auto")
+    if done.stdout.startswith("[]"):
+        pytest.skip("this machine has an NVIDIA driver")
+    assert done.stdout.startswith("['RuntimeWarning']\n1 ") and "CPU device" in done.stdout, done
+    assert python(code, CUPYRITE_DEVICE="cpu").stdout == "[]\n0\n"
+    strict = """
+        import warnings
+        from cuda.bindings import nvml
+        warnings.simplefilter("error")
+        try:
+            nvml.init_v2()
+        except RuntimeWarning:
+            print("raised")
+        nvml.init_v2()
+    """
+    assert python(strict, CUPYRITE_DEVICE="auto").stdout == "raised\n"
+
+
+@pytest.mark.cpu
 def test_ctrl_c_ends_a_kernel_that_never_ends():
     code = """
         import os, signal, threading, time

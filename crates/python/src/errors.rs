@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
-use crate::py::{Obj, Owned, R, Raised};
+use crate::py::{self, Obj, Owned, R, Raised};
 
 /// Where a value was given: a function and one of its parameters.
 #[derive(Clone, Copy, Debug)]
@@ -93,20 +93,8 @@ pub fn list_too_small() -> R<*mut ffi::PyObject> {
             bases.ptr(),
             std::ptr::null_mut(),
         ))?
-    }
-    .into_ptr();
-    match LIST_TOO_SMALL.compare_exchange(
-        std::ptr::null_mut(),
-        made,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        Ok(_) => Ok(made),
-        Err(other) => {
-            drop(Owned::take(made));
-            Ok(other)
-        }
-    }
+    };
+    Ok(py::publish(&LIST_TOO_SMALL, made))
 }
 
 /// `exception.add_note(text)`, which Python has since 3.11.
@@ -198,20 +186,8 @@ fn runtime_error(
             ffi::PyExc_RuntimeError,
             std::ptr::null_mut(),
         )
-    })?
-    .into_ptr();
-    match place.compare_exchange(
-        std::ptr::null_mut(),
-        made,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        Ok(_) => Ok(made),
-        Err(other) => {
-            drop(Owned::take(made));
-            Ok(other)
-        }
-    }
+    })?;
+    Ok(py::publish(place, made))
 }
 
 /// `TypeError`: something else was wanted.

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::AtomicPtr;
 
 use cupyrite_sys::loader::Library;
 use pyo3::ffi;
@@ -101,28 +101,11 @@ pub fn get(library: Library, name: &str) -> Option<R<Owned>> {
             .map(|_| AtomicPtr::new(std::ptr::null_mut()))
             .collect()
     });
-    let place = &places[index];
-    let known = place.load(Ordering::Acquire);
-    if !known.is_null() {
-        // SAFETY: function objects are kept forever.
-        return Some(Ok(unsafe { Obj::new(known) }.owned()));
-    }
-    Some(make(&all(library)[index]).map(|made| {
-        let kept = made.obj().owned().into_ptr();
-        match place.compare_exchange(
-            std::ptr::null_mut(),
-            kept,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => made,
-            Err(other) => {
-                drop(Owned::take(kept));
-                // SAFETY: function objects are kept forever.
-                unsafe { Obj::new(other) }.owned()
-            }
-        }
-    }))
+    // SAFETY: function objects are kept forever.
+    Some(
+        py::once(&places[index], || make(&all(library)[index]))
+            .map(|known| unsafe { Obj::new(known) }.owned()),
+    )
 }
 
 fn make(function: &'static Function) -> R<Owned> {
@@ -390,10 +373,10 @@ fn offset_member(name: &'static CStr, offset: usize) -> ffi::PyMemberDef {
 /// The type of all functions, made on first use.
 fn function_type() -> R<*mut ffi::PyTypeObject> {
     static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
-    let known = TYPE.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Ok(known);
-    }
+    py::once(&TYPE, make_type)
+}
+
+fn make_type() -> R<Owned> {
     // Tables that the type points at for as long as it lives.
     let getset = Box::leak(Box::new([
         getter(c"__name__", get_name),
@@ -447,18 +430,5 @@ fn function_type() -> R<*mut ffi::PyTypeObject> {
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the spec and its tables are well-formed; the spec itself is only read during the call.
-    let made = Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })?;
-    let made = made.into_ptr().cast::<ffi::PyTypeObject>();
-    match TYPE.compare_exchange(
-        std::ptr::null_mut(),
-        made,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        Ok(_) => Ok(made),
-        Err(other) => {
-            drop(Owned::take(made.cast()));
-            Ok(other)
-        }
-    }
+    Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
 }

@@ -7,6 +7,7 @@
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
@@ -279,6 +280,35 @@ impl Drop for Owned {
         // SAFETY: this owns one reference, and the thread is attached (see the module's comment).
         unsafe { ffi::Py_DecRef(self.ptr()) }
     }
+}
+
+/// Keeps an object for ever where every thread finds it. The first one counts: a thread that was slower gets that one,
+/// and its own goes.
+pub fn publish<T>(place: &AtomicPtr<T>, made: Owned) -> *mut T {
+    let ptr = made.ptr().cast::<T>();
+    match place.compare_exchange(
+        std::ptr::null_mut(),
+        ptr,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => made.into_ptr().cast(),
+        Err(first) => first,
+    }
+}
+
+/// What is kept in `place`; made on first use.
+///
+/// # Errors
+///
+/// Those of `make`.
+#[inline]
+pub fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> R<Owned>) -> R<*mut T> {
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    Ok(publish(place, make()?))
 }
 
 /// `None`.

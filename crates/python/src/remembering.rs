@@ -6,7 +6,7 @@
 //! may. What is rare is written in Python (`miss` below); a call that finds its name in the dict ends here.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::AtomicPtr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -206,10 +206,10 @@ fn member(name: &'static CStr, offset: usize, flags: c_int) -> ffi::PyMemberDef 
 /// The type of these functions, made on first use.
 fn remembering_type() -> R<*mut ffi::PyTypeObject> {
     static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
-    let known = TYPE.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Ok(known);
-    }
+    crate::py::once(&TYPE, make_type)
+}
+
+fn make_type() -> R<Owned> {
     let at = |name, offset| member(name, offset, ffi::Py_READONLY);
     // Tables that the type points at for as long as it lives.
     let members = Box::leak(Box::new([
@@ -259,18 +259,5 @@ fn remembering_type() -> R<*mut ffi::PyTypeObject> {
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the spec and its tables are well-formed; the spec itself is only read during the call.
-    let made = Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })?;
-    let made = made.into_ptr().cast::<ffi::PyTypeObject>();
-    match TYPE.compare_exchange(
-        std::ptr::null_mut(),
-        made,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        Ok(_) => Ok(made),
-        Err(other) => {
-            drop(Owned::take(made.cast()));
-            Ok(other)
-        }
-    }
+    Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
 }

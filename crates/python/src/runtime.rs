@@ -38,7 +38,7 @@ pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void>
             prepare()?;
         }
     } else if !LOADED[library as usize].load(Ordering::Acquire) {
-        try_load(library);
+        try_load(library)?;
     }
     match cupyrite_sys::table(library).get(index) {
         Ok(address) => Ok(address),
@@ -63,6 +63,15 @@ pub fn prepare() -> R<()> {
         return Err(raise_load_error(&error, "the CUDA driver"));
     }
     PREPARED.store(true, Ordering::Release);
+    warn_of_cpu_device()
+}
+
+/// The one warning that the CPU device serves because there is no GPU, whichever library's call came to know it.
+///
+/// # Errors
+///
+/// Warnings are errors in this program.
+fn warn_of_cpu_device() -> R<()> {
     if loader::cpu_by_default() && !WARNED.swap(true, Ordering::AcqRel) {
         let reason = loader::backend_reason().unwrap_or_default();
         let text = format!(
@@ -82,12 +91,14 @@ pub fn prepare() -> R<()> {
 /// Loads a library while other threads go on. Where it is not there, the caller's own look at the table says so; the next
 /// call tries again, with what `sys.path` holds then.
 #[cold]
-fn try_load(library: Library) {
+fn try_load(library: Library) -> R<()> {
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     roots::refresh(py);
     let loaded = py.detach(|| loader::library_handle(library).is_ok());
     LOADED[library as usize].store(loaded, Ordering::Release);
+    // NVML and the runtime follow the driver's choice, and make it if need be.
+    warn_of_cpu_device()
 }
 
 /// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, read as Python's `int()` reads it, from `os.environ`.
@@ -165,25 +176,8 @@ fn status_enum(library: Library) -> EnumId {
 
 /// A reference that is kept forever, made by `make` on first use.
 fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<Owned> {
-    let known = place.load(Ordering::Acquire);
-    if !known.is_null() {
-        // SAFETY: what is stored is never released.
-        return Ok(unsafe { Obj::new(known) }.owned());
-    }
-    let made = make()?;
-    let kept = made.obj().owned().into_ptr();
-    if place
-        .compare_exchange(
-            std::ptr::null_mut(),
-            kept,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        )
-        .is_err()
-    {
-        drop(Owned::take(kept));
-    }
-    Ok(made)
+    // SAFETY: what is stored is never released.
+    py::once(place, make).map(|known| unsafe { Obj::new(known) }.owned())
 }
 
 /// The status as a member of the library's enum.

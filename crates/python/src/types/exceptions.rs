@@ -49,24 +49,9 @@ pub fn class(lib: &'static Library, index: u16) -> *mut ffi::PyObject {
 }
 
 fn made(lib: &'static Library, errors: &'static Errors, index: u16) -> R<*mut ffi::PyObject> {
-    let place = &classes(lib, errors)[index as usize];
-    let known = place.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Ok(known);
-    }
-    let fresh = make(lib, errors, index)?.into_ptr();
-    match place.compare_exchange(
-        std::ptr::null_mut(),
-        fresh,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        Ok(_) => Ok(fresh),
-        Err(other) => {
-            drop(Owned::take(fresh));
-            Ok(other)
-        }
-    }
+    py::once(&classes(lib, errors)[index as usize], || {
+        make(lib, errors, index)
+    })
 }
 
 fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> {

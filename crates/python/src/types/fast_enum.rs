@@ -13,6 +13,7 @@ use pyo3::ffi;
 use super::enums::{Owned, owned, set_text, string};
 use super::errors::{Exc, guard, name_of_type, raise, to_string, type_name, utf8};
 use super::object::slot;
+use crate::py;
 
 /// Where the enum base lives for pickles and `repr`.
 const MODULE: &str = "cuda.bindings._internal._fast_enum";
@@ -60,14 +61,8 @@ pub unsafe fn call_meta(name: &str, base: *mut ffi::PyObject, space: &Owned) -> 
 }
 
 fn settle(place: &AtomicPtr<ffi::PyObject>, made: Owned) -> *mut ffi::PyObject {
-    match place.compare_exchange(null_mut(), made.0, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
-            let object = made.0;
-            std::mem::forget(made);
-            object
-        }
-        Err(winner) => winner,
-    }
+    // The reference goes on as it came.
+    py::Owned::take(made.into_ptr()).map_or(null_mut(), |made| py::publish(place, made))
 }
 
 /// `FastEnumMetaclass`, borrowed; None with an exception.

@@ -16,6 +16,7 @@ use super::object::slot;
 use super::pod::answer;
 use super::table::{ClassId, EnumId, LIBRARIES, Library};
 use super::{enums, exceptions, numpy, registry};
+use crate::py::{self, Owned};
 
 struct Defs<T>(T);
 // SAFETY: the tables inside are never written.
@@ -235,17 +236,8 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
         ffi::PyTuple_SetItem(bases, 0, base);
         let class = ffi::PyType_FromSpecWithBases(&mut spec, bases);
         ffi::Py_DECREF(bases);
-        if class.is_null() {
-            return None;
-        }
-        match MODULE_CLASS.compare_exchange(null_mut(), class, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => Some(class),
-            Err(winner) => {
-                ffi::Py_DECREF(class);
-                Some(winner)
-            }
-        }
+        let made = Owned::take(class).ok()?;
+        Some(py::publish(&MODULE_CLASS, made))
     }
 }
 

@@ -30,7 +30,7 @@ pub fn module() -> R<Obj<'static>> {
     if known.is_null() {
         // SAFETY: the GIL is held; the reference is kept for ever.
         let made = Owned::take(unsafe { ffi::PyImport_ImportModule(c"numpy".as_ptr()) })?;
-        known = keep(&MODULE, made);
+        known = py::publish(&MODULE, made);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -51,13 +51,6 @@ pub fn loaded() -> R<Option<Obj<'static>>> {
         }
     }
     module().map(Some)
-}
-
-fn keep(place: &AtomicPtr<ffi::PyObject>, made: Owned) -> *mut ffi::PyObject {
-    match place.compare_exchange(null_mut(), made.ptr(), Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => made.into_ptr(),
-        Err(winner) => winner,
-    }
 }
 
 /// An attribute of an object.
@@ -88,7 +81,7 @@ static NUMBERS: [AtomicPtr<ffi::PyObject>; 10] = [const { AtomicPtr::new(null_mu
 fn kept(place: &'static AtomicPtr<ffi::PyObject>, numpy: Obj<'_>, name: &CStr) -> R<Obj<'static>> {
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
-        known = keep(place, attribute(numpy, name)?);
+        known = py::publish(place, attribute(numpy, name)?);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -100,7 +93,7 @@ fn number_type(numpy: Obj<'_>, prim: Prim) -> R<Obj<'static>> {
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
         let name = py::from_str(type_string(prim))?;
-        known = keep(place, call(kept(&DTYPE, numpy, c"dtype")?, [name])?);
+        known = py::publish(place, call(kept(&DTYPE, numpy, c"dtype")?, [name])?);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -130,7 +123,7 @@ pub fn dtype(id: ClassId) -> R<Obj<'static>> {
     let place = &DTYPES[id.0 as usize];
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
-        known = keep(place, make_dtype(id)?);
+        known = py::publish(place, make_dtype(id)?);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -415,10 +408,10 @@ unsafe extern "C" fn window_traverse(
 }
 
 fn window_type() -> R<*mut ffi::PyTypeObject> {
-    let known = WINDOW.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Ok(known);
-    }
+    py::once(&WINDOW, make_window_type)
+}
+
+fn make_window_type() -> R<Owned> {
     let doc = c"The memory of a struct object, as NumPy arrays look at it.";
     let mut slots = [
         slot(ffi::Py_tp_dealloc, window_dealloc as *mut c_void),
@@ -438,18 +431,7 @@ fn window_type() -> R<*mut ffi::PyTypeObject> {
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the spec is complete and ends with a null slot.
-    let ty = unsafe { ffi::PyType_FromSpec(&mut spec) }.cast::<ffi::PyTypeObject>();
-    if ty.is_null() {
-        return Err(Raised);
-    }
-    match WINDOW.compare_exchange(null_mut(), ty, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => Ok(ty),
-        Err(winner) => {
-            // SAFETY: ours lost the race and nobody has seen it.
-            unsafe { ffi::Py_DECREF(ty.cast()) };
-            Ok(winner)
-        }
-    }
+    Owned::take(unsafe { ffi::PyType_FromSpec(&mut spec) })
 }
 
 /// An array of a pod's structs, or of a member of each.

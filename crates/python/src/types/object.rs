@@ -16,6 +16,7 @@ use pyo3::ffi;
 use super::errors::{Exc, raise, type_name};
 use super::memory;
 use super::table::{ClassId, Elem};
+use crate::py::{self, Owned};
 
 /// `data` belongs to somebody else: access it through the kernel.
 pub const FOREIGN: u16 = 1;
@@ -511,23 +512,10 @@ unsafe fn storage_type() -> *mut ffi::PyTypeObject {
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the spec is complete and ends with a null slot.
-    let ty = unsafe { ffi::PyType_FromSpec(&mut spec) }.cast::<ffi::PyTypeObject>();
-    if ty.is_null() {
-        return ty;
-    }
-    match STORAGE_TYPE.compare_exchange(
-        std::ptr::null_mut(),
-        ty,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        Ok(_) => ty,
-        Err(winner) => {
-            // SAFETY: ours lost the race and nobody has seen it.
-            unsafe { ffi::Py_DECREF(ty.cast()) };
-            winner
-        }
-    }
+    let made = Owned::take(unsafe { ffi::PyType_FromSpec(&mut spec) });
+    made.map_or(std::ptr::null_mut(), |made| {
+        py::publish(&STORAGE_TYPE, made)
+    })
 }
 
 /// A slot of a type specification.

@@ -15,6 +15,7 @@ use super::fields::to_int;
 use super::object::slot;
 use super::table::Prim;
 use crate::desc::Slice;
+use crate::py::{self, Owned};
 
 fn prim(format: Slice) -> Prim {
     match format {
@@ -639,21 +640,11 @@ fn attributes(array: bool) -> Vec<ffi::PyGetSetDef> {
 
 // ---- types
 
-unsafe fn settle(
+fn settle(
     place: &AtomicPtr<ffi::PyTypeObject>,
     ty: *mut ffi::PyTypeObject,
 ) -> *mut ffi::PyTypeObject {
-    if ty.is_null() {
-        return ty;
-    }
-    match place.compare_exchange(null_mut(), ty, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => ty,
-        Err(winner) => {
-            // SAFETY: ours lost the race and nobody has seen it.
-            unsafe { ffi::Py_DECREF(ty.cast()) };
-            winner
-        }
-    }
+    Owned::take(ty.cast()).map_or(null_mut(), |made| py::publish(place, made))
 }
 
 unsafe fn build(name: &'static CStr, doc: &'static CStr, array: bool) -> *mut ffi::PyTypeObject {
