@@ -424,6 +424,30 @@ impl AddressSpace {
         Pin { space: self }
     }
 
+    /// Takes `bytes` of memory that lies outside the address space (an array's) off what is available, until the guard is
+    /// dropped.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfMemory`] if there is not that much left.
+    pub fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, MemoryError> {
+        if bytes > self.budget {
+            return Err(MemoryError::OutOfMemory);
+        }
+        let cost = Self::cost(bytes);
+        if self.used().saturating_add(cost) > self.budget {
+            self.reclaim();
+        }
+        self.used
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
+                used.checked_add(cost).filter(|&n| n <= self.budget)
+            })
+            .map_err(|_| MemoryError::OutOfMemory)?;
+        Ok(Charge {
+            space: self.clone(),
+            cost,
+        })
+    }
+
     fn cost(size: u64) -> u64 {
         size.div_ceil(GRAIN) * GRAIN
     }
@@ -501,6 +525,25 @@ impl AddressSpace {
             self.used
                 .fetch_sub(Self::cost(entry.region.size), Ordering::SeqCst);
         }
+    }
+}
+
+/// See [`AddressSpace::charge`].
+pub struct Charge {
+    space: Arc<AddressSpace>,
+    cost: u64,
+}
+
+impl Charge {
+    /// Bytes charged.
+    pub fn bytes(&self) -> u64 {
+        self.cost
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.space.used.fetch_sub(self.cost, Ordering::SeqCst);
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         17 | 18 => 0,
         19 => 1,
         20 => 0,
-        // Sizes of textures and surfaces, as of compute capability 8.9. Textures themselves are not supported yet.
+        // Sizes of textures and surfaces, as of compute capability 8.9.
         21 => 131_072,
         22 => 131_072,
         23 => 65_536,
@@ -111,7 +111,8 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         43 => 2048,
         44 => 0,
         45 | 46 => 32_768,
-        47..=49 => 8192,
+        47 | 48 => 8192,
+        49 => 32_768,
         50 => PCI_DOMAIN,
         51 => 32,
         52 | 53 => 32_768,

@@ -3,12 +3,15 @@
 //! A call's structure becomes a [`Job`], which has passed every check that needs no waiting; running it checks addresses
 //! once more, so that memory freed meanwhile is an error and not a crash.
 
+use std::sync::Arc;
+
+use super::array::Array;
 use super::checked::{Plain, get};
-use super::context;
 use super::copy::{self, Expect, Found, Mode};
 use super::errors::Code;
 use super::stream;
-use super::{Res, entries};
+use super::{Res, array, context, entries};
+use crate::texture::Storage;
 
 /// One side of a copy.
 #[derive(Clone, Debug)]
@@ -19,12 +22,32 @@ struct Side {
     /// Bytes from one slice to the next.
     slice: u64,
     expect: Expect,
+    /// The array it lies in, all of it: kept alive, so that its addresses need no further check.
+    storage: Option<Arc<Storage>>,
 }
 
 /// Width in bytes, rows, slices.
 type Extent = [u64; 3];
 
 impl Side {
+    /// A range of bytes.
+    fn flat(start: u64, len: u64, expect: Expect) -> Self {
+        Self {
+            start,
+            pitch: len,
+            slice: len,
+            expect,
+            storage: None,
+        }
+    }
+
+    fn end(&self) -> copy::End {
+        copy::End {
+            address: self.start,
+            proved: self.storage.is_some(),
+        }
+    }
+
     /// Bytes from the first to one past the last.
     fn span(&self, extent: Extent) -> Res<u64> {
         let [width, height, depth] = extent;
@@ -42,6 +65,9 @@ impl Side {
     }
 
     fn classify(&self, extent: Extent) -> Res<Found> {
+        if self.storage.is_some() {
+            return Ok(Found::Known);
+        }
         copy::classify(self.start, self.span(extent)?, self.expect)
     }
 }
@@ -56,6 +82,7 @@ struct Place {
     kind: u32,
     host: u64,
     device: u64,
+    array: u64,
     pitch: u64,
     height: u64,
 }
@@ -68,12 +95,15 @@ const UNIFIED: u32 = 4;
 const MAX_PITCH: u64 = i32::MAX as u64;
 
 fn side(p: &Place, extent: Extent) -> Res<Side> {
-    let [width, height, depth] = extent;
+    let [width, height, _] = extent;
     let (base, expect) = match p.kind {
         HOST => (p.host, Expect::Any),
         DEVICE => (p.device, Expect::Device),
         UNIFIED => (p.device, Expect::Any),
-        ARRAY => return Err(Code::NOT_SUPPORTED),
+        ARRAY => {
+            let array = array::find(p.array).ok_or(Code::INVALID_VALUE)?;
+            return in_array(&array, [p.x, p.y, p.z], extent);
+        }
         _ => return Err(Code::INVALID_VALUE),
     };
     // A pitch of zero means rows without gaps.
@@ -84,7 +114,7 @@ fn side(p: &Place, extent: Extent) -> Res<Side> {
     }
     let rows = p.y.checked_add(height).ok_or(Code::INVALID_VALUE)?;
     let slice_height = if p.height == 0 { rows } else { p.height };
-    if depth > 1 && slice_height < rows {
+    if slice_height < rows {
         return Err(Code::INVALID_VALUE);
     }
     let slice = pitch.checked_mul(slice_height).ok_or(Code::INVALID_VALUE)?;
@@ -101,6 +131,31 @@ fn side(p: &Place, extent: Extent) -> Res<Side> {
         pitch,
         slice,
         expect,
+        storage: None,
+    })
+}
+
+/// The side that begins at byte `x` of row `y` of slice (layer, face) `z` of an array. Of a block-compressed array, rows
+/// are rows of blocks.
+///
+/// The manual wants whole elements; hardware copies any bytes, and so does this.
+fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
+    let level = array.level()?;
+    let [width, height, depth] = extent;
+    let inside =
+        |from: u64, length: u64, all: u64| from.checked_add(length).is_some_and(|end| end <= all);
+    if !inside(x, width, level.row_bytes(&array.storage().format()))
+        || !inside(y, height, level.rows.into())
+        || !inside(z, depth, level.slices.into())
+    {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(Side {
+        start: level.base + z * level.slice_pitch + y * level.row_pitch + x,
+        pitch: level.row_pitch,
+        slice: level.slice_pitch,
+        expect: Expect::Device,
+        storage: Some(array.storage().clone()),
     })
 }
 
@@ -120,25 +175,45 @@ pub(super) type Words3 = [u64; 25];
 impl Job {
     fn new(to: &Place, from: &Place, extent: Extent) -> Res<Job> {
         if extent.contains(&0) {
-            let nothing = Side {
-                start: 0,
-                pitch: 0,
-                slice: 0,
-                expect: Expect::Any,
-            };
-            return Ok(Job {
-                to: nothing.clone(),
-                from: nothing,
-                extent: [0; 3],
-            });
+            return Ok(Job::nothing());
         }
-        let job = Job {
-            to: side(to, extent)?,
-            from: side(from, extent)?,
-            extent,
-        };
+        Job::between(side(to, extent)?, side(from, extent)?, extent)
+    }
+
+    /// The copy of no bytes.
+    fn nothing() -> Job {
+        let side = Side::flat(0, 0, Expect::Any);
+        Job {
+            to: side.clone(),
+            from: side,
+            extent: [0; 3],
+        }
+    }
+
+    fn between(to: Side, from: Side, extent: Extent) -> Res<Job> {
+        let job = Job { to, from, extent };
         job.is_pageable()?;
         Ok(job)
+    }
+
+    /// A copy of `len` bytes in one piece.
+    fn flat(to: Side, from: Side, len: u64) -> Res<Job> {
+        Job::between(to, from, [len, 1, 1])
+    }
+
+    /// A copy of `len` bytes between addresses.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a range that is not what is expected of it.
+    pub(super) fn linear(to: u64, from: u64, len: u64, expect: (Expect, Expect)) -> Res<Job> {
+        if len == 0 {
+            return Ok(Job::nothing());
+        }
+        Job::flat(
+            Side::flat(to, len, expect.0),
+            Side::flat(from, len, expect.1),
+            len,
+        )
     }
 
     /// The copy that a `CUDA_MEMCPY2D` describes.
@@ -154,6 +229,7 @@ impl Job {
             kind: w[o + 2] as u32,
             host: w[o + 3],
             device: w[o + 4],
+            array: w[o + 5],
             pitch: w[o + 6],
             height: 0,
         };
@@ -184,6 +260,7 @@ impl Job {
             kind: w[o + 4] as u32,
             host: w[o + 5],
             device: w[o + 6],
+            array: w[o + 7],
             pitch: w[o + 9],
             height: w[o + 10],
         };
@@ -235,15 +312,14 @@ impl Job {
             && width == from.pitch
             && (depth == 1 || to.slice == from.slice && to.slice == width * height)
         {
-            return copy::move_bytes(to.start, from.start, width * height * depth);
+            return copy::move_between(to.end(), from.end(), width * height * depth);
         }
         for z in 0..depth {
             for y in 0..height {
-                let (t, f) = (
-                    to.start + z * to.slice + y * to.pitch,
-                    from.start + z * from.slice + y * from.pitch,
-                );
-                copy::move_bytes(t, f, width)?;
+                let (mut t, mut f) = (to.end(), from.end());
+                t.address += z * to.slice + y * to.pitch;
+                f.address += z * from.slice + y * from.pitch;
+                copy::move_between(t, f, width)?;
             }
         }
         Ok(())
@@ -277,12 +353,71 @@ fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: Mode, peer: bool) -
     )
 }
 
+/// One end of a one-dimensional copy.
+#[derive(Clone, Copy)]
+enum Flat {
+    Address(u64, Expect),
+    /// An array and an offset in bytes.
+    Array(u64, u64),
+}
+
+fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    context::current()?;
+    let side = |end| match end {
+        Flat::Address(start, expect) => Ok(Side::flat(start, len, expect)),
+        Flat::Array(handle, offset) => {
+            let array = array::find(handle).ok_or(Code::INVALID_VALUE)?;
+            // One-dimensional: such copies reach the first row alone.
+            in_array(&array, [offset, 0, 0], [len, 1, 1])
+        }
+    };
+    let (to, from) = (side(to)?, side(from)?);
+    let job = if len == 0 {
+        Job::nothing()
+    } else {
+        Job::flat(to, from, len)?
+    };
+    enter(job, stream, per_thread, mode)
+}
+
+const fn host(address: u64) -> Flat {
+    Flat::Address(address, Expect::Any)
+}
+
+const fn device(address: u64) -> Flat {
+    Flat::Address(address, Expect::Device)
+}
+
 fn read<T: Plain>(address: u64) -> Res<T> {
     context::current()?;
     get(address)
 }
 
 entries! {
+    fn copy_dtoa "cuMemcpyDtoA_v2" | "cuMemcpyDtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
+        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_atod "cuMemcpyAtoD_v2" | "cuMemcpyAtoD_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
+        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_htoa "cuMemcpyHtoA_v2" | "cuMemcpyHtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
+        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_atoh "cuMemcpyAtoH_v2" | "cuMemcpyAtoH_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
+        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_atoa "cuMemcpyAtoA_v2" | "cuMemcpyAtoA_v2_ptds"
+        (to: u64, to_offset: u64, from: u64, from_offset: u64, len: u64) {
+        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_htoa_async "cuMemcpyHtoAAsync_v2" | "cuMemcpyHtoAAsync_v2_ptsz"
+        (to: u64, offset: u64, from: u64, len: u64, stream: u64) {
+        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, Mode::Async)
+    }
+    fn copy_atoh_async "cuMemcpyAtoHAsync_v2" | "cuMemcpyAtoHAsync_v2_ptsz"
+        (to: u64, from: u64, offset: u64, len: u64, stream: u64) {
+        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, Mode::Async)
+    }
     fn copy2d "cuMemcpy2D_v2" | "cuMemcpy2D_v2_ptds" (params: u64) {
         copy_2d(params, 0, PER_THREAD, Mode::Sync)
     }

@@ -10,7 +10,9 @@ use super::handles::{HandleKind, Table, fresh_id};
 use super::printf::Printf;
 use super::queue::{self, lock};
 use super::stream::Stream;
-use super::{Res, copy, device, entries, event, init, library, module, pointer, pool, stream};
+use super::{
+    Res, array, copy, device, entries, event, init, library, module, pointer, pool, stream, texture,
+};
 use crate::memory::AddressSpace;
 
 pub(super) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
@@ -179,6 +181,8 @@ impl Context {
         event::forget_context(self.id);
         module::forget_context(self.id);
         library::forget_context(self.id);
+        texture::forget_context(self.id);
+        array::forget_context(self.id);
         let streams = std::mem::take(&mut *lock(&self.streams));
         // Threads still hold their default streams of this context; they must not use them again.
         streams.iter().for_each(|s| s.abandon());
@@ -245,7 +249,7 @@ pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
     let contexts = CONTEXTS.pick(|c| c.device == ordinal && c.is_active());
     let ids: Vec<u64> = contexts.iter().map(|c| c.id).collect();
     let space = crate::memory::AddressSpace::global();
-    (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)))
+    (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)) + array::bytes_in(&ids))
 }
 
 /// The context with that handle, or the current one for null.

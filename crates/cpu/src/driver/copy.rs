@@ -54,20 +54,42 @@ fn direct(address: u64, len: u64, write: bool) -> bool {
 
 const BOUNCE: usize = 256 << 10;
 
+/// Where bytes are, and whether that is known to be memory of ours that stays.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub(super) address: u64,
+    /// It lies in an array that the copy keeps alive.
+    pub(super) proved: bool,
+}
+
 /// Copies `len` bytes; overlapping ranges come out as if copied through a buffer. The caller holds a pin.
 pub(super) fn move_bytes(to: u64, from: u64, len: u64) -> Res {
+    let end = |address| End {
+        address,
+        proved: false,
+    };
+    move_between(end(to), end(from), len)
+}
+
+/// [`move_bytes`] for ends of which one or both may lie in arrays.
+pub(super) fn move_between(target: End, source: End, len: u64) -> Res {
+    let (to, from) = (target.address, source.address);
     if len == 0 {
         return Ok(());
     }
-    match (direct(to, len, true), direct(from, len, false)) {
+    let known = (
+        target.proved || direct(to, len, true),
+        source.proved || direct(from, len, false),
+    );
+    match known {
         (true, true) => {
-            // SAFETY: both ranges lie in live regions, and the caller's pin keeps them mapped.
+            // SAFETY: both ranges lie in live regions, which the caller's pin keeps mapped, or in arrays that are kept.
             unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len as usize) };
             Ok(())
         }
-        // SAFETY: the destination lies in a live region that the caller's pin keeps mapped.
+        // SAFETY: the destination lies in a live region that the caller's pin keeps mapped, or in an array.
         (true, false) => Ok(unsafe { checked::read_into(from, to as *mut u8, len) }?),
-        // SAFETY: the source lies in a live region that the caller's pin keeps mapped.
+        // SAFETY: the source lies in a live region that the caller's pin keeps mapped, or in an array.
         (false, true) => Ok(unsafe { checked::write_from(to, from as *const u8, len) }?),
         (false, false) => {
             let mut buffer = vec![0u8; BOUNCE.min(len as usize)];

@@ -29,6 +29,10 @@ pub(super) enum HandleKind {
     Function,
     Kernel,
     Pool,
+    Array,
+    MipmappedArray,
+    Texture,
+    Surface,
 }
 
 /// The value of the handle that the object `id` of that kind has.
@@ -93,12 +97,17 @@ impl<T> Table<T> {
 
     /// Forgets every object that `doomed` picks; they are dropped after the lock is released.
     pub(super) fn remove_where(&self, mut doomed: impl FnMut(&T) -> bool) {
+        self.remove_where_key(|_, object| doomed(object));
+    }
+
+    /// [`Table::remove_where`] for those who need to know the handles.
+    pub(super) fn remove_where_key(&self, mut doomed: impl FnMut(u64, &T) -> bool) {
         let mut gone = Vec::new();
         self.live
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .retain(|_, object| {
-                let dead = doomed(object);
+            .retain(|&handle, object| {
+                let dead = doomed(handle, object);
                 if dead {
                     gone.push(object.clone());
                 }

@@ -13,6 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 mod activity;
+mod array;
+mod array_limits;
 mod attributes;
 mod boxes;
 mod checked;
@@ -37,6 +39,7 @@ mod printf;
 mod proc_address;
 mod queue;
 mod stream;
+mod texture;
 
 pub(crate) use activity::busy_percent;
 pub(crate) use context::memory_in_contexts;
@@ -122,6 +125,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
         [
+            array::ENTRIES,
             boxes::ENTRIES,
             context::ENTRIES,
             copy::ENTRIES,
@@ -140,6 +144,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             pool::ENTRIES,
             proc_address::ENTRIES,
             stream::ENTRIES,
+            texture::ENTRIES,
         ]
         .into_iter()
         .flatten()

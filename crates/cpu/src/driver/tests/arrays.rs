@@ -1,0 +1,223 @@
+//! Arrays, mipmapped arrays, texture and surface objects: their lives, and handles that name nothing.
+
+use super::super::Code;
+use super::copies::copy2d;
+use super::{Session, Word, cu, ok};
+
+const INVALID_VALUE: u32 = Code::INVALID_VALUE.0;
+const INVALID_HANDLE: u32 = Code::INVALID_HANDLE.0;
+const FLOAT: u64 = 0x20;
+const LAYERED: u64 = 1;
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`: extents, format and channels, flags.
+fn descriptor(size: [u64; 3], flags: u64) -> [u64; 5] {
+    [size[0], size[1], size[2], FLOAT | 1 << 32, flags]
+}
+
+fn array(size: [u64; 3], flags: u64) -> u64 {
+    let mut handle = 0u64;
+    ok!("cuArray3DCreate_v2", &mut handle, &descriptor(size, flags));
+    handle
+}
+
+/// `CUDA_RESOURCE_DESC` of an array (0) or a mipmapped one (1).
+fn resource(kind: u64, handle: u64) -> [u64; 18] {
+    let mut words = [0; 18];
+    (words[0], words[1]) = (kind, handle);
+    words
+}
+
+#[test]
+fn what_an_array_says_of_itself() {
+    let _s = Session::new();
+    let a = array([8, 4, 3], LAYERED);
+    let mut d = [0u64; 5];
+    ok!("cuArray3DGetDescriptor_v2", &mut d, a);
+    assert_eq!(d, descriptor([8, 4, 3], LAYERED));
+    let mut flat = [0u64; 3];
+    ok!("cuArrayGetDescriptor_v2", &mut flat, a);
+    assert_eq!(flat, [8, 4, FLOAT | 1 << 32]);
+    let mut b = 0u64;
+    ok!("cuArrayCreate_v2", &mut b, &[5u64, 0, FLOAT | 2 << 32]);
+    ok!("cuArray3DGetDescriptor_v2", &mut d, b);
+    assert_eq!(d, [5, 0, 0, FLOAT | 2 << 32, 0]);
+    ok!("cuArrayDestroy", a);
+    assert_eq!(cu!("cuArrayDestroy", a), INVALID_HANDLE);
+    assert_eq!(cu!("cuArray3DGetDescriptor_v2", &mut d, a), INVALID_HANDLE);
+}
+
+#[test]
+fn memory_comes_back() {
+    let _s = Session::new();
+    let free = || {
+        let mut bytes = 0u64;
+        ok!("cuMemGetInfo_v2", &mut bytes, 0u64);
+        bytes
+    };
+    let a = array([2048, 2048, 0], 0);
+    let with = free();
+    ok!("cuArrayDestroy", a);
+    assert!(free() >= with + (16 << 20));
+    let mut none = 0u64;
+    let huge = descriptor([131_072, 65_536, 0], 0);
+    let four = [huge[0], huge[1], 0, FLOAT | 4 << 32, 0];
+    assert_eq!(
+        cu!("cuArray3DCreate_v2", &mut none, &four),
+        Code::OUT_OF_MEMORY.0
+    );
+}
+
+#[test]
+fn levels_and_their_end() {
+    let _s = Session::new();
+    let mut m = 0u64;
+    ok!(
+        "cuMipmappedArrayCreate",
+        &mut m,
+        &descriptor([16, 8, 0], 0),
+        20
+    );
+    let (mut first, mut again, mut last) = (0u64, 0u64, 0u64);
+    ok!("cuMipmappedArrayGetLevel", &mut first, m, 0);
+    ok!("cuMipmappedArrayGetLevel", &mut again, m, 0);
+    assert_eq!(first, again);
+    ok!("cuMipmappedArrayGetLevel", &mut last, m, 4);
+    let mut d = [0u64; 5];
+    ok!("cuArray3DGetDescriptor_v2", &mut d, last);
+    assert_eq!(d, descriptor([1, 1, 0], 0));
+    assert_eq!(
+        cu!("cuMipmappedArrayGetLevel", &mut last, m, 5),
+        INVALID_VALUE
+    );
+    ok!("cuArrayDestroy", first);
+    ok!("cuMipmappedArrayGetLevel", &mut again, m, 0);
+    assert_ne!(first, again);
+    ok!("cuMipmappedArrayDestroy", m);
+    for gone in [first, again, last] {
+        assert_eq!(
+            cu!("cuArray3DGetDescriptor_v2", &mut d, gone),
+            INVALID_HANDLE
+        );
+    }
+    assert_eq!(cu!("cuMipmappedArrayDestroy", m), INVALID_HANDLE);
+}
+
+#[test]
+fn objects_outlive_what_they_are_made_of() {
+    let _s = Session::new();
+    let a = array([8, 4, 0], 2);
+    let words = resource(0, a);
+    let mut linear = [0u32; 26];
+    linear[..3].fill(1);
+    let (mut t, mut surface) = (0u64, 0u64);
+    ok!("cuTexObjectCreate", &mut t, &words, &linear, 0u64);
+    ok!("cuSurfObjectCreate", &mut surface, &words);
+    ok!("cuArrayDestroy", a);
+    let mut back = [0u64; 18];
+    ok!("cuTexObjectGetResourceDesc", &mut back, t);
+    assert_eq!(back, words);
+    ok!("cuSurfObjectGetResourceDesc", &mut back, surface);
+    assert_eq!(back, words);
+    let mut descriptor_back = [0u32; 26];
+    ok!("cuTexObjectGetTextureDesc", &mut descriptor_back, t);
+    assert_eq!(descriptor_back, linear);
+    let mut view = [7u64; 14];
+    ok!("cuTexObjectGetResourceViewDesc", &mut view, t);
+    assert_eq!(view, [0; 14]);
+    // Gone as a source, and neither is the other.
+    assert_eq!(
+        cu!("cuTexObjectCreate", &mut t, &words, &linear, 0u64),
+        INVALID_VALUE
+    );
+    assert_eq!(cu!("cuTexObjectDestroy", surface), INVALID_VALUE);
+    ok!("cuTexObjectDestroy", t);
+    assert_eq!(cu!("cuTexObjectDestroy", t), INVALID_VALUE);
+    ok!("cuSurfObjectDestroy", surface);
+    ok!("cuTexObjectDestroy", 0u64);
+}
+
+#[test]
+fn a_context_takes_its_arrays_along() {
+    let s = Session::new();
+    let a = array([8, 4, 0], 0);
+    let mut t = 0u64;
+    let words = resource(0, a);
+    ok!("cuTexObjectCreate", &mut t, &words, &[0u32; 26], 0u64);
+    drop(s);
+    let _other = Session::new();
+    let mut d = [0u64; 5];
+    assert_eq!(cu!("cuArray3DGetDescriptor_v2", &mut d, a), INVALID_HANDLE);
+    assert_eq!(cu!("cuTexObjectDestroy", t), INVALID_VALUE);
+    assert!(crate::texture::objects::find(t).is_none());
+}
+
+#[test]
+fn garbage() {
+    let s = Session::new();
+    let a = array([8, 4, 0], 0);
+    let data = [0u8; 256];
+    let mut out = 0u64;
+    for bad in [0u64, 1, 0xdead_beef, u64::MAX, s.0, Word::word(&data)] {
+        assert_eq!(cu!("cuArrayDestroy", bad), INVALID_HANDLE);
+        assert_eq!(cu!("cuMipmappedArrayDestroy", bad), INVALID_HANDLE);
+        assert_eq!(
+            cu!("cuMipmappedArrayGetLevel", &mut out, bad, 0),
+            INVALID_HANDLE
+        );
+        assert_eq!(
+            cu!("cuSurfObjectCreate", &mut out, &resource(0, bad)),
+            INVALID_VALUE
+        );
+        for kind in 0..5 {
+            let linear = [0u32; 26];
+            let words = resource(kind, bad);
+            assert_eq!(
+                cu!("cuTexObjectCreate", &mut out, &words, &linear, 0u64),
+                INVALID_VALUE
+            );
+        }
+        assert_eq!(cu!("cuMemcpyHtoA_v2", bad, 0u64, &data, 4), INVALID_VALUE);
+        assert_eq!(cu!("cuMemcpyAtoA_v2", a, 0u64, bad, 0u64, 4), INVALID_VALUE);
+    }
+    // Addresses of nothing, where structures should be.
+    for bad in [0u64, 1, 0xdead_beef, u64::MAX - 8] {
+        assert_eq!(cu!("cuArray3DCreate_v2", &mut out, bad), INVALID_VALUE);
+        assert_eq!(
+            cu!("cuArray3DCreate_v2", bad, &descriptor([8, 4, 0], 0)),
+            INVALID_VALUE
+        );
+        assert_eq!(cu!("cuArrayCreate_v2", &mut out, bad), INVALID_VALUE);
+        assert_eq!(cu!("cuArray3DGetDescriptor_v2", bad, a), INVALID_VALUE);
+        assert_eq!(
+            cu!("cuTexObjectCreate", &mut out, bad, bad, bad),
+            INVALID_VALUE
+        );
+        assert_eq!(
+            cu!("cuTexObjectCreate", bad, &resource(0, a), &[0u32; 26], 0u64),
+            INVALID_VALUE
+        );
+        assert_eq!(cu!("cuSurfObjectCreate", &mut out, bad), INVALID_VALUE);
+        assert_eq!(cu!("cuMemcpyHtoA_v2", a, 0u64, bad, 4), INVALID_VALUE);
+        assert_eq!(cu!("cuMemcpyAtoH_v2", bad, a, 0u64, 4), INVALID_VALUE);
+        assert_eq!(cu!("cuMemcpyDtoA_v2", a, 0u64, bad, 4), INVALID_VALUE);
+    }
+    // Ranges that leave the array, overflow included.
+    let host = [0, 0, 1, Word::word(&data), 0, 0, 0];
+    let at = |x, y| [x, y, 3, 0, 0, a, 0];
+    for (x, y, width, height) in [
+        (0, 0, 36, 1),
+        (0, 0, 4, 5),
+        (32, 0, 4, 1),
+        (0, 4, 4, 1),
+        (u64::MAX, 0, 4, 1),
+        (0, u64::MAX, 4, 1),
+        (4, 1, u64::MAX, 1),
+        (4, 1, 4, u64::MAX),
+    ] {
+        assert_eq!(
+            cu!("cuMemcpy2D_v2", &copy2d(host, at(x, y), width, height)),
+            INVALID_VALUE
+        );
+    }
+    ok!("cuCtxSynchronize");
+}
