@@ -102,7 +102,7 @@ def describe_object(value, depth):
     if not data_attributes(type(value)):
         # A handle: its number, unless that is an address.
         try:
-            out["int"] = int(value) if int(value) < 1 << 40 else "address"
+            out["int"] = int(value) if int(value) < 1 << 28 else "address"
         except Exception:
             pass
     if depth > 0:

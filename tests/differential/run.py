@@ -16,8 +16,8 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-REAL = ("nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
-RECORDED = ("cudla", "cufile", "nvml")
+REAL = ("driver", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
+RECORDED = ("driver", "cudla", "cufile", "nvml")
 
 
 def record(side, python, path, module, options):
