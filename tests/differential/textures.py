@@ -114,7 +114,8 @@ class Device:
     def upload(self, data):
         """Device memory with these bytes."""
         memory = self.call("cuMemAlloc", len(data))
-        self.call("cuMemcpyHtoD", memory, ctypes.addressof(ctypes.create_string_buffer(data, len(data))), len(data))
+        host = ctypes.create_string_buffer(data, len(data))
+        self.call("cuMemcpyHtoD", memory, ctypes.addressof(host), len(data))
         return memory
 
     def columns(self, name, factor=1):
