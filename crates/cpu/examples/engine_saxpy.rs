@@ -98,6 +98,7 @@ fn main() {
         local_limit: 1024,
         heap_limit: 8 << 20,
         grid_id: 0,
+        viewer: Default::default(),
     };
     let rounds = if n > 4 << 20 { 5 } else { 300 };
     let (mut engine, mut plain, mut wrong) = (f64::MAX, f64::MAX, 0);

@@ -15,9 +15,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 pub(crate) mod pages;
+mod parking;
+mod reach;
+mod virtual_memory;
 
 pub use cupyrite_sys::checked;
 use pages::Pages;
+pub use parking::Parked;
+pub use reach::{Access, Reach, Viewer};
+use virtual_memory::Reservation;
+pub use virtual_memory::{Mapping, Physical};
 
 /// What a region was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +41,8 @@ pub enum Kind {
     Const,
     /// The caller's own memory, announced with `cuMemHostRegister`.
     Registered,
+    /// Physical memory mapped at a reserved address: `cuMemMap`.
+    Virtual,
     /// Memory of the device's own that kernels may reach (heaps, parameter banks).
     Internal,
 }
@@ -53,6 +62,8 @@ pub struct Region {
     pub read_only: bool,
     /// A number of the allocator's caller (the driver stores the owning context's id; zero otherwise).
     pub owner: u64,
+    /// Which devices' kernels may load from it and store to it.
+    pub reach: Reach,
 }
 
 impl Region {
@@ -77,8 +88,10 @@ pub enum MemoryError {
     NotAllocated,
     /// The range overlaps a live region (only for [`AddressSpace::register`]).
     Overlap,
-    /// The range is not mapped (only for [`AddressSpace::register`]).
+    /// The range is not mapped (only for [`AddressSpace::register`] and for virtual memory).
     NotMapped,
+    /// The operating system refused (only for physical memory that another process shares).
+    System,
 }
 
 impl fmt::Display for MemoryError {
@@ -89,6 +102,7 @@ impl fmt::Display for MemoryError {
             Self::NotAllocated => "not the start of a live allocation",
             Self::Overlap => "the range overlaps another registered or allocated range",
             Self::NotMapped => "the range is not mapped",
+            Self::System => "the operating system refused",
         })
     }
 }
@@ -103,11 +117,17 @@ enum Backing {
     Mapping(Pages),
     /// Not ours.
     Foreign,
+    /// Physical memory at a reserved address, which the reservation owns.
+    Window(Arc<Physical>),
+    /// A reservation of addresses.
+    Reserved(Pages),
 }
 
 struct Entry {
     region: Region,
     backing: Backing,
+    /// Bytes it was allocated with: the region may be smaller if it was handed out again.
+    capacity: u64,
 }
 
 /// Slots of one size, cut from chunks of [`CHUNK`] bytes.
@@ -132,6 +152,21 @@ struct Heap {
     limbo: Vec<Entry>,
 }
 
+impl Heap {
+    /// Gives the memory of a mapping back and keeps its addresses unusable for a while.
+    fn retire(&mut self, mut pages: Pages) {
+        pages.retire();
+        self.quarantined += pages.len();
+        self.quarantine.push_back(pages);
+        while self.quarantine.len() > QUARANTINE_MAPPINGS || self.quarantined > QUARANTINE_BYTES {
+            let Some(oldest) = self.quarantine.pop_front() else {
+                break;
+            };
+            self.quarantined -= oldest.len();
+        }
+    }
+}
+
 const CHUNK: u64 = 2 << 20;
 /// Slot sizes 512 B, 1 KiB, ... 256 KiB.
 const CLASSES: usize = 10;
@@ -149,6 +184,8 @@ const MIN_ALIGN: u64 = 256;
 /// The table of live regions and the allocator behind it. One per process ([`AddressSpace::global`]); tests may make more.
 pub struct AddressSpace {
     regions: RwLock<BTreeMap<u64, Entry>>,
+    /// Reserved addresses by their first one. Locked before `regions` and `heap`.
+    reservations: Mutex<BTreeMap<u64, Reservation>>,
     heap: Mutex<Heap>,
     generation: AtomicU64,
     next_id: AtomicU64,
@@ -181,6 +218,7 @@ impl AddressSpace {
     fn with_budget(capacity: u64, budget: u64) -> Self {
         Self {
             regions: RwLock::new(BTreeMap::new()),
+            reservations: Mutex::new(BTreeMap::new()),
             heap: Mutex::new(Heap::default()),
             generation: AtomicU64::new(1),
             next_id: AtomicU64::new(1),
@@ -229,10 +267,11 @@ impl AddressSpace {
     /// [`MemoryError::InvalidRequest`] for a size of zero or a bad alignment, [`MemoryError::OutOfMemory`] if the
     /// device has not that much left.
     pub fn alloc(&self, size: u64, align: u64, kind: Kind) -> Result<u64, MemoryError> {
-        self.alloc_owned(size, align, kind, 0).map(|r| r.base)
+        self.alloc_owned(size, align, kind, 0, Reach::ALL)
+            .map(|r| r.base)
     }
 
-    /// [`Self::alloc`] with an owner to remember; returns the whole region.
+    /// [`Self::alloc`] with an owner to remember and the devices that may use it; returns the whole region.
     ///
     /// # Errors
     /// As [`Self::alloc`].
@@ -242,6 +281,7 @@ impl AddressSpace {
         align: u64,
         kind: Kind,
         owner: u64,
+        reach: Reach,
     ) -> Result<Region, MemoryError> {
         if size == 0 || !align.is_power_of_two() || align > 1 << 30 {
             return Err(MemoryError::InvalidRequest);
@@ -251,14 +291,7 @@ impl AddressSpace {
             return Err(MemoryError::OutOfMemory);
         }
         let cost = Self::cost(size);
-        if self.used().saturating_add(cost) > self.budget {
-            self.reclaim();
-        }
-        self.used
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
-                used.checked_add(cost).filter(|&n| n <= self.budget)
-            })
-            .map_err(|_| MemoryError::OutOfMemory)?;
+        self.charge(cost)?;
         let made = self.back(size, align);
         let (base, backing) = match made {
             Ok(made) => made,
@@ -274,8 +307,13 @@ impl AddressSpace {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             read_only: kind == Kind::Const,
             owner,
+            reach,
         };
-        self.insert(Entry { region, backing });
+        self.insert(Entry {
+            region,
+            backing,
+            capacity: size,
+        });
         Ok(region)
     }
 
@@ -304,6 +342,7 @@ impl AddressSpace {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             read_only,
             owner,
+            reach: Reach::ALL,
         };
         let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, below)) = regions.range(..base + size).next_back()
@@ -316,6 +355,7 @@ impl AddressSpace {
             Entry {
                 region,
                 backing: Backing::Foreign,
+                capacity: 0,
             },
         );
         self.generation.fetch_add(1, Ordering::Release);
@@ -397,9 +437,36 @@ impl AddressSpace {
         entry.region.contains(addr, 1).then_some(entry.region)
     }
 
-    /// The region that holds all of `[addr, addr + len)`.
+    /// The region that holds all of `[addr, addr + len)`. For a range over several mappings that touch each other it is
+    /// one made of them, with the rights that all of them give.
     pub fn find_range(&self, addr: u64, len: u64) -> Option<Region> {
-        self.find(addr).filter(|r| r.contains(addr, len))
+        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let (_, entry) = regions.range(..=addr).next_back()?;
+        let mut whole = entry.region;
+        if whole.kind == Kind::Virtual && whole.contains(addr, 1) {
+            for (_, next) in regions.range(whole.end()..) {
+                if whole.contains(addr, len)
+                    || next.region.base != whole.end()
+                    || next.region.kind != Kind::Virtual
+                {
+                    break;
+                }
+                whole.size += next.region.size;
+                whole.reach = whole.reach.and(next.region.reach);
+            }
+        }
+        whole.contains(addr, len).then_some(whole)
+    }
+
+    /// Changes which devices may use the region that begins at `base`; false if there is none.
+    pub fn set_reach(&self, base: u64, reach: Reach) -> bool {
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = regions.get_mut(&base) else {
+            return false;
+        };
+        entry.region.reach = reach;
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        true
     }
 
     /// The live region nearest to `addr` (for fault reports): it, or how far away the next one is.
@@ -450,6 +517,19 @@ impl AddressSpace {
 
     fn cost(size: u64) -> u64 {
         size.div_ceil(GRAIN) * GRAIN
+    }
+
+    /// Puts `cost` bytes on the account.
+    fn charge(&self, cost: u64) -> Result<(), MemoryError> {
+        if self.used().saturating_add(cost) > self.budget {
+            self.reclaim();
+        }
+        self.used
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
+                used.checked_add(cost).filter(|&n| n <= self.budget)
+            })
+            .map(|_| ())
+            .map_err(|_| MemoryError::OutOfMemory)
     }
 
     fn insert(&self, entry: Entry) {
@@ -508,22 +588,19 @@ impl AddressSpace {
                 Backing::Slot(class) => heap.slabs[usize::from(class)]
                     .free
                     .push_back(entry.region.base),
-                Backing::Mapping(mut pages) => {
-                    pages.retire();
-                    heap.quarantined += pages.len();
-                    heap.quarantine.push_back(pages);
-                    while heap.quarantine.len() > QUARANTINE_MAPPINGS
-                        || heap.quarantined > QUARANTINE_BYTES
-                    {
-                        let Some(oldest) = heap.quarantine.pop_front() else {
-                            break;
-                        };
-                        heap.quarantined -= oldest.len();
-                    }
+                Backing::Mapping(pages) => heap.retire(pages),
+                // What they cost is the physical memory's account, and addresses cost nothing.
+                Backing::Window(_) => {
+                    pages::close_window(entry.region.base, entry.region.size);
+                    continue;
+                }
+                Backing::Reserved(pages) => {
+                    heap.retire(pages);
+                    continue;
                 }
             }
             self.used
-                .fetch_sub(Self::cost(entry.region.size), Ordering::SeqCst);
+                .fetch_sub(Self::cost(entry.capacity), Ordering::SeqCst);
         }
     }
 }

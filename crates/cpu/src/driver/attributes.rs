@@ -155,8 +155,9 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         99 => 1,
         100 => 0,
         101 => 1,
-        // Virtual memory management, shareable handles.
-        102..=105 => 0,
+        // Virtual memory management; shared with other processes as a file descriptor, and as nothing else.
+        102 | 103 => 1,
+        104 | 105 => 0,
         106 => sm.blocks as i32,
         107..=110 => 0,
         111 => RESERVED_SHARED as i32,
@@ -164,8 +165,12 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         113 => 1,
         114 => 0,
         115 => 1,
-        // GPU Direct, pool handles, clusters, deferred arrays, stream memory operations, dma-buf, IPC events.
-        116..=125 => 0,
+        // GPU Direct, pool handles, clusters, deferred arrays.
+        116..=121 => 0,
+        // Stream memory operations.
+        122 | 123 => 1,
+        // DMA buffers, events between processes.
+        124 | 125 => 0,
         126 => 1,
         127 | 128 => 0,
         129 => 1,
@@ -175,7 +180,10 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         132 | 133 => 0,
         134 => -1,
         135..=138 => 0,
-        140..=148 => 0,
+        140..=143 => 0,
+        // Pools of host memory.
+        144 => 1,
+        145..=148 => 0,
         149 => 1,
         150..=156 => 0,
         157 => device.threads,

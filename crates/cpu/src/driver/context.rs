@@ -11,7 +11,8 @@ use super::printf::Printf;
 use super::queue::{self, lock};
 use super::stream::Stream;
 use super::{
-    Res, array, copy, device, entries, event, init, library, module, pointer, pool, stream, texture,
+    Res, array, device, entries, event, init, library, managed, module, peers, pointer, pool,
+    stream, texture,
 };
 use crate::memory::AddressSpace;
 
@@ -151,6 +152,7 @@ impl Context {
         }
         self.forget_finished_streams();
         self.printf.flush();
+        pool::settle();
         self.check()
     }
 
@@ -183,6 +185,7 @@ impl Context {
         library::forget_context(self.id);
         texture::forget_context(self.id);
         array::forget_context(self.id);
+        peers::forget_context(self.id);
         let streams = std::mem::take(&mut *lock(&self.streams));
         // Threads still hold their default streams of this context; they must not use them again.
         streams.iter().for_each(|s| s.abandon());
@@ -191,6 +194,7 @@ impl Context {
         for region in AddressSpace::global().free_owned(self.id) {
             pointer::forget(&region);
             pool::leave(&region);
+            managed::forget(&region);
         }
     }
 
@@ -466,11 +470,11 @@ entries! {
         }
         let mine = current()?;
         let peer = by_handle(peer)?;
-        if peer.device == mine.device { Err(Code::INVALID_DEVICE) } else { copy::enable_peer(mine.id, peer.id) }
+        if peer.device == mine.device { Err(Code::INVALID_DEVICE) } else { peers::enable(mine.id, peer.id) }
     }
     fn ctx_disable_peer "cuCtxDisablePeerAccess" (peer: u64) {
         let mine = current()?;
-        copy::disable_peer(mine.id, by_handle(peer)?.id)
+        peers::disable(mine.id, by_handle(peer)?.id)
     }
     fn primary_retain "cuDevicePrimaryCtxRetain" (out: u64, device: i32) {
         non_null(out)?;

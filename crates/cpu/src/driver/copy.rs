@@ -3,7 +3,6 @@
 //! An address is checked when the call is made (so that the caller gets `INVALID_VALUE`) and again when the copy runs
 //! (so that memory freed meanwhile is an error and not a crash).
 
-use std::collections::HashSet;
 use std::sync::Mutex;
 
 use super::context;
@@ -228,27 +227,6 @@ fn peers(to: u64, from: u64) -> Res {
     context::by_handle_or_current(to)?;
     context::by_handle_or_current(from)?;
     Ok(())
-}
-
-/// Pairs (context, peer) for which access is enabled. It changes nothing else: there is one memory.
-static PEERS: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
-
-pub(super) fn enable_peer(mine: u64, peer: u64) -> Res {
-    let new = lock(&PEERS).get_or_insert_default().insert((mine, peer));
-    if new {
-        Ok(())
-    } else {
-        Err(Code::PEER_ACCESS_ALREADY_ENABLED)
-    }
-}
-
-pub(super) fn disable_peer(mine: u64, peer: u64) -> Res {
-    let known = lock(&PEERS).get_or_insert_default().remove(&(mine, peer));
-    if known {
-        Ok(())
-    } else {
-        Err(Code::PEER_ACCESS_NOT_ENABLED)
-    }
 }
 
 entries! {

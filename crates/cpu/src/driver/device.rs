@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::checked::{get_name, non_null, put, put_bytes, put_text};
 use super::context::Context;
 use super::errors::Code;
-use super::handles::fresh_id;
 use super::{Res, attributes, entries};
 use crate::memory::AddressSpace;
 
@@ -21,9 +20,6 @@ pub(super) struct Device {
     /// Hardware threads of the machine.
     pub(super) threads: i32,
     pub(super) primary: Mutex<Primary>,
-    /// Id of the default memory pool's handle, and the pool `cuMemAllocAsync` uses (zero: the default).
-    pub(super) default_pool: u64,
-    pub(super) current_pool: Mutex<u64>,
 }
 
 /// A device's primary context and who holds it.
@@ -105,8 +101,6 @@ pub(super) fn all() -> Res<&'static [Device]> {
                             retained: 0,
                             flags: 0,
                         }),
-                        default_pool: fresh_id(),
-                        current_pool: Mutex::new(0),
                     })
                     .collect(),
             )

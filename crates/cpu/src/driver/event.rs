@@ -8,7 +8,7 @@ use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::queue::{self, Op, lock};
 use super::stream::{self, Stream};
-use super::{Res, entries};
+use super::{Res, entries, pool};
 
 static EVENTS: Table<Event> = Table::new(HandleKind::Event);
 
@@ -149,6 +149,7 @@ entries! {
             queue::wait(&op, &event.context)?;
         }
         event.context.printf.flush();
+        pool::settle();
         event.context.check()
     }
     fn event_elapsed "cuEventElapsedTime" (out: u64, start: u64, end: u64) {

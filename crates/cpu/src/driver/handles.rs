@@ -33,6 +33,7 @@ pub(super) enum HandleKind {
     MipmappedArray,
     Texture,
     Surface,
+    Memory,
 }
 
 /// The value of the handle that the object `id` of that kind has.

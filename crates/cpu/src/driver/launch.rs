@@ -10,7 +10,7 @@ use super::function::{self, Function};
 use super::handles::fresh_id;
 use super::memory::space;
 use super::stream::{self, Place};
-use super::{Res, entries, event, occupancy};
+use super::{Res, entries, event, occupancy, peers};
 use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
 
 /// What a launch asks for.
@@ -165,6 +165,7 @@ fn launch(
             local_limit: context.stack_limit(),
             heap_limit: context.heap_limit(),
             grid_id,
+            viewer: peers::viewer(context),
         });
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::checked::{non_null, put, put_optional};
-use super::context::{self, Context};
+use super::context;
 use super::errors::Code;
-use super::stream::{self, Place};
-use super::{Res, device, entries, pool};
-use crate::memory::{AddressSpace, Kind, MemoryError, Region};
+use super::{Res, entries, managed, pool};
+use crate::memory::{AddressSpace, Kind, MemoryError, Reach, Region};
 
 pub(super) fn space() -> &'static Arc<AddressSpace> {
     AddressSpace::global()
@@ -18,6 +17,7 @@ impl From<MemoryError> for Code {
         match e {
             MemoryError::OutOfMemory => Code::OUT_OF_MEMORY,
             MemoryError::Overlap => Code::HOST_MEMORY_ALREADY_REGISTERED,
+            MemoryError::System => Code::OPERATING_SYSTEM,
             MemoryError::InvalidRequest | MemoryError::NotAllocated | MemoryError::NotMapped => {
                 Code::INVALID_VALUE
             }
@@ -32,7 +32,11 @@ fn allocate(out: u64, size: u64, kind: Kind) -> Res<Region> {
     if size == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let region = space().alloc_owned(size, 512, kind, context.id)?;
+    let reach = match kind {
+        Kind::Device => Reach::of(context.device).and_peers(),
+        _ => Reach::ALL,
+    };
+    let region = pool::with_relief(|| space().alloc_owned(size, 512, kind, context.id, reach))?;
     put(out, region.base).inspect_err(|_| {
         let _ = space().free(region.base);
     })?;
@@ -45,16 +49,18 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     if address == 0 {
         return Ok(());
     }
-    if !space()
+    let region = space()
         .find(address)
-        .is_some_and(|r| r.base == address && accept(&r))
-    {
-        return Err(Code::INVALID_VALUE);
-    }
+        .filter(|r| r.base == address && accept(r))
+        .ok_or(Code::INVALID_VALUE)?;
     context.synchronize()?;
-    let region = space().free_if(address, accept)?;
-    pool::leave(&region);
+    if pool::is_member(&region) {
+        pool::give_back(&region, 0)?;
+    } else {
+        space().free_if(address, |r| r.id == region.id)?;
+    }
     super::pointer::forget(&region);
+    managed::forget(&region);
     Ok(())
 }
 
@@ -70,74 +76,6 @@ const PITCH: u64 = 512;
 /// Page-locked host memory, whoever allocated it.
 fn is_pinned(region: &Region) -> bool {
     matches!(region.kind, Kind::Host | Kind::Registered)
-}
-
-/// Whether `cuStreamAttachMemAsync` may name that range: managed memory, whole if a length is given.
-pub(super) fn check_attachable(address: u64, length: u64) -> Res {
-    let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-    if region.kind != Kind::Managed || (length != 0 && length != region.size) {
-        return Err(Code::INVALID_VALUE);
-    }
-    Ok(())
-}
-
-fn check_managed(address: u64, size: u64) -> Res {
-    match space().find_range(address, size) {
-        Some(r) if matches!(r.kind, Kind::Managed | Kind::Global) && size > 0 => Ok(()),
-        _ => Err(Code::INVALID_VALUE),
-    }
-}
-
-/// The device a `CUmemLocation` of type device names must exist; hosts are taken as they are.
-fn check_location(kind: u32, id: u32) -> Res {
-    match kind {
-        1 => device::by_ordinal(id as i32).map(|_| ()),
-        2..=4 => Ok(()),
-        _ => Err(Code::INVALID_VALUE),
-    }
-}
-
-fn prefetch(address: u64, size: u64, stream: u64, per_thread: bool) -> Res {
-    let stream = stream::resolve(stream, per_thread)?;
-    check_managed(address, size)?;
-    // There is one memory: everything is where it should be.
-    stream.mark(&[]);
-    Ok(())
-}
-
-/// Frees in a stream's order (`cuMemFreeAsync`).
-pub(super) fn free_async(address: u64, stream: u64, per_thread: bool) -> Res {
-    let stream = stream::resolve(stream, per_thread)?;
-    match space().find(address) {
-        Some(r) if r.base == address && r.kind == Kind::Device => {}
-        _ => return Err(Code::INVALID_VALUE),
-    }
-    stream.enqueue(&[], Place::HereIfIdle, move |_| {
-        pool::leave(&space().free_if(address, |r| r.kind == Kind::Device)?);
-        Ok(())
-    });
-    Ok(())
-}
-
-/// Allocates in a stream's order. The memory can be used at once, which is earlier than promised.
-pub(super) fn alloc_async(
-    out: u64,
-    size: u64,
-    stream: u64,
-    per_thread: bool,
-) -> Res<Option<Region>> {
-    non_null(out)?;
-    let stream = stream::resolve(stream, per_thread)?;
-    let context: &Context = &stream.context;
-    // CUDA gives a null pointer for no bytes here.
-    if size == 0 {
-        return put(out, 0u64).map(|()| None);
-    }
-    let region = space().alloc_owned(size, 512, Kind::Device, context.id)?;
-    put(out, region.base).inspect_err(|_| {
-        let _ = space().free(region.base);
-    })?;
-    Ok(Some(region))
 }
 
 entries! {
@@ -177,7 +115,7 @@ entries! {
         Ok(())
     }
     fn mem_free "cuMemFree_v2" (address: u64) {
-        release(address, |r| matches!(r.kind, Kind::Device | Kind::Managed))
+        release(address, |r| matches!(r.kind, Kind::Device | Kind::Managed) || pool::is_member(r))
     }
     fn mem_free_host "cuMemFreeHost" (address: u64) {
         if address == 0 {
@@ -230,47 +168,12 @@ entries! {
     }
     fn mem_get_address_range "cuMemGetAddressRange_v2" (base: u64, size: u64, address: u64) {
         context::current()?;
-        let region = space().find(address).ok_or(Code::NOT_FOUND)?;
-        put_optional(base, region.base)?;
-        put_optional(size, region.size)
-    }
-    fn mem_prefetch "cuMemPrefetchAsync" | "cuMemPrefetchAsync_ptsz"
-        (address: u64, size: u64, device: i32, stream: u64) {
-        if device != -1 {
-            device::by_ordinal(device)?;
-        }
-        prefetch(address, size, stream, PER_THREAD)
-    }
-    fn mem_prefetch_v2 "cuMemPrefetchAsync_v2" | "cuMemPrefetchAsync_v2_ptsz"
-        (address: u64, size: u64, location: u64, flags: u32, stream: u64) {
-        // CUmemLocation is eight bytes, {type, id}, and travels in one register.
-        check_location(location as u32, (location >> 32) as u32)?;
-        if flags != 0 {
-            return Err(Code::INVALID_VALUE);
-        }
-        prefetch(address, size, stream, PER_THREAD)
-    }
-    fn mem_advise "cuMemAdvise" (address: u64, size: u64, advice: u32, device: i32) {
-        if !(1..=6).contains(&advice) {
-            return Err(Code::INVALID_VALUE);
-        }
-        if device != -1 && advice > 2 {
-            device::by_ordinal(device)?;
-        }
-        context::current()?;
-        check_managed(address, size)
-    }
-    fn mem_advise_v2 "cuMemAdvise_v2" (address: u64, size: u64, advice: u32, location: u64) {
-        if !(1..=6).contains(&advice) {
-            return Err(Code::INVALID_VALUE);
-        }
-        if advice > 2 && advice != 4 {
-            check_location(location as u32, (location >> 32) as u32)?;
-        }
-        context::current()?;
-        check_managed(address, size)
-    }
-    fn mem_free_async "cuMemFreeAsync" | "cuMemFreeAsync_ptsz" (address: u64, stream: u64) {
-        free_async(address, stream, PER_THREAD)
+        let (start, bytes) = match (space().find(address), space().reservation_of(address)) {
+            (Some(region), _) if region.kind != Kind::Virtual => (region.base, region.size),
+            (_, Some(reserved)) => reserved,
+            _ => return Err(Code::NOT_FOUND),
+        };
+        put_optional(base, start)?;
+        put_optional(size, bytes)
     }
 }

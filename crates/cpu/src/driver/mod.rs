@@ -29,17 +29,21 @@ mod handles;
 mod init;
 mod launch;
 mod library;
+mod managed;
 mod memory;
 mod memset;
 mod module;
 mod occupancy;
+mod peers;
 mod pointer;
 mod pool;
 mod printf;
 mod proc_address;
 mod queue;
 mod stream;
+mod stream_memory;
 mod texture;
+mod virtual_memory;
 
 pub(crate) use activity::busy_percent;
 pub(crate) use context::memory_in_contexts;
@@ -136,6 +140,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             init::ENTRIES,
             launch::ENTRIES,
             library::ENTRIES,
+            managed::ENTRIES,
             memory::ENTRIES,
             memset::ENTRIES,
             module::ENTRIES,
@@ -145,6 +150,8 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             proc_address::ENTRIES,
             stream::ENTRIES,
             texture::ENTRIES,
+            stream_memory::ENTRIES,
+            virtual_memory::ENTRIES,
         ]
         .into_iter()
         .flatten()

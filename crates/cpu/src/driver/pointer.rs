@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use super::checked::{get, get_array, non_null, put};
-use super::context::{self, CONTEXTS};
+use super::context::{self, CONTEXTS, Context};
 use super::errors::Code;
 use super::handles::{HandleKind, handle_of};
 use super::memory::space;
 use super::queue::lock;
-use super::{Res, entries, pool};
-use crate::memory::{Kind, Region};
+use super::{Res, entries, peers, pool, virtual_memory};
+use crate::memory::{Access, Kind, Region};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
 static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
@@ -59,9 +59,42 @@ impl Value {
     }
 }
 
+/// The region of an address; for virtual memory also if no device may use it.
+fn region_of(address: u64) -> Option<Region> {
+    space()
+        .find(address)
+        .or_else(|| virtual_memory::region_at(address))
+}
+
+/// The device whose memory a region is: that of its physical memory, its pool or its context.
+fn device_of(region: &Region) -> i32 {
+    let owner = || CONTEXTS.find(handle_of(HandleKind::Context, region.owner));
+    virtual_memory::device_of(region)
+        .or_else(|| pool::device_of(region))
+        .or_else(|| owner().map(|c| c.device))
+        .unwrap_or(0)
+}
+
+/// What kernels of the context may do with a region, as `CU_POINTER_ATTRIBUTE_ACCESS_FLAGS` says it.
+fn access_flags(context: &Context, region: &Region) -> u32 {
+    match peers::viewer(context).access(region) {
+        Access::None => 0,
+        Access::Read => 1,
+        Access::ReadWrite if region.read_only && region.kind == Kind::Registered => 1,
+        Access::ReadWrite => 3,
+    }
+}
+
 /// The value of a `CUpointer_attribute` of `address`.
-fn query(attribute: u32, address: u64, region: Option<&Region>) -> Res<Value> {
+fn query(context: &Context, attribute: u32, address: u64, region: Option<&Region>) -> Res<Value> {
     use Value::{Long, Word};
+    // What a reservation is can be asked whether or not anything is mapped.
+    if matches!(attribute, 11 | 12)
+        && region.is_none_or(|r| r.kind == Kind::Virtual)
+        && let Some((base, size)) = space().reservation_of(address)
+    {
+        return Ok(Long(if attribute == 11 { base } else { size }));
+    }
     // These two can be asked of any address.
     match (attribute, region) {
         (8, None) => return Ok(Word(0)),
@@ -90,22 +123,14 @@ fn query(attribute: u32, address: u64, region: Option<&Region>) -> Res<Value> {
         6 => Word(0),
         7 | 20 => Long(region.id),
         8 => Word(u32::from(region.kind == Kind::Managed)),
-        9 => {
-            let owner = CONTEXTS.find(handle_of(HandleKind::Context, region.owner));
-            Word(owner.map_or(0, |c| c.device) as u32)
-        }
+        9 => Word(device_of(region) as u32),
         10 => Word(0),
         11 | 19 => Long(region.base),
         12 | 18 => Long(region.size),
         13 => Word(1),
-        14 => Long(0),
+        14 => Long(virtual_memory::handle_types(region)),
         15 => Word(0),
-        // CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE or READ
-        16 => Word(if region.read_only && region.kind == Kind::Registered {
-            1
-        } else {
-            3
-        }),
+        16 => Word(access_flags(context, region)),
         17 => Long(pool::pool_of(region)),
         21 => Word(0),
         22 => Word(u32::MAX),
@@ -128,21 +153,21 @@ fn unknown(attribute: u32) -> Res<Value> {
 entries! {
     fn pointer_get_attribute "cuPointerGetAttribute" (out: u64, attribute: u32, address: u64) {
         non_null(out)?;
-        context::current()?;
-        query(attribute, address, space().find(address).as_ref())?.put(out)
+        let context = context::current()?;
+        query(&context, attribute, address, region_of(address).as_ref())?.put(out)
     }
     fn pointer_get_attributes "cuPointerGetAttributes" (count: u32, attributes: u64, outs: u64, address: u64) {
         non_null(attributes)?;
         non_null(outs)?;
-        context::current()?;
+        let context = context::current()?;
         if count == 0 {
             return Err(Code::INVALID_VALUE);
         }
         let attributes = get_array::<u32>(attributes, count as usize)?;
         let outs = get_array::<u64>(outs, count as usize)?;
-        let region = space().find(address);
+        let region = region_of(address);
         for (attribute, out) in attributes.into_iter().zip(outs) {
-            query(attribute, address, region.as_ref()).or_else(|_| unknown(attribute))?.put(out)?;
+            query(&context, attribute, address, region.as_ref()).or_else(|_| unknown(attribute))?.put(out)?;
         }
         Ok(())
     }

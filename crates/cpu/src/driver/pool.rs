@@ -1,81 +1,338 @@
-//! Memory pools: the default one of each device and those callers make. All take their memory from the same heap, so a
-//! pool is its accounts and its settings.
+//! Memory pools: the default one of each place and those callers make (CUDA driver API, "Stream Ordered Memory
+//! Allocator" and CUDA C++ Programming Guide of the same name).
+//!
+//! A pool keeps what is freed and hands it out again; beyond its release threshold it gives memory back when somebody
+//! synchronises. An allocation is made when the call is, which is earlier than promised; a free takes effect in the
+//! stream's order, and only what a stream has really freed is used again. All pools stand on one heap.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::checked::{get, non_null, put};
+use super::checked::{get, get_array, non_null, put};
+use super::context::Context;
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
+use super::memory::space;
 use super::queue::lock;
-use super::{Res, device, entries, memory};
-use crate::memory::Region;
+use super::stream::{self, Place as Where, Stream};
+use super::{Res, device, entries};
+use crate::memory::{Access, Kind, MemoryError, Parked, Reach, Region};
 
 static POOLS: Table<Pool> = Table::new(HandleKind::Pool);
 
-struct Pool {
-    id: u64,
-    device: i32,
-    is_default: bool,
-    settings: Mutex<Settings>,
-    /// Bytes of live allocations.
-    used: AtomicU64,
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
+const PINNED: u32 = 1;
+/// `CU_MEM_ALLOCATION_TYPE_MANAGED`.
+const MANAGED: u32 = 2;
+/// `CU_MEM_LOCATION_TYPE_*`.
+const NOWHERE: u32 = 0;
+const DEVICE: u32 = 1;
+const HOST: u32 = 2;
+const HOST_NUMA: u32 = 3;
+const HOST_NUMA_CURRENT: u32 = 4;
+
+/// Where a pool's memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Device(i32),
+    Host,
+    /// Managed memory without a preferred place.
+    Anywhere,
 }
 
-#[derive(Clone, Copy)]
-struct Settings {
+/// What a pool is made of.
+type Sort = (Place, Kind);
+
+/// A pool.
+pub(super) struct Pool {
+    id: u64,
+    sort: Sort,
+    is_default: bool,
+    /// Most bytes of live allocations, or zero.
+    most: u64,
+    state: Mutex<State>,
+}
+
+/// What changes about a pool.
+struct State {
     /// REUSE_FOLLOW_EVENT_DEPENDENCIES, ALLOW_OPPORTUNISTIC, ALLOW_INTERNAL_DEPENDENCIES.
     reuse: [u32; 3],
     release_threshold: u64,
-    /// Highest use; reset by the caller.
-    high: u64,
+    reach: Reach,
+    /// Bytes of live allocations, and the most there have been since the caller reset the mark.
+    used: u64,
+    used_high: u64,
+    /// The same with what is kept for reuse.
+    reserved: u64,
+    reserved_high: u64,
+    /// Freed and kept, oldest first.
+    kept: Vec<Kept>,
+    /// Destroyed: what is freed goes back to the system.
+    destroyed: bool,
 }
 
-/// Which pool a region was allocated from, by region id.
-static MEMBERS: Mutex<Option<HashMap<u64, Arc<Pool>>>> = Mutex::new(None);
+/// A freed block.
+struct Kept {
+    memory: Parked,
+    /// Id of the stream that freed it.
+    stream: u64,
+}
 
-fn new_pool(id: u64, device: i32, is_default: bool) -> Arc<Pool> {
-    let settings = Mutex::new(Settings {
-        reuse: [1; 3],
-        release_threshold: 0,
-        high: 0,
+/// A live allocation of a pool.
+struct Member {
+    pool: Arc<Pool>,
+    base: u64,
+    /// Bytes its memory was allocated with.
+    capacity: u64,
+}
+
+/// Live allocations of all pools, by region id.
+static MEMBERS: Mutex<Option<HashMap<u64, Member>>> = Mutex::new(None);
+/// Handles of the pools of each sort: the default one, and the current one if it was set.
+static CHOSEN: Mutex<Option<HashMap<Sort, (u64, u64)>>> = Mutex::new(None);
+/// Blocks kept by all pools: when there are none, a synchronisation need not look.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+/// What a block costs a pool.
+fn cost(bytes: u64) -> u64 {
+    bytes.next_multiple_of(512)
+}
+
+impl State {
+    fn grow(&mut self, used: u64, reserved: u64) {
+        self.used += used;
+        self.used_high = self.used_high.max(self.used);
+        self.reserved += reserved;
+        self.reserved_high = self.reserved_high.max(self.reserved);
+    }
+
+    /// The kept block that fits best: big enough, not much too big, and allowed to that stream.
+    fn take(&mut self, size: u64, stream: u64) -> Option<Parked> {
+        let opportunistic = self.reuse[1] != 0;
+        let fits = |k: &Kept| {
+            let capacity = k.memory.capacity();
+            capacity >= size
+                && capacity <= size.saturating_mul(2).max(4096)
+                && (opportunistic || k.stream == stream)
+        };
+        let best = self
+            .kept
+            .iter()
+            .enumerate()
+            .filter(|(_, k)| fits(k))
+            .min_by_key(|(_, k)| k.memory.capacity())?
+            .0;
+        KEPT.fetch_sub(1, Ordering::Relaxed);
+        Some(self.kept.remove(best).memory)
+    }
+
+    /// Gives kept blocks back, the oldest first, until no more than `keep` bytes are reserved.
+    fn trim(&mut self, keep: u64) {
+        let mut gone = 0;
+        while gone < self.kept.len() && self.reserved > keep {
+            self.reserved -= cost(self.kept[gone].memory.capacity());
+            gone += 1;
+        }
+        KEPT.fetch_sub(gone, Ordering::Relaxed);
+        for kept in self.kept.drain(..gone) {
+            space().release(kept.memory);
+        }
+    }
+}
+
+impl Pool {
+    fn new(id: u64, sort: Sort, is_default: bool, most: u64) -> Arc<Pool> {
+        let reach = match sort {
+            (Place::Device(device), Kind::Device) => Reach::of(device),
+            _ => Reach::ALL,
+        };
+        Arc::new(Pool {
+            id,
+            sort,
+            is_default,
+            most,
+            state: Mutex::new(State {
+                reuse: [1; 3],
+                release_threshold: 0,
+                reach,
+                used: 0,
+                used_high: 0,
+                reserved: 0,
+                reserved_high: 0,
+                kept: Vec::new(),
+                destroyed: false,
+            }),
+        })
+    }
+
+    fn handle(&self) -> u64 {
+        handle_of(HandleKind::Pool, self.id)
+    }
+}
+
+fn find(handle: u64) -> Res<Arc<Pool>> {
+    POOLS.find(handle).ok_or(Code::INVALID_VALUE)
+}
+
+/// Handles of the default and the current pool of a sort; the former is made when it is first asked for.
+fn chosen(sort: Sort) -> (u64, u64) {
+    let mut guard = lock(&CHOSEN);
+    let (default, current) = guard
+        .get_or_insert_default()
+        .entry(sort)
+        .or_insert_with(|| {
+            let id = fresh_id();
+            (POOLS.insert(id, Pool::new(id, sort, true, 0)), 0)
+        });
+    if *current == 0 || POOLS.find(*current).is_none() {
+        *current = *default;
+    }
+    (*default, *current)
+}
+
+fn choose(sort: Sort, pool: u64) -> Res {
+    if find(pool)?.sort != sort {
+        return Err(Code::INVALID_VALUE);
+    }
+    chosen(sort);
+    if let Some(entry) = lock(&CHOSEN).get_or_insert_default().get_mut(&sort) {
+        entry.1 = pool;
+    }
+    Ok(())
+}
+
+fn device_sort(ordinal: i32) -> Res<Sort> {
+    let ordinal = device::by_ordinal(ordinal)?.ordinal;
+    Ok((Place::Device(ordinal), Kind::Device))
+}
+
+/// The pool `cuMemAllocAsync` uses on a device.
+pub(super) fn current_of(ordinal: i32) -> Res<Arc<Pool>> {
+    find(chosen(device_sort(ordinal)?).1)
+}
+
+/// What a pool of that allocation type at that location is made of.
+fn sort_of(kind: u32, location: u32, id: u32) -> Res<Sort> {
+    let device = || {
+        device::by_ordinal(id as i32)
+            .map(|d| Place::Device(d.ordinal))
+            .map_err(|_| Code::INVALID_VALUE)
+    };
+    match (kind, location) {
+        (PINNED, DEVICE) => Ok((device()?, Kind::Device)),
+        (PINNED, HOST) => Ok((Place::Host, Kind::Host)),
+        (MANAGED, DEVICE) => Ok((device()?, Kind::Managed)),
+        (MANAGED, HOST) => Ok((Place::Host, Kind::Managed)),
+        (MANAGED, NOWHERE) => Ok((Place::Anywhere, Kind::Managed)),
+        // There is one kind of host memory here, whatever nodes the machine has.
+        (PINNED | MANAGED, HOST_NUMA | HOST_NUMA_CURRENT) => Err(Code::NOT_SUPPORTED),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn sort_at(location: u64, kind: u32) -> Res<Sort> {
+    let [place, id] = get::<[u32; 2]>(location)?;
+    sort_of(kind, place, id)
+}
+
+/// Runs an allocation; if memory is short, once more after every pool has given back what it keeps.
+pub(super) fn with_relief<T>(allocate: impl Fn() -> Result<T, MemoryError>) -> Res<T> {
+    match allocate() {
+        Err(MemoryError::OutOfMemory) if KEPT.load(Ordering::Relaxed) > 0 => {
+            for pool in POOLS.pick(|_| true) {
+                lock(&pool.state).trim(0);
+            }
+            Ok(allocate()?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Takes `size` bytes out of a pool for work in `stream`.
+///
+/// # Errors
+/// `OUT_OF_MEMORY`.
+pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Region> {
+    let owner = stream.context.id;
+    let (kept, reach) = {
+        let mut state = lock(&pool.state);
+        if pool.most != 0 && state.used.saturating_add(cost(size)) > pool.most {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        (state.take(size, stream.id), state.reach)
+    };
+    let mut capacity = size;
+    let mut fresh = true;
+    let again = kept.and_then(|memory| {
+        capacity = memory.capacity();
+        fresh = false;
+        space().unpark(memory, size, owner, reach).ok()
     });
-    Arc::new(Pool {
-        id,
-        device,
-        is_default,
-        settings,
-        used: AtomicU64::new(0),
-    })
-}
-
-/// The default pool of a device; its handle is made known on first use.
-fn default_pool(ordinal: i32) -> Res<u64> {
-    let device = device::by_ordinal(ordinal)?;
-    let handle = handle_of(HandleKind::Pool, device.default_pool);
-    if POOLS.find(handle).is_none() {
-        POOLS.insert(
-            device.default_pool,
-            new_pool(device.default_pool, ordinal, true),
-        );
+    let region = match again {
+        Some(region) => region,
+        None => with_relief(|| space().alloc_owned(size, 512, pool.sort.1, owner, reach))?,
+    };
+    lock(&MEMBERS).get_or_insert_default().insert(
+        region.id,
+        Member {
+            pool: pool.clone(),
+            base: region.base,
+            capacity,
+        },
+    );
+    let mut state = lock(&pool.state);
+    state.grow(size, if fresh { cost(size) } else { 0 });
+    // Somebody may have changed the rights meanwhile.
+    if state.reach != reach {
+        space().set_reach(region.base, state.reach);
     }
-    Ok(handle)
+    Ok(region)
 }
 
-fn current_pool(ordinal: i32) -> Res<u64> {
-    let set = *lock(&device::by_ordinal(ordinal)?.current_pool);
-    if set != 0 && POOLS.find(set).is_some() {
-        Ok(set)
-    } else {
-        default_pool(ordinal)
+/// Whether the region came from a pool.
+pub(super) fn is_member(region: &Region) -> bool {
+    lock(&MEMBERS)
+        .get_or_insert_default()
+        .contains_key(&region.id)
+}
+
+/// Puts a live allocation back into its pool: `stream` (an id, or zero) may have it again at once.
+///
+/// # Errors
+/// `INVALID_VALUE` if the region is not live or came from no pool.
+pub(super) fn give_back(region: &Region, stream: u64) -> Res {
+    let member = lock(&MEMBERS)
+        .get_or_insert_default()
+        .remove(&region.id)
+        .ok_or(Code::INVALID_VALUE)?;
+    let parked = space().park(member.base, |r| r.id == region.id);
+    let mut state = lock(&member.pool.state);
+    state.used -= region.size;
+    match parked {
+        Ok(memory) if !state.destroyed => {
+            state.kept.push(Kept { memory, stream });
+            KEPT.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(memory) => {
+            state.reserved -= cost(member.capacity);
+            space().release(memory);
+        }
+        Err(e) => {
+            state.reserved -= cost(member.capacity);
+            return Err(e.into());
+        }
     }
+    Ok(())
 }
 
-/// Takes a freed region off its pool's account.
+/// Takes a region that was freed otherwise off its pool's account.
 pub(super) fn leave(region: &Region) {
-    if let Some(pool) = lock(&MEMBERS).get_or_insert_default().remove(&region.id) {
-        pool.used.fetch_sub(region.size, Ordering::Relaxed);
+    let member = lock(&MEMBERS).get_or_insert_default().remove(&region.id);
+    if let Some(member) = member {
+        let mut state = lock(&member.pool.state);
+        state.used -= region.size;
+        state.reserved -= cost(member.capacity);
     }
 }
 
@@ -84,165 +341,291 @@ pub(super) fn pool_of(region: &Region) -> u64 {
     lock(&MEMBERS)
         .get_or_insert_default()
         .get(&region.id)
-        .map_or(0, |p| handle_of(HandleKind::Pool, p.id))
+        .map_or(0, |m| m.pool.handle())
 }
 
-/// The device a location names: type 1 is a device, its id follows.
-fn located(location: u64) -> Res<i32> {
-    let [kind, id] = get::<[u32; 2]>(location)?;
-    if kind != 1 {
-        return Err(Code::NOT_SUPPORTED);
+/// The device of the pool a region came from.
+pub(super) fn device_of(region: &Region) -> Option<i32> {
+    match lock(&MEMBERS)
+        .get_or_insert_default()
+        .get(&region.id)?
+        .pool
+        .sort
+        .0
+    {
+        Place::Device(ordinal) => Some(ordinal),
+        Place::Host | Place::Anywhere => None,
     }
-    device::by_ordinal(id as i32).map(|d| d.ordinal)
 }
 
-const PINNED: u32 = 1;
+/// Somebody has synchronised: pools give back what they keep beyond their thresholds.
+pub(super) fn settle() {
+    if KEPT.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    for pool in POOLS.pick(|_| true) {
+        let mut state = lock(&pool.state);
+        let keep = state.release_threshold;
+        state.trim(keep);
+    }
+}
+
+/// Frees in a stream's order.
+///
+/// # Errors
+/// `INVALID_VALUE` for an address that is not the first one of an allocation.
+pub(super) fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
+    let region = freeable(address)?;
+    stream.enqueue(&[], Where::HereIfIdle, free_work(region, stream.id));
+    Ok(())
+}
+
+/// The allocation at `address`, if `cuMemFreeAsync` may free it.
+///
+/// # Errors
+/// `INVALID_VALUE` if it may not.
+pub(super) fn freeable(address: u64) -> Res<Region> {
+    space()
+        .find(address)
+        .filter(|r| r.base == address && (r.kind == Kind::Device || is_member(r)))
+        .ok_or(Code::INVALID_VALUE)
+}
+
+/// What `cuMemFreeAsync` does when the stream reaches it.
+fn free_work(region: Region, stream: u64) -> impl FnOnce(&Arc<Context>) -> Res + Send + 'static {
+    move |_| {
+        if is_member(&region) {
+            return give_back(&region, stream);
+        }
+        let gone = space().free_if(region.base, |r| r.id == region.id)?;
+        super::pointer::forget(&gone);
+        Ok(())
+    }
+}
+
+/// Allocates in a stream's order and tells the caller where. CUDA gives a null pointer for no bytes here.
+fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> Res {
+    if size == 0 {
+        return put(out, 0u64);
+    }
+    let region = allocate(pool, size, stream)?;
+    put(out, region.base).inspect_err(|_| {
+        let _ = give_back(&region, stream.id);
+    })
+}
+
+fn access_flags(access: Access) -> u32 {
+    match access {
+        Access::None => 0,
+        Access::Read => 1,
+        Access::ReadWrite => 3,
+    }
+}
+
+/// What `CUmemAccess_flags` says.
+///
+/// # Errors
+/// `INVALID_VALUE` for flags there are not.
+pub(super) fn access_of(flags: u32) -> Res<Access> {
+    match flags {
+        0 => Ok(Access::None),
+        1 => Ok(Access::Read),
+        3 => Ok(Access::ReadWrite),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
+    let state = lock(&pool.state);
+    let (place, kind) = pool.sort;
+    let word = |v: u32| put(out, v);
+    let long = |v: u64| put(out, v);
+    match attribute {
+        1..=3 => word(state.reuse[attribute as usize - 1]),
+        4 => long(state.release_threshold),
+        5 => long(state.reserved),
+        6 => long(state.reserved_high),
+        7 => long(state.used),
+        8 => long(state.used_high),
+        9 => word(if kind == Kind::Managed {
+            MANAGED
+        } else {
+            PINNED
+        }),
+        // Handle types, location id and type.
+        10 => word(0),
+        11 => word(match place {
+            Place::Device(ordinal) => ordinal as u32,
+            Place::Host | Place::Anywhere => 0,
+        }),
+        12 => word(match place {
+            Place::Device(_) => DEVICE,
+            Place::Host => HOST,
+            Place::Anywhere => NOWHERE,
+        }),
+        13 => long(if pool.most == 0 {
+            space().capacity()
+        } else {
+            pool.most
+        }),
+        // Decompression by hardware.
+        14 => word(0),
+        15 => Err(Code::NOT_SUPPORTED),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn set_attribute(pool: &Pool, attribute: u32, value: u64) -> Res {
+    match attribute {
+        1..=3 => {
+            let value = get::<u32>(value)?;
+            lock(&pool.state).reuse[attribute as usize - 1] = u32::from(value != 0);
+        }
+        4 => {
+            let value = get::<u64>(value)?;
+            lock(&pool.state).release_threshold = value;
+        }
+        // The high-water marks can only be reset.
+        6 | 8 => {
+            if get::<u64>(value)? != 0 {
+                return Err(Code::INVALID_VALUE);
+            }
+            let mut state = lock(&pool.state);
+            if attribute == 6 {
+                state.reserved_high = state.reserved;
+            } else {
+                state.used_high = state.used;
+            }
+        }
+        _ => return Err(Code::INVALID_VALUE),
+    }
+    Ok(())
+}
+
+fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
+    if count == 0 {
+        return Ok(());
+    }
+    if map == 0 || count > 64 {
+        return Err(Code::INVALID_VALUE);
+    }
+    // CUmemAccessDesc: location {type, id}, flags.
+    let mut changes = Vec::new();
+    for [location, id, flags] in get_array::<[u32; 3]>(map, count as usize)? {
+        if location != DEVICE {
+            return Err(Code::INVALID_VALUE);
+        }
+        let device = device::by_ordinal(id as i32)?.ordinal;
+        let access = access_of(flags)?;
+        // A device never loses its own memory.
+        if pool.sort == (Place::Device(device), Kind::Device) && access != Access::ReadWrite {
+            return Err(Code::INVALID_DEVICE);
+        }
+        changes.push((device, access));
+    }
+    // The allocations first, then the pool: see `allocate`.
+    let members = lock(&MEMBERS);
+    let mut state = lock(&pool.state);
+    if pool.sort.1 != Kind::Device {
+        return Ok(());
+    }
+    for (device, access) in changes {
+        state.reach = state.reach.with(device, access);
+    }
+    for member in members.iter().flat_map(|m| m.values()) {
+        if Arc::ptr_eq(&member.pool, pool) {
+            space().set_reach(member.base, state.reach);
+        }
+    }
+    Ok(())
+}
 
 entries! {
     fn device_default_pool "cuDeviceGetDefaultMemPool" (out: u64, device: i32) {
         non_null(out)?;
-        put(out, default_pool(device)?)
+        put(out, chosen(device_sort(device)?).0)
     }
     fn device_pool "cuDeviceGetMemPool" (out: u64, device: i32) {
         non_null(out)?;
-        put(out, current_pool(device)?)
+        put(out, chosen(device_sort(device)?).1)
     }
     fn device_set_pool "cuDeviceSetMemPool" (device: i32, pool: u64) {
-        let device = device::by_ordinal(device)?;
-        let found = POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        if found.device != device.ordinal {
-            return Err(Code::INVALID_VALUE);
-        }
-        *lock(&device.current_pool) = pool;
-        Ok(())
+        choose(device_sort(device)?, pool)
     }
     fn mem_default_pool "cuMemGetDefaultMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
-        if kind != PINNED {
-            return Err(Code::NOT_SUPPORTED);
-        }
-        put(out, default_pool(located(location)?)?)
+        put(out, chosen(sort_at(location, kind)?).0)
     }
     fn mem_pool "cuMemGetMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
-        if kind != PINNED {
-            return Err(Code::NOT_SUPPORTED);
-        }
-        put(out, current_pool(located(location)?)?)
+        put(out, chosen(sort_at(location, kind)?).1)
+    }
+    fn mem_set_pool "cuMemSetMemPool" (location: u64, kind: u32, pool: u64) {
+        choose(sort_at(location, kind)?, pool)
     }
     fn pool_create "cuMemPoolCreate" (out: u64, props: u64) {
         non_null(out)?;
-        // CUmemPoolProps: allocation type, handle types, location {type, id}, ...
-        let [kind, handle_types, location, id] = get::<[u32; 4]>(props)?;
-        if kind != PINNED {
-            return Err(Code::INVALID_VALUE);
-        }
-        if handle_types != 0 || location != 1 {
+        // CUmemPoolProps: allocation type, handle types, location {type, id}, security attributes, largest size.
+        let words = get::<[u32; 8]>(props)?;
+        if words[1] != 0 {
             return Err(Code::NOT_SUPPORTED);
         }
-        let ordinal = device::by_ordinal(id as i32).map_err(|_| Code::INVALID_VALUE)?.ordinal;
+        let sort = sort_of(words[0], words[2], words[3])?;
+        let most = u64::from(words[6]) | u64::from(words[7]) << 32;
         let id = fresh_id();
-        let handle = POOLS.insert(id, new_pool(id, ordinal, false));
+        let handle = POOLS.insert(id, Pool::new(id, sort, false, most));
         put(out, handle).inspect_err(|_| { let _ = POOLS.remove(handle); })
     }
     fn pool_destroy "cuMemPoolDestroy" (pool: u64) {
-        let found = POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        if found.is_default {
+        if find(pool)?.is_default {
             return Err(Code::INVALID_VALUE);
         }
         // Allocations from it stay until they are freed.
-        POOLS.remove(pool).map(|_| ()).map_err(|_| Code::INVALID_VALUE)
-    }
-    fn pool_trim "cuMemPoolTrimTo" (pool: u64, _keep: u64) {
-        POOLS.find(pool).map(|_| ()).ok_or(Code::INVALID_VALUE)
-    }
-    fn pool_get_attribute "cuMemPoolGetAttribute" (pool: u64, attribute: u32, out: u64) {
-        non_null(out)?;
-        let pool = POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        let used = pool.used.load(Ordering::Relaxed);
-        let settings = *lock(&pool.settings);
-        match attribute {
-            1..=3 => put(out, settings.reuse[attribute as usize - 1]),
-            4 => put(out, settings.release_threshold),
-            5 | 7 => put(out, used),
-            6 | 8 => put(out, settings.high.max(used)),
-            9 => put(out, PINNED),
-            10 => put(out, 0u32),
-            11 => put(out, pool.device),
-            12 => put(out, 1u32),
-            13 => put(out, memory::space().capacity()),
-            14 => put(out, 0u32),
-            _ => Err(Code::INVALID_VALUE),
-        }
-    }
-    fn pool_set_attribute "cuMemPoolSetAttribute" (pool: u64, attribute: u32, value: u64) {
-        non_null(value)?;
-        let pool = POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        match attribute {
-            1..=3 => {
-                let value = get::<u32>(value)?;
-                lock(&pool.settings).reuse[attribute as usize - 1] = u32::from(value != 0);
-            }
-            4 => {
-                let value = get::<u64>(value)?;
-                lock(&pool.settings).release_threshold = value;
-            }
-            // The high-water marks can only be reset.
-            6 | 8 => {
-                if get::<u64>(value)? != 0 {
-                    return Err(Code::INVALID_VALUE);
-                }
-                let used = pool.used.load(Ordering::Relaxed);
-                lock(&pool.settings).high = used;
-            }
-            _ => return Err(Code::INVALID_VALUE),
-        }
+        let pool = POOLS.remove(pool).map_err(|_| Code::INVALID_VALUE)?;
+        let mut state = lock(&pool.state);
+        state.destroyed = true;
+        state.trim(0);
         Ok(())
+    }
+    fn pool_trim "cuMemPoolTrimTo" (pool: u64, keep: u64) {
+        lock(&find(pool)?.state).trim(keep);
+        Ok(())
+    }
+    fn pool_get_attribute "cuMemPoolGetAttribute" (pool: u64, id: u32, out: u64) {
+        non_null(out)?;
+        attribute(&*find(pool)?, id, out)
+    }
+    fn pool_set_attribute "cuMemPoolSetAttribute" (pool: u64, id: u32, value: u64) {
+        non_null(value)?;
+        set_attribute(&*find(pool)?, id, value)
     }
     fn pool_get_access "cuMemPoolGetAccess" (out: u64, pool: u64, location: u64) {
         non_null(out)?;
-        POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        located(location)?;
-        // CU_MEM_ACCESS_FLAGS_PROT_READWRITE: there is one memory, which every device reaches.
-        put(out, 3u32)
+        let pool = find(pool)?;
+        let access = match get::<[u32; 2]>(location)? {
+            [DEVICE, id] => lock(&pool.state).reach.access(device::by_ordinal(id as i32)?.ordinal),
+            [HOST, _] if pool.sort.1 != Kind::Device => Access::ReadWrite,
+            [HOST, _] => Access::None,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        put(out, access_flags(access))
     }
     fn pool_set_access "cuMemPoolSetAccess" (pool: u64, map: u64, count: u64) {
-        POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        if count == 0 || count > 64 {
-            return if count == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) };
-        }
-        // CUmemAccessDesc: location {type, id}, flags.
-        for [kind, id, flags] in super::checked::get_array::<[u32; 3]>(map, count as usize)? {
-            if kind != 1 || device::by_ordinal(id as i32).is_err() || !matches!(flags, 0 | 1 | 3) {
-                return Err(Code::INVALID_VALUE);
-            }
-        }
-        Ok(())
+        set_access(&find(pool)?, map, count)
     }
     fn alloc_from_pool "cuMemAllocFromPoolAsync" | "cuMemAllocFromPoolAsync_ptsz"
         (out: u64, size: u64, pool: u64, stream: u64) {
-        let pool = POOLS.find(pool).ok_or(Code::INVALID_VALUE)?;
-        let region = memory::alloc_async(out, size, stream, PER_THREAD)?;
-        join(&pool, region);
-        Ok(())
+        non_null(out)?;
+        let pool = find(pool)?;
+        alloc_async(out, size, &pool, &stream::resolve(stream, PER_THREAD)?)
     }
-    fn alloc_async "cuMemAllocAsync" | "cuMemAllocAsync_ptsz" (out: u64, size: u64, stream: u64) {
-        let device = super::stream::resolve(stream, PER_THREAD)?.context.device;
-        let pool = POOLS.find(current_pool(device)?).ok_or(Code::INVALID_VALUE)?;
-        let region = memory::alloc_async(out, size, stream, PER_THREAD)?;
-        join(&pool, region);
-        Ok(())
+    fn alloc_from_current "cuMemAllocAsync" | "cuMemAllocAsync_ptsz" (out: u64, size: u64, stream: u64) {
+        non_null(out)?;
+        let stream = stream::resolve(stream, PER_THREAD)?;
+        alloc_async(out, size, &current_of(stream.context.device)?, &stream)
     }
-}
-
-/// Puts a new region on the pool's account.
-fn join(pool: &Arc<Pool>, region: Option<Region>) {
-    if let Some(r) = region {
-        lock(&MEMBERS)
-            .get_or_insert_default()
-            .insert(r.id, pool.clone());
-        let used = pool.used.fetch_add(r.size, Ordering::Relaxed) + r.size;
-        let mut settings = lock(&pool.settings);
-        settings.high = settings.high.max(used);
+    fn mem_free_async "cuMemFreeAsync" | "cuMemFreeAsync_ptsz" (address: u64, stream: u64) {
+        let stream = stream::resolve(stream, PER_THREAD)?;
+        free_async(address, &stream)
     }
 }

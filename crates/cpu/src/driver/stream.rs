@@ -13,7 +13,7 @@ use super::context::{self, Context};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::queue::{self, Op, Work, lock};
-use super::{Res, entries, event, memory};
+use super::{Res, entries, event, managed, pool};
 
 pub(super) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
 
@@ -41,7 +41,7 @@ pub(super) enum Sort {
 
 /// A stream.
 pub(super) struct Stream {
-    id: u64,
+    pub(super) id: u64,
     pub(super) context: Arc<Context>,
     sort: Sort,
     priority: i32,
@@ -229,6 +229,7 @@ impl Stream {
             queue::wait(&op, &self.context)?;
         }
         self.context.printf.flush();
+        pool::settle();
         self.context.check()
     }
 
@@ -473,7 +474,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let stream = resolve(handle, PER_THREAD)?;
-        memory::check_attachable(address, length)?;
+        managed::check_attachable(address, length)?;
         stream.mark(&[]);
         Ok(())
     }

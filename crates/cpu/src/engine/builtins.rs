@@ -10,7 +10,7 @@ use super::memory_access::{Place, get, local_base, local_write, resolve, set};
 use super::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
 use super::report::{FaultKind, LaneFault};
 use super::warp::{LANES, Warp};
-use crate::memory::Kind;
+use crate::memory::{Kind, Reach};
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
@@ -137,7 +137,7 @@ fn malloc(cx: &Cx<'_>, size: u64) -> u64 {
     match cx
         .run
         .space
-        .alloc_owned(size, 16, Kind::Internal, HEAP_OWNER)
+        .alloc_owned(size, 16, Kind::Internal, HEAP_OWNER, Reach::ALL)
     {
         Ok(r) => r.base,
         Err(_) => {

@@ -16,7 +16,7 @@ use super::pool;
 use super::program::{Program, fixed};
 use super::report::{Fault, FaultKind, LaneFault, report};
 use super::warp::{Line, zeroed_lines};
-use crate::memory::{AddressSpace, Kind};
+use crate::memory::{AddressSpace, Kind, Viewer};
 
 /// Where `printf` goes. Called from several threads at once, with one call's output at a time.
 pub trait PrintfSink: Sync {
@@ -48,6 +48,8 @@ pub struct LaunchSpec<'a> {
     pub heap_limit: u64,
     /// `%gridid`.
     pub grid_id: u64,
+    /// Whose memory the kernel may use.
+    pub viewer: Viewer,
 }
 
 /// Threads a block may have.
@@ -118,6 +120,9 @@ pub struct Run<'a> {
     pub heap_limit: u64,
     /// Where `printf` goes.
     pub printf: &'a dyn PrintfSink,
+    viewer: Viewer,
+    /// Every block must get to run, as others may wait for it.
+    cooperative: bool,
     template: Vec<Line>,
     params: (u64, u64),
     cancel: &'a AtomicBool,
@@ -155,7 +160,7 @@ impl Run<'_> {
             let at = core.coordinates(self.block, warp, fault.lane);
             *slot = Some(Fault {
                 kind: fault.kind,
-                report: report(self.program, self.space, pc, at, fault),
+                report: report(self.program, self.space, &self.viewer, pc, at, fault),
             });
         }
         self.over.store(true, Ordering::Relaxed);
@@ -218,7 +223,7 @@ impl Run<'_> {
     /// Works until no block is left that this worker could run.
     fn work(&self, number: u32) {
         let mut worker = WorkerState {
-            cache: Box::new(RegionCache::new()),
+            cache: Box::new(RegionCache::new(self.viewer.clone())),
             v3: has_v3(),
         };
         let mut spare: Option<Box<Block>> = None;
@@ -228,7 +233,9 @@ impl Run<'_> {
                 return;
             }
             let mut block = None;
-            if from == to && self.waiting.load(Ordering::Relaxed) < MAX_RESIDENT {
+            if from == to
+                && (self.cooperative || self.waiting.load(Ordering::Relaxed) < MAX_RESIDENT)
+            {
                 from = self
                     .next
                     .fetch_add(self.chunk, Ordering::Relaxed)
@@ -469,6 +476,8 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         local_bytes: needed.min(512 << 10),
         heap_limit: spec.heap_limit,
         printf: spec.printf,
+        viewer: spec.viewer.clone(),
+        cooperative: spec.cooperative,
         template,
         params,
         cancel: spec.cancel,

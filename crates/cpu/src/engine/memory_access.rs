@@ -12,7 +12,7 @@ use super::program::MemSpace;
 use super::report::{FaultKind, LaneFault, What};
 use super::warp::{ALL, LANES, Warp, zeroed_lines};
 use super::window::{WINDOW, windows};
-use crate::memory::AddressSpace;
+use crate::memory::{Access, AddressSpace, Viewer};
 
 /// A region as an instruction last saw it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,14 +27,16 @@ pub struct Cached {
 pub struct RegionCache {
     entries: [Cached; 256],
     generation: u64,
+    viewer: Viewer,
 }
 
 impl RegionCache {
-    /// An empty cache.
-    pub fn new() -> Self {
+    /// An empty cache of what the viewer may use.
+    pub fn new(viewer: Viewer) -> Self {
         Self {
             entries: [Cached::default(); 256],
             generation: 0,
+            viewer,
         }
     }
 
@@ -67,13 +69,15 @@ impl RegionCache {
         let Some(r) = space.find_range(address, len) else {
             return false;
         };
-        if write && r.read_only {
+        let access = self.viewer.access(&r);
+        let writable = access == Access::ReadWrite && !r.read_only;
+        if access == Access::None || (write && !writable) {
             return false;
         }
         self.entries[usize::from(entry & 0xff)] = Cached {
             base: r.base,
             end: r.base + r.size,
-            write_end: if r.read_only { 0 } else { r.base + r.size },
+            write_end: if writable { r.base + r.size } else { 0 },
         };
         true
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::program::{Origin, Program};
-use crate::memory::{AddressSpace, Region};
+use crate::memory::{Access, AddressSpace, Region, Viewer};
 
 /// Why a launch ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,15 +114,32 @@ fn describe(region: &Region) -> String {
         Kind::Global => "global variable",
         Kind::Const => "constant variable",
         Kind::Registered => "registered host range",
+        Kind::Virtual => "mapping of virtual memory",
         Kind::Internal => "range of the device",
     };
     format!("{}-byte {what} at {:#x}", region.size, region.base)
 }
 
 /// Where an address lies, seen from the nearest allocation.
-pub fn whereabouts(space: &AddressSpace, address: u64, bytes: u32, write: bool) -> String {
+pub fn whereabouts(
+    space: &AddressSpace,
+    viewer: &Viewer,
+    address: u64,
+    bytes: u32,
+    write: bool,
+) -> String {
     if address < 4096 {
         return "a null pointer, or an offset from one".into();
+    }
+    if let Some(m) = space.mapping_at(address)
+        && m.reach.is_none()
+    {
+        return format!(
+            "byte {} of a {}-byte mapping of virtual memory at {:#x}, which no device may access: call cuMemSetAccess",
+            address - m.base,
+            m.size,
+            m.base
+        );
     }
     let Some(r) = space.nearest(address) else {
         return "there is no allocation at all".into();
@@ -136,7 +153,16 @@ pub fn whereabouts(space: &AddressSpace, address: u64, bytes: u32, write: bool) 
                 address + u64::from(bytes) - (r.base + r.size)
             );
         }
-        if write && r.read_only {
+        let access = viewer.access(&r);
+        if access == Access::None {
+            return format!(
+                "byte {inside} of a {}, which device {} may not access: cuCtxEnablePeerAccess, cuMemSetAccess or \
+                 cuMemPoolSetAccess allows it",
+                describe(&r),
+                viewer.device
+            );
+        }
+        if write && (r.read_only || access == Access::Read) {
             return format!("byte {inside} of a {}, which is read-only", describe(&r));
         }
         return format!("byte {inside} of a {}", describe(&r));
@@ -152,6 +178,7 @@ pub fn whereabouts(space: &AddressSpace, address: u64, bytes: u32, write: bool) 
 pub fn report(
     program: &Program,
     space: &AddressSpace,
+    viewer: &Viewer,
     pc: u32,
     at: Coordinates,
     fault: &LaneFault,
@@ -201,7 +228,11 @@ pub fn report(
                     if *name == "shared" { "block" } else { "thread" }
                 );
             } else {
-                let _ = writeln!(s, "  {}", whereabouts(space, *address, *bytes, *write));
+                let _ = writeln!(
+                    s,
+                    "  {}",
+                    whereabouts(space, viewer, *address, *bytes, *write)
+                );
             }
         }
         What::Text(t) => {

@@ -18,23 +18,8 @@ impl Pages {
     pub(crate) fn map(size: u64, align: u64) -> Option<Pages> {
         let huge = size >= HUGE;
         let align = align.max(if huge { HUGE } else { PAGE });
-        let body = size.checked_next_multiple_of(PAGE)?;
-        // Reserved without access first: the slack around the aligned body is the guard.
-        let map_len = body.checked_add(align)?.checked_add(PAGE)?;
-        let len = usize::try_from(map_len).ok()?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
-        let p = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
-        if p == libc::MAP_FAILED {
-            return None;
-        }
-        let map = p as u64;
-        let pages = Pages {
-            map,
-            map_len,
-            base: map.next_multiple_of(align),
-        };
-        let body_len = body as usize;
+        let pages = Self::reserve(size, align)?;
+        let body_len = size.checked_next_multiple_of(PAGE)? as usize;
         // SAFETY: the range lies within the mapping just made.
         let rc = unsafe {
             libc::mprotect(
@@ -51,6 +36,52 @@ impl Pages {
             unsafe { libc::madvise(pages.base as *mut _, body_len, libc::MADV_HUGEPAGE) };
         }
         Some(pages)
+    }
+
+    /// Reserves addresses for at least `size` bytes aligned to `align` (a power of two, at least a page); an access
+    /// faults. `None` if the system refuses.
+    pub(super) fn reserve(size: u64, align: u64) -> Option<Pages> {
+        let body = size.checked_next_multiple_of(PAGE)?;
+        // Reserved without access first: the slack around the aligned body is the guard.
+        let map_len = body.checked_add(align)?.checked_add(PAGE)?;
+        let len = usize::try_from(map_len).ok()?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let p = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        if p == libc::MAP_FAILED {
+            return None;
+        }
+        let map = p as u64;
+        Some(Pages {
+            map,
+            map_len,
+            base: map.next_multiple_of(align),
+        })
+    }
+
+    /// [`Self::reserve`] at exactly that address, a multiple of a page. `None` if any of it is taken.
+    pub(super) fn reserve_at(base: u64, size: u64) -> Option<Pages> {
+        let map_len = size
+            .checked_next_multiple_of(PAGE)?
+            .checked_add(PAGE)
+            .filter(|&n| base.checked_add(n).is_some())?;
+        let flags = libc::MAP_PRIVATE
+            | libc::MAP_ANONYMOUS
+            | libc::MAP_NORESERVE
+            | libc::MAP_FIXED_NOREPLACE;
+        let len = usize::try_from(map_len).ok()?;
+        // SAFETY: the flag makes the call fail where anything is mapped, so that it touches no memory of ours.
+        let p = unsafe { libc::mmap(base as *mut _, len, libc::PROT_NONE, flags, -1, 0) };
+        if p == libc::MAP_FAILED {
+            return None;
+        }
+        let pages = Pages {
+            map: p as u64,
+            map_len,
+            base: p as u64,
+        };
+        // Systems that do not know the flag take the address for a wish.
+        (pages.base == base).then_some(pages)
     }
 
     /// First usable address.
@@ -79,6 +110,33 @@ impl Pages {
         };
         debug_assert_ne!(p, libc::MAP_FAILED);
     }
+}
+
+/// Shows `[base, base + size)`, which the caller has reserved, the memory of a file from `offset` on.
+pub(super) fn open_window(base: u64, size: u64, file: i32, offset: u64) -> bool {
+    let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: replaces exactly the range, which belongs to a reservation of the caller.
+    let p = unsafe {
+        libc::mmap(
+            base as *mut _,
+            size as usize,
+            rights,
+            flags,
+            file,
+            offset as i64,
+        )
+    };
+    p != libc::MAP_FAILED
+}
+
+/// Takes the memory out of `[base, base + size)` and keeps the addresses: an access faults from now on.
+pub(super) fn close_window(base: u64, size: u64) {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: replaces exactly the range, which belongs to a reservation; nobody is using it (the caller checked the
+    // pins).
+    let p = unsafe { libc::mmap(base as *mut _, size as usize, libc::PROT_NONE, flags, -1, 0) };
+    debug_assert_ne!(p, libc::MAP_FAILED);
 }
 
 impl Drop for Pages {

@@ -94,6 +94,7 @@ impl Launch<'_> {
             local_limit: self.stack,
             heap_limit: 8 << 20,
             grid_id: 1,
+            viewer: Default::default(),
         })?;
         Ok(String::from_utf8(printed.0.into_inner().unwrap()).unwrap())
     }

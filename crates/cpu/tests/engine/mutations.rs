@@ -234,6 +234,7 @@ fn nothing_that_parses_crashes_the_process() {
                 local_limit: 1024,
                 heap_limit: 1 << 20,
                 grid_id: 0,
+                viewer: Default::default(),
             });
             done.store(true, Ordering::Relaxed);
             result

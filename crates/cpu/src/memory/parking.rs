@@ -1,0 +1,108 @@
+//! Parking: a freed region whose memory stays set aside, so that a pool can hand it out again.
+//!
+//! While it is parked no region covers it: a stale pointer into it is found out like one into freed memory.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use super::{AddressSpace, Entry, MemoryError, Reach, Region, lock};
+
+/// Memory that was allocated and is in no region now. [`AddressSpace::release`] gives it back; one that is dropped
+/// instead stays set aside for good.
+#[must_use]
+pub struct Parked {
+    entry: Entry,
+}
+
+impl Parked {
+    /// Bytes that can be handed out again.
+    pub fn capacity(&self) -> u64 {
+        self.entry.capacity
+    }
+}
+
+impl AddressSpace {
+    /// Takes the region that begins at `addr` out of the table if `accept` agrees, and keeps its memory.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`] if no live region begins there or `accept` refuses it.
+    pub fn park(
+        &self,
+        addr: u64,
+        accept: impl FnOnce(&Region) -> bool,
+    ) -> Result<Parked, MemoryError> {
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        match regions.get(&addr) {
+            Some(e) if accept(&e.region) => {}
+            _ => return Err(MemoryError::NotAllocated),
+        }
+        let entry = regions.remove(&addr).ok_or(MemoryError::NotAllocated)?;
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        Ok(Parked { entry })
+    }
+
+    /// Makes parked memory a region of `size` bytes again, of the same kind as before.
+    ///
+    /// # Errors
+    /// The parked memory, if it is smaller than `size`.
+    pub fn unpark(
+        &self,
+        mut parked: Parked,
+        size: u64,
+        owner: u64,
+        reach: Reach,
+    ) -> Result<Region, Parked> {
+        if size == 0 || size > parked.capacity() {
+            return Err(parked);
+        }
+        let region = &mut parked.entry.region;
+        region.size = size;
+        region.owner = owner;
+        region.reach = reach;
+        region.id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let region = *region;
+        self.insert(parked.entry);
+        Ok(region)
+    }
+
+    /// Gives parked memory back to the system.
+    pub fn release(&self, parked: Parked) {
+        lock(&self.heap).limbo.push(parked.entry);
+        self.reclaim();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kind;
+    use super::*;
+
+    #[test]
+    fn parked_memory_is_kept_and_out_of_reach() {
+        let s = AddressSpace::new(1 << 30);
+        for size in [1000, 3 << 20] {
+            let a = s.alloc(size, 256, Kind::Device).unwrap();
+            let used = s.used();
+            assert!(s.park(a + 1, |_| true).is_err());
+            assert!(s.park(a, |_| false).is_err());
+            let p = s.park(a, |r| r.kind == Kind::Device).unwrap();
+            assert!(s.find(a).is_none());
+            assert!(s.free(a).is_err());
+            assert_eq!(s.used(), used);
+            let Err(p) = s.unpark(p, size + 1, 7, Reach::ALL) else {
+                panic!("more than there is");
+            };
+            let r = s.unpark(p, size / 2, 7, Reach::of(2)).ok().unwrap();
+            assert_eq!((r.base, r.size, r.owner), (a, size / 2, 7));
+            assert_eq!(s.find(a).unwrap().reach, Reach::of(2));
+            assert!(s.find_range(a, size / 2 + 1).is_none());
+            if size > 1000 {
+                let p = s.park(a, |_| true).unwrap();
+                s.release(p);
+            } else {
+                s.free(a).unwrap();
+            }
+            assert_eq!(s.used(), 0);
+        }
+    }
+}

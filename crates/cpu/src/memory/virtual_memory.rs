@@ -1,0 +1,416 @@
+//! Virtual memory management: addresses without memory, memory without an address, and mappings of one at the other.
+//!
+//! Physical memory is an anonymous file of the system, so that it can be mapped several times and handed to another
+//! process as a descriptor. A mapping is a region of kind [`Kind::Virtual`] as soon as some device may use it.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::pages::{self, Pages};
+use super::{AddressSpace, Backing, Entry, Kind, MemoryError, Reach, Region, lock};
+
+/// What the names of the files begin with; the caller's part follows.
+const NAME: &str = "cupyrite-memory-";
+
+/// Memory without an address. It goes when the last mapping and the last handle are gone.
+pub struct Physical {
+    space: Arc<AddressSpace>,
+    file: OwnedFd,
+    size: u64,
+    tag: u64,
+    /// What it costs on the account of this process: nothing if another process made it.
+    cost: u64,
+}
+
+impl Physical {
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The number it was made with.
+    pub fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// A descriptor of the file, for another process; the caller owns it.
+    ///
+    /// # Errors
+    /// [`MemoryError::System`] if the process has no descriptor left.
+    pub fn export(&self) -> Result<OwnedFd, MemoryError> {
+        self.file.try_clone().map_err(|_| MemoryError::System)
+    }
+}
+
+impl Drop for Physical {
+    fn drop(&mut self) {
+        self.space.used.fetch_sub(self.cost, Ordering::SeqCst);
+    }
+}
+
+/// Physical memory at an address.
+#[derive(Clone)]
+pub struct Mapping {
+    /// First address.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+    /// What is mapped.
+    pub physical: Arc<Physical>,
+    /// Which devices may use it.
+    pub reach: Reach,
+    /// Number of the region, unique over the life of the process.
+    pub id: u64,
+}
+
+/// Reserved addresses and what is mapped at them.
+pub(super) struct Reservation {
+    pages: Pages,
+    size: u64,
+    mappings: BTreeMap<u64, Mapping>,
+}
+
+/// The mappings that make up `[addr, addr + size)` without gaps, none of them in part.
+fn exactly(mappings: &BTreeMap<u64, Mapping>, addr: u64, size: u64) -> Option<Vec<u64>> {
+    let end = addr.checked_add(size)?;
+    let mut at = addr;
+    let mut found = Vec::new();
+    while at < end {
+        at += mappings.get(&at)?.size;
+        found.push(at);
+    }
+    (at == end && size > 0).then(|| {
+        let mut starts = vec![addr];
+        starts.extend(&found[..found.len() - 1]);
+        starts
+    })
+}
+
+impl AddressSpace {
+    /// Sets aside `size` bytes of memory, zeroed. `label` becomes part of the name by which another process knows it,
+    /// `tag` is the caller's.
+    ///
+    /// # Errors
+    /// [`MemoryError::InvalidRequest`] for a size of zero, [`MemoryError::OutOfMemory`] if there is not that much left.
+    pub fn create_physical(
+        self: &Arc<Self>,
+        size: u64,
+        label: &str,
+        tag: u64,
+    ) -> Result<Arc<Physical>, MemoryError> {
+        if size == 0 {
+            return Err(MemoryError::InvalidRequest);
+        }
+        let cost = Self::cost(size);
+        if size > self.budget || (size >= 64 << 20 && size > pages::available_memory()) {
+            return Err(MemoryError::OutOfMemory);
+        }
+        self.charge(cost)?;
+        let made = make_file(size, label);
+        if made.is_none() {
+            self.used.fetch_sub(cost, Ordering::SeqCst);
+        }
+        Ok(Arc::new(Physical {
+            space: self.clone(),
+            file: made.ok_or(MemoryError::OutOfMemory)?,
+            size,
+            tag,
+            cost,
+        }))
+    }
+
+    /// Memory that another address space has exported, and its label. The descriptor remains the caller's.
+    ///
+    /// # Errors
+    /// [`MemoryError::InvalidRequest`] if the descriptor is not one of [`Physical::export`].
+    pub fn import_physical(
+        self: &Arc<Self>,
+        descriptor: i32,
+        tag: u64,
+    ) -> Result<(Arc<Physical>, String), MemoryError> {
+        let bad = MemoryError::InvalidRequest;
+        // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
+        if descriptor < 0 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
+            return Err(bad);
+        }
+        // SAFETY: it was open a moment ago; if the caller closes it meanwhile the calls below fail.
+        let theirs = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        let file = theirs.try_clone_to_owned().map_err(|_| bad)?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let target = std::fs::read_link(path).map_err(|_| bad)?;
+        let label = target
+            .to_str()
+            .and_then(|t| t.strip_prefix("/memfd:")?.strip_prefix(NAME))
+            .map(|t| t.trim_end_matches(" (deleted)").to_owned())
+            .ok_or(bad)?;
+        // Without the seal the owner could make the file shorter, and an access would kill this process.
+        // SAFETY: asks a descriptor of ours for its seals.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & SEALS != SEALS {
+            return Err(bad);
+        }
+        // SAFETY: a stat structure is plain data that the call fills in.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is ours, and the structure has room.
+        if unsafe { libc::fstat(file.as_raw_fd(), &mut stat) } != 0 || stat.st_size <= 0 {
+            return Err(bad);
+        }
+        let physical = Physical {
+            space: self.clone(),
+            file,
+            size: stat.st_size as u64,
+            tag,
+            cost: 0,
+        };
+        Ok((Arc::new(physical), label))
+    }
+
+    /// Reserves `size` bytes of addresses (a multiple of a page) aligned to `align` (a power of two), at `wish` if
+    /// that is free and not zero.
+    ///
+    /// # Errors
+    /// [`MemoryError::InvalidRequest`] for a bad size or alignment, [`MemoryError::OutOfMemory`] if there are not that
+    /// many addresses.
+    pub fn reserve(&self, size: u64, align: u64, wish: u64) -> Result<u64, MemoryError> {
+        if size == 0 || !size.is_multiple_of(4096) || !align.is_power_of_two() || align < 4096 {
+            return Err(MemoryError::InvalidRequest);
+        }
+        let pages = (wish != 0 && wish.is_multiple_of(align))
+            .then(|| Pages::reserve_at(wish, size))
+            .flatten()
+            .or_else(|| Pages::reserve(size, align))
+            .ok_or(MemoryError::OutOfMemory)?;
+        let base = pages.base();
+        let reservation = Reservation {
+            pages,
+            size,
+            mappings: BTreeMap::new(),
+        };
+        lock(&self.reservations).insert(base, reservation);
+        Ok(base)
+    }
+
+    /// Gives reserved addresses back: exactly what [`Self::reserve`] returned, with nothing mapped.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`] if that is not a reservation, [`MemoryError::Overlap`] if something is mapped.
+    pub fn unreserve(&self, base: u64, size: u64) -> Result<(), MemoryError> {
+        let mut reservations = lock(&self.reservations);
+        match reservations.get(&base) {
+            Some(r) if r.size == size && r.mappings.is_empty() => {}
+            Some(r) if r.size == size => return Err(MemoryError::Overlap),
+            _ => return Err(MemoryError::NotAllocated),
+        }
+        let Some(gone) = reservations.remove(&base) else {
+            return Err(MemoryError::NotAllocated);
+        };
+        drop(reservations);
+        let region = window(base, size, Reach::NONE, 0);
+        lock(&self.heap).limbo.push(Entry {
+            region,
+            backing: Backing::Reserved(gone.pages),
+            capacity: 0,
+        });
+        self.reclaim();
+        Ok(())
+    }
+
+    /// The reservation that holds `addr`: its first address and its size.
+    pub fn reservation_of(&self, addr: u64) -> Option<(u64, u64)> {
+        let reservations = lock(&self.reservations);
+        let (&base, r) = reservations.range(..=addr).next_back()?;
+        (addr - base < r.size).then_some((base, r.size))
+    }
+
+    /// Maps `size` bytes of `physical`, from `offset` on, at `addr`. No device may use them yet.
+    ///
+    /// # Errors
+    /// [`MemoryError::InvalidRequest`] if the range does not lie in the memory, [`MemoryError::NotAllocated`] if it
+    /// does not lie in one reservation, [`MemoryError::Overlap`] if something is mapped there,
+    /// [`MemoryError::OutOfMemory`] if the system refuses.
+    pub fn map(
+        &self,
+        addr: u64,
+        size: u64,
+        physical: &Arc<Physical>,
+        offset: u64,
+    ) -> Result<(), MemoryError> {
+        if size == 0
+            || !(addr | size | offset).is_multiple_of(4096)
+            || offset
+                .checked_add(size)
+                .is_none_or(|end| end > physical.size)
+        {
+            return Err(MemoryError::InvalidRequest);
+        }
+        let mut reservations = lock(&self.reservations);
+        let (&base, reservation) = reservations
+            .range_mut(..=addr)
+            .next_back()
+            .ok_or(MemoryError::NotAllocated)?;
+        if size > reservation.size || addr - base > reservation.size - size {
+            return Err(MemoryError::NotAllocated);
+        }
+        if let Some((_, below)) = reservation.mappings.range(..addr + size).next_back()
+            && below.base + below.size > addr
+        {
+            return Err(MemoryError::Overlap);
+        }
+        let mut heap = lock(&self.heap);
+        // An earlier mapping there that a running kernel holds back: the new one replaces it, its rest goes later.
+        let mut rests = Vec::new();
+        heap.limbo.retain(|e| {
+            let Backing::Window(before) = &e.backing else {
+                return true;
+            };
+            let r = e.region;
+            if r.end() <= addr || r.base >= addr + size {
+                return true;
+            }
+            for (from, to) in [(r.base, addr), (addr + size, r.end())] {
+                if from < to {
+                    rests.push(Entry {
+                        region: window(from, to - from, Reach::NONE, r.id),
+                        backing: Backing::Window(before.clone()),
+                        capacity: 0,
+                    });
+                }
+            }
+            false
+        });
+        heap.limbo.extend(rests);
+        if !pages::open_window(addr, size, physical.file.as_raw_fd(), offset) {
+            return Err(MemoryError::OutOfMemory);
+        }
+        drop(heap);
+        let mapping = Mapping {
+            base: addr,
+            size,
+            physical: physical.clone(),
+            reach: Reach::NONE,
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+        };
+        reservation.mappings.insert(addr, mapping);
+        Ok(())
+    }
+
+    /// Takes away the mappings that make up `[addr, addr + size)`.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotMapped`] if the range is not made of whole mappings of one reservation.
+    pub fn unmap(&self, addr: u64, size: u64) -> Result<(), MemoryError> {
+        let mut reservations = lock(&self.reservations);
+        let (_, reservation) = reservations
+            .range_mut(..=addr)
+            .next_back()
+            .ok_or(MemoryError::NotMapped)?;
+        let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = Vec::new();
+        for start in starts {
+            if let Some(m) = reservation.mappings.remove(&start) {
+                regions.remove(&start);
+                gone.push(Entry {
+                    region: window(m.base, m.size, Reach::NONE, m.id),
+                    backing: Backing::Window(m.physical),
+                    capacity: 0,
+                });
+            }
+        }
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        drop(regions);
+        // While the reservations are locked, so that nobody can map there before the old window is known to be doomed.
+        lock(&self.heap).limbo.extend(gone);
+        drop(reservations);
+        self.reclaim();
+        Ok(())
+    }
+
+    /// Changes which devices may use the mappings that make up `[addr, addr + size)`.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotMapped`] if the range is not made of whole mappings of one reservation.
+    pub fn set_mapping_reach(
+        &self,
+        addr: u64,
+        size: u64,
+        change: impl Fn(Reach) -> Reach,
+    ) -> Result<(), MemoryError> {
+        let mut reservations = lock(&self.reservations);
+        let (_, reservation) = reservations
+            .range_mut(..=addr)
+            .next_back()
+            .ok_or(MemoryError::NotMapped)?;
+        let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        for start in starts {
+            let Some(m) = reservation.mappings.get_mut(&start) else {
+                continue;
+            };
+            m.reach = change(m.reach);
+            if m.reach.is_none() {
+                regions.remove(&start);
+            } else {
+                let region = window(m.base, m.size, m.reach, m.id);
+                regions.insert(
+                    start,
+                    Entry {
+                        region,
+                        backing: Backing::Foreign,
+                        capacity: 0,
+                    },
+                );
+            }
+        }
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// The mapping that holds `addr`, whether or not any device may use it.
+    pub fn mapping_at(&self, addr: u64) -> Option<Mapping> {
+        let reservations = lock(&self.reservations);
+        let (_, reservation) = reservations.range(..=addr).next_back()?;
+        let (_, m) = reservation.mappings.range(..=addr).next_back()?;
+        (addr - m.base < m.size).then(|| m.clone())
+    }
+}
+
+/// The region of a mapping.
+fn window(base: u64, size: u64, reach: Reach, id: u64) -> Region {
+    Region {
+        base,
+        size,
+        kind: Kind::Virtual,
+        id,
+        read_only: false,
+        owner: 0,
+        reach,
+    }
+}
+
+const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// An anonymous file of that size, which nobody can resize.
+fn make_file(size: u64, label: &str) -> Option<OwnedFd> {
+    let name = CString::new(format!("{NAME}{label}")).ok()?;
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name is a C string; the call makes a new descriptor.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is new and belongs to nobody else.
+    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: both calls change a file of ours.
+    let done = unsafe {
+        libc::ftruncate(fd, i64::try_from(size).ok()?) == 0
+            && libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) == 0
+    };
+    done.then_some(file)
+}
+
+#[cfg(test)]
+mod tests;
