@@ -291,7 +291,7 @@ impl AddressSpace {
             return Err(MemoryError::OutOfMemory);
         }
         let cost = Self::cost(size);
-        self.charge(cost)?;
+        self.debit(cost)?;
         let made = self.back(size, align);
         let (base, backing) = match made {
             Ok(made) => made,
@@ -501,14 +501,7 @@ impl AddressSpace {
             return Err(MemoryError::OutOfMemory);
         }
         let cost = Self::cost(bytes);
-        if self.used().saturating_add(cost) > self.budget {
-            self.reclaim();
-        }
-        self.used
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
-                used.checked_add(cost).filter(|&n| n <= self.budget)
-            })
-            .map_err(|_| MemoryError::OutOfMemory)?;
+        self.debit(cost)?;
         Ok(Charge {
             space: self.clone(),
             cost,
@@ -520,7 +513,7 @@ impl AddressSpace {
     }
 
     /// Puts `cost` bytes on the account.
-    fn charge(&self, cost: u64) -> Result<(), MemoryError> {
+    fn debit(&self, cost: u64) -> Result<(), MemoryError> {
         if self.used().saturating_add(cost) > self.budget {
             self.reclaim();
         }

@@ -108,7 +108,7 @@ impl AddressSpace {
         if size > self.budget || (size >= 64 << 20 && size > pages::available_memory()) {
             return Err(MemoryError::OutOfMemory);
         }
-        self.charge(cost)?;
+        self.debit(cost)?;
         let made = make_file(size, label);
         if made.is_none() {
             self.used.fetch_sub(cost, Ordering::SeqCst);
