@@ -3,11 +3,13 @@
 What is found where has tests of its own; made-up toolkits do here.
 """
 
+import ast
 import copy
 import dataclasses
 import functools
 import inspect
 import os
+import pathlib
 import pickle
 import pydoc
 import subprocess
@@ -715,3 +717,16 @@ def test_the_bindings_see_what_is_installed_while_they_run(tmp_path):
     shared_object(tmp_path / "site-packages/nvidia/cu13/lib/libnvrtc.so.13", "libnvrtc.so.13")
     said = run(code, options=["-S"], LD_LIBRARY_PATH="")
     assert said.split() == ["False", "True"], said
+
+
+def test_the_stub_says_what_the_module_says():
+    """Editors and the reference pages show the stub's words, `help()` shows the module's."""
+    stub = ast.parse(pathlib.Path(pathfinder.__file__).with_suffix(".pyi").read_text())
+    for node in stub.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in pathfinder.__all__:
+            assert ast.get_docstring(node) == inspect.getdoc(getattr(pathfinder, node.name)), node.name
+    said = [node for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node)]
+    assert {node.name for node in said} >= {name for name in pathfinder.__all__ if not name.startswith("SUPPORTED")}
+    for before, after in zip(stub.body, stub.body[1:], strict=False):
+        if isinstance(before, ast.AnnAssign) and before.target.id in pathfinder.__all__:
+            assert isinstance(after, ast.Expr) and isinstance(after.value.value, str), before.target.id

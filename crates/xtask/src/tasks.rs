@@ -51,7 +51,8 @@ fn rust_tests(rest: &[&str]) -> Result<(), Error> {
                 .args(["test", "--workspace", "--all-targets"])
                 .args(rest),
         )
-        .and_then(|()| loud(with_env(cargo()).args(["test", "--workspace", "--doc"])));
+        .and_then(|()| loud(with_env(cargo()).args(["test", "--workspace", "--doc"])))
+        .and_then(|()| extension_tests(&env, rest));
     }
     loud(
         with_env(cargo())
@@ -61,7 +62,40 @@ fn rust_tests(rest: &[&str]) -> Result<(), Error> {
     if rest.is_empty() {
         loud(with_env(cargo()).args(["test", "--workspace", "--doc"]))?;
     }
-    Ok(())
+    extension_tests(&env, rest)
+}
+
+/// The Rust tests of the extension module. `cargo test` cannot link them: the symbols of Python that an extension module
+/// leaves open have to come from somewhere in a program, here from Python's own shared library.
+fn extension_tests(env: &Env, rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Ok(());
+    }
+    let ask = "import sysconfig as s; v = s.get_config_var; print(v('Py_ENABLE_SHARED'), v('LIBDIR'), v('LDVERSION'))";
+    let answer = output(env.command().args(["-c", ask]))?;
+    let ["1", folder, version] = answer.split_whitespace().collect::<Vec<_>>()[..] else {
+        eprintln!("skipped: the extension module's Rust tests need a Python with a shared library");
+        return Ok(());
+    };
+    let words = [
+        "rustc",
+        "--package=cupyrite-python",
+        "--lib",
+        "--profile=test",
+    ];
+    let built = output(
+        cargo()
+            .args(words)
+            .args(["--message-format=json-render-diagnostics", "--"])
+            .arg(format!("-Clink-arg=-L{folder}"))
+            .arg(format!("-Clink-arg=-lpython{version}"))
+            .arg(format!("-Clink-arg=-Wl,-rpath,{folder}"))
+            .env("PYO3_PYTHON", env.python()),
+    )?;
+    let program = (built.rsplit_once("\"executable\":\""))
+        .and_then(|(_, rest)| rest.split('"').next())
+        .ok_or("cargo did not tell where the extension module's tests are")?;
+    loud(&mut Command::new(program))
 }
 
 fn python_tests(rest: &[&str]) -> Result<(), Error> {

@@ -263,10 +263,45 @@ fn hand_written(name: &str, module: &pyi::Module, names: &Names) -> String {
     page(name, &body)
 }
 
-/// A docstring: paragraphs between empty lines; indented ones are kept as they stand.
+/// A section of a docstring as NumPy writes them: a title, a line below it, then names or types, each with its words
+/// indented.
+fn section(block: &str) -> Option<String> {
+    let mut lines = block.lines();
+    let title = lines.next()?;
+    let line = lines.next()?;
+    if line.is_empty() || line.trim_matches('-') != "" {
+        return None;
+    }
+    let mut out = format!("<h4>{}</h4>\n<dl>\n", escape(title));
+    let mut words = String::new();
+    let end = |words: &mut String| match std::mem::take(words) {
+        words if words.is_empty() => String::new(),
+        words => format!("<dd>{}</dd>\n", prose(&words)),
+    };
+    for line in lines {
+        if line.starts_with(' ') {
+            if !words.is_empty() {
+                words.push('\n');
+            }
+            words.push_str(line.trim());
+        } else {
+            out.push_str(&end(&mut words));
+            let _ = writeln!(out, "<dt>{}</dt>", code(line));
+        }
+    }
+    out.push_str(&end(&mut words));
+    out.push_str("</dl>\n");
+    Some(out)
+}
+
+/// A docstring: paragraphs between empty lines; sections; indented paragraphs are kept as they stand.
 fn paragraphs(doc: &str) -> String {
     let mut out = String::new();
     for block in doc.split("\n\n").filter(|b| !b.trim().is_empty()) {
+        if let Some(section) = section(block) {
+            out.push_str(&section);
+            continue;
+        }
         if block.lines().all(|l| l.is_empty() || l.starts_with(' ')) || block.contains(">>>") {
             let _ = writeln!(out, "<pre>{}</pre>", escape(block));
         } else {
@@ -279,4 +314,21 @@ fn paragraphs(doc: &str) -> String {
 /// The name alone, for sentences: "NVRTC".
 fn called(lib: &Library) -> &'static str {
     short_title(lib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docstrings_have_sections() {
+        let text = "Finds it.\n\nParameters\n----------\nname : str\n    Its name,\n    or `None`.\n\nReturns\n-------\nint\n";
+        assert_eq!(
+            paragraphs(text),
+            "<p>Finds it.</p>\n\
+             <h4>Parameters</h4>\n<dl>\n<dt><code>name : str</code></dt>\n<dd>Its name,\nor <code>None</code>.</dd>\n</dl>\n\
+             <h4>Returns</h4>\n<dl>\n<dt><code>int</code></dt>\n</dl>\n"
+        );
+        assert_eq!(paragraphs("One\ntwo"), "<p>One\ntwo</p>\n");
+    }
 }

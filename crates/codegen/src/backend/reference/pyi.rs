@@ -76,8 +76,12 @@ fn items(lines: &[&str], at: &mut usize, depth: usize) -> Vec<Item> {
         }
         let is_class = text.starts_with("class ");
         if !is_class && !text.starts_with("def ") {
-            out.extend(attribute(text));
+            let found = attribute(text);
             *at += 1;
+            if let Some(mut item) = found {
+                item.doc = docstring(lines, at, depth);
+                out.push(item);
+            }
             continue;
         }
         let full = signature(lines, at);
@@ -291,7 +295,8 @@ def last() -> None: ...
     #[test]
     fn what_a_module_exports_is_what_it_shows() {
         let module = parse(
-            "__version__: str\n\n__all__ = [\n    \"NAMES\",\n    \"f\",\n]\n\nNAMES: Final[tuple[str, ...]]\nOther: int\n\
+            "__version__: str\n\n__all__ = [\n    \"NAMES\",\n    \"f\",\n]\n\nNAMES: Final[tuple[str, ...]]\n\
+             \"\"\"What can be asked for.\"\"\"\nOther: int\n\
              class Hidden(Error): ...\n@_cached\ndef f() -> None: ...\ndef g() -> None: ...\n",
         );
         let signatures: Vec<&str> = module.items.iter().map(|i| i.signature.as_str()).collect();
@@ -299,6 +304,8 @@ def last() -> None: ...
             signatures,
             ["NAMES: Final[tuple[str, ...]]", "def f() -> None"]
         );
+        assert_eq!(module.items[0].doc, "What can be asked for.");
+        assert_eq!(module.items[1].doc, "");
     }
 
     #[test]
