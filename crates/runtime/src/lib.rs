@@ -16,9 +16,12 @@ use std::sync::OnceLock;
 
 use cupyrite_sys::runtime;
 
+mod array;
+mod channel;
 mod checked;
 mod context;
 mod copy;
+mod copy_array;
 mod copy_batch;
 mod copy_box;
 mod device;
@@ -37,6 +40,8 @@ mod pool;
 mod properties;
 mod set;
 mod stream;
+mod surface;
+mod texture;
 mod thread;
 mod version;
 
@@ -52,8 +57,11 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
     TABLE.get_or_init(|| {
         // A part is a module with a static `ENTRIES`.
         [
+            array::ENTRIES,
+            channel::ENTRIES,
             context::ENTRIES,
             copy::ENTRIES,
+            copy_array::ENTRIES,
             copy_batch::ENTRIES,
             copy_box::ENTRIES,
             device::ENTRIES,
@@ -71,6 +79,8 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             properties::ENTRIES,
             set::ENTRIES,
             stream::ENTRIES,
+            surface::ENTRIES,
+            texture::ENTRIES,
             version::ENTRIES,
         ]
         .into_iter()

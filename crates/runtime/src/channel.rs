@@ -1,0 +1,176 @@
+//! Channel descriptors: what the runtime says of an array's elements, and the driver's format and number of channels for
+//! the same.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::driver::CUarray_format as Format;
+use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as Kind};
+
+use crate::array;
+use crate::checked::{non_null, plain, put};
+use crate::entry::{Entry, entries};
+use crate::errors::Error;
+use crate::{Res, context};
+
+plain!(cudaChannelFormatDesc);
+
+/// First and last kind of a run of formats that both sides number alike, and the driver's number of the first.
+const RUNS: [(u32, u32, u32); 4] = [
+    // Normalised integers, one format a number of channels.
+    (5, 16, 0xc0),
+    // Block compression.
+    (17, 30, 0x91),
+    (31, 31, 0x50),
+    // Video.
+    (32, 45, 0x51),
+];
+const NV12: u32 = 4;
+const NV12_FORMAT: u32 = 0xb0;
+
+/// The driver's format and number of channels.
+///
+/// # Errors
+/// `cudaErrorInvalidChannelDescriptor` for one that describes nothing.
+pub(crate) fn to_driver(desc: &cudaChannelFormatDesc) -> Res<(Format, u32)> {
+    let bad = Err(Error::INVALID_CHANNEL_DESCRIPTOR);
+    let bits = [desc.x, desc.y, desc.z, desc.w];
+    let channels = bits.iter().take_while(|&&b| b != 0).count();
+    if channels == 0 || bits[channels..].iter().any(|&b| b != 0) || bits.iter().any(|&b| b < 0) {
+        return bad;
+    }
+    let kind = desc.f.0 as u32;
+    if kind == NV12 {
+        return Ok((Format(NV12_FORMAT), channels as u32));
+    }
+    if let Some(&(first, _, base)) = RUNS.iter().find(|r| (r.0..=r.1).contains(&kind)) {
+        return Ok((Format(base + kind - first), channels as u32));
+    }
+    if channels == 3 || bits[..channels].iter().any(|&b| b != bits[0]) {
+        return bad;
+    }
+    let format = match (desc.f, bits[0]) {
+        (Kind::cudaChannelFormatKindSigned, 8) => Format::CU_AD_FORMAT_SIGNED_INT8,
+        (Kind::cudaChannelFormatKindSigned, 16) => Format::CU_AD_FORMAT_SIGNED_INT16,
+        (Kind::cudaChannelFormatKindSigned, 32) => Format::CU_AD_FORMAT_SIGNED_INT32,
+        (Kind::cudaChannelFormatKindUnsigned, 8) => Format::CU_AD_FORMAT_UNSIGNED_INT8,
+        (Kind::cudaChannelFormatKindUnsigned, 16) => Format::CU_AD_FORMAT_UNSIGNED_INT16,
+        (Kind::cudaChannelFormatKindUnsigned, 32) => Format::CU_AD_FORMAT_UNSIGNED_INT32,
+        (Kind::cudaChannelFormatKindFloat, 16) => Format::CU_AD_FORMAT_HALF,
+        (Kind::cudaChannelFormatKindFloat, 32) => Format::CU_AD_FORMAT_FLOAT,
+        _ => return bad,
+    };
+    Ok((format, channels as u32))
+}
+
+/// The runtime's description of a driver's format.
+///
+/// # Errors
+/// `cudaErrorInvalidChannelDescriptor` for a format that the runtime has no kind for.
+pub(crate) fn from_driver(format: Format, channels: u32) -> Res<cudaChannelFormatDesc> {
+    let (bits, kind) = match format {
+        Format::CU_AD_FORMAT_SIGNED_INT8 => (8, Kind::cudaChannelFormatKindSigned),
+        Format::CU_AD_FORMAT_SIGNED_INT16 => (16, Kind::cudaChannelFormatKindSigned),
+        Format::CU_AD_FORMAT_SIGNED_INT32 => (32, Kind::cudaChannelFormatKindSigned),
+        Format::CU_AD_FORMAT_UNSIGNED_INT8 => (8, Kind::cudaChannelFormatKindUnsigned),
+        Format::CU_AD_FORMAT_UNSIGNED_INT16 => (16, Kind::cudaChannelFormatKindUnsigned),
+        Format::CU_AD_FORMAT_UNSIGNED_INT32 => (32, Kind::cudaChannelFormatKindUnsigned),
+        Format::CU_AD_FORMAT_HALF => (16, Kind::cudaChannelFormatKindFloat),
+        Format::CU_AD_FORMAT_FLOAT => (32, Kind::cudaChannelFormatKindFloat),
+        Format(NV12_FORMAT) => (8, Kind(NV12 as _)),
+        Format(other) => {
+            let run = RUNS
+                .iter()
+                .find(|r| (r.2..=r.2 + r.1 - r.0).contains(&other));
+            let &(first, _, base) = run.ok_or(Error::INVALID_CHANNEL_DESCRIPTOR)?;
+            let kind = first + other - base;
+            (channel_bits(kind), Kind(kind as _))
+        }
+    };
+    let channel = |n| if n < channels { bits } else { 0 };
+    let last = if kind == Kind::cudaChannelFormatKindUnsignedNormalized1010102 {
+        2
+    } else {
+        channel(3)
+    };
+    Ok(cudaChannelFormatDesc {
+        x: channel(0),
+        y: channel(1),
+        z: channel(2),
+        w: last,
+        f: kind,
+    })
+}
+
+/// Bits of a (decoded) channel of the kinds in [`RUNS`].
+fn channel_bits(kind: u32) -> i32 {
+    match kind {
+        // Three normalised formats of sixteen bits, unsigned and signed; BC6H; and every other video format.
+        8..=10 | 14..=16 | 27 | 28 | 35 | 37 | 39 | 41 | 43 | 45 => 16,
+        31 => 10,
+        _ => 8,
+    }
+}
+
+/// `cudaCreateChannelDesc`: a descriptor of these bits, whatever they are. It is the one function that gives a structure
+/// back by value.
+extern "C" fn create_channel_desc(x: i32, y: i32, z: i32, w: i32, f: i32) -> cudaChannelFormatDesc {
+    cudaChannelFormatDesc {
+        x,
+        y,
+        z,
+        w,
+        f: Kind(f as _),
+    }
+}
+
+entries! {
+    fn get_channel_desc "cudaGetChannelDesc" (out: u64, array: u64) {
+        non_null(out)?;
+        context::current()?;
+        let descriptor = array::describe(array)?;
+        put(out, from_driver(descriptor.Format, descriptor.NumChannels)?)
+    }
+    also [
+        Entry { name: "cudaCreateChannelDesc", address: create_channel_desc as *const c_void },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_there_and_back() {
+        for format in (0..0x100).map(Format) {
+            for channels in [1, 2, 3, 4] {
+                let Ok(desc) = from_driver(format, channels) else {
+                    continue;
+                };
+                // Plain formats have no three channels.
+                match to_driver(&desc) {
+                    Ok(back) => assert_eq!(back, (format, channels)),
+                    Err(_) => assert!(channels == 3 || format.0 == 0x50, "{format:?} {channels}"),
+                }
+            }
+        }
+        let of = |x, y, z, w, f| to_driver(&create_channel_desc(x, y, z, w, f)).ok();
+        assert_eq!(of(32, 0, 0, 0, 2), Some((Format::CU_AD_FORMAT_FLOAT, 1)));
+        assert_eq!(
+            of(8, 8, 8, 8, 1),
+            Some((Format::CU_AD_FORMAT_UNSIGNED_INT8, 4))
+        );
+        for (x, y, z, w, f) in [
+            (0, 0, 0, 0, 2),
+            (8, 16, 0, 0, 0),
+            (8, 0, 8, 0, 0),
+            (8, 8, 8, 0, 0),
+            (8, 0, 0, 0, 2),
+            (64, 0, 0, 0, 0),
+            (-8, 0, 0, 0, 0),
+            (32, 0, 0, 0, 3),
+            (32, 0, 0, 0, 99),
+        ] {
+            assert_eq!(of(x, y, z, w, f), None, "{x} {y} {z} {w} {f}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Surface objects: the driver's, under the runtime's descriptions.
+
+use cupyrite_sys::driver::CUDA_RESOURCE_DESC;
+
+use crate::checked::{get, non_null, put};
+use crate::context;
+use crate::entry::{cu, entries};
+use crate::texture::{resource_from_driver, resource_to_driver};
+
+entries! {
+    fn surface_create "cudaCreateSurfaceObject" (out: u64, resource: u64) {
+        non_null(out)?;
+        non_null(resource)?;
+        context::current()?;
+        let resource = resource_to_driver(&get(resource)?)?;
+        let mut object = 0;
+        cu!(cuSurfObjectCreate(&mut object, &resource))?;
+        put(out, object).inspect_err(|_| {
+            let _ = cu!(cuSurfObjectDestroy(object));
+        })
+    }
+    fn surface_destroy "cudaDestroySurfaceObject" (object: u64) {
+        context::current()?;
+        cu!(cuSurfObjectDestroy(object))
+    }
+    fn surface_resource "cudaGetSurfaceObjectResourceDesc" (out: u64, object: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut resource = CUDA_RESOURCE_DESC::default();
+        cu!(cuSurfObjectGetResourceDesc(&mut resource, object))?;
+        put(out, resource_from_driver(&resource)?)
+    }
+}
