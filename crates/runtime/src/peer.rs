@@ -41,7 +41,7 @@ entries! {
         }
         cu!(cuMemcpyPeer(to, target, from, source, count))
     }
-    fn memcpy_peer_async "cudaMemcpyPeerAsync" | "cudaMemcpyPeerAsync_ptsz"
+    fn memcpy_peer_async "cudaMemcpyPeerAsync"
         (to: u64, to_device: i32, from: u64, from_device: i32, count: usize, stream: u64) {
         context::current()?;
         let (target, source) = (context_of(to_device)?, context_of(from_device)?);

@@ -330,4 +330,7 @@ fn what_is_missing_says_so_and_what_never_was_has_no_address() {
     for row in &cupyrite_sys::runtime::ROWS {
         assert!(!get_proc(row.export).is_null(), "{:?}", row.export);
     }
+    for name in crate::implemented() {
+        assert!(crate::is_known(name), "{name}");
+    }
 }
