@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver as sys;
 
-use super::format::Format;
+use super::format::{ChannelKind, Format};
 use super::storage::{Shape, Storage};
+use super::texel::{Loader, loader};
 
 /// What a coordinate outside the texture means (CUDA Programming Guide, "Texture Memory").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -238,6 +239,10 @@ pub struct Texture {
     pub(crate) images: Vec<Image>,
     /// Layers (faces included).
     pub(crate) layers: u32,
+    /// Reads its elements.
+    pub(crate) loader: Loader,
+    /// What [`AddressMode::Border`] gives, as bits of what a fetch gives.
+    pub(crate) border: [u32; 4],
 }
 
 impl Texture {
@@ -323,18 +328,25 @@ impl Texture {
                 (*format, Geometry::Array(shape), vec![image], 1)
             }
         };
-        let texture = Self {
+        let integers = reads_integers(&format, &descriptor);
+        if descriptor.filter == Filter::Linear && integers {
+            return bad;
+        }
+        let border = descriptor.border.map(|v| match format.kind {
+            ChannelKind::Signed if integers => v as i32 as u32,
+            ChannelKind::Unsigned if integers => v as u32,
+            _ => v.to_bits(),
+        });
+        Ok(Self {
             descriptor,
             resource,
             geometry,
             format,
             images,
             layers,
-        };
-        if descriptor.filter == Filter::Linear && texture.reads_integers() {
-            return bad;
-        }
-        Ok(texture)
+            loader: loader(&format, integers, descriptor.srgb),
+            border,
+        })
     }
 
     /// The texture's descriptor.
@@ -369,7 +381,7 @@ impl Texture {
 
     /// Whether a fetch gives integers.
     pub fn reads_integers(&self) -> bool {
-        self.format.is_integer() && (self.descriptor.read_as_integer || self.format.bits > 16)
+        reads_integers(&self.format, &self.descriptor)
     }
 
     /// The device memory it reads, if it reads no array: first address and length in bytes.
@@ -390,6 +402,10 @@ impl Texture {
             _ => None,
         }
     }
+}
+
+fn reads_integers(format: &Format, descriptor: &TextureDescriptor) -> bool {
+    format.is_integer() && (descriptor.read_as_integer || format.bits > 16)
 }
 
 type Parts = (Format, Geometry, Vec<Image>, u32);

@@ -34,10 +34,6 @@ pub enum Packing {
     Bc4,
     /// Block compression 5: two channels, 16 bytes.
     Bc5,
-    /// Block compression 6H: three half-precision channels, 16 bytes.
-    Bc6h,
-    /// Block compression 7: 16 bytes.
-    Bc7,
 }
 
 /// The format of an array's elements.
@@ -47,7 +43,7 @@ pub struct Format {
     pub kind: ChannelKind,
     /// Bits of a channel (8, 16, 32; 10 for [`Packing::Rgb10A2`]; of block formats, those of a decoded channel).
     pub bits: u8,
-    /// Channels: 1, 2 or 4 (3 for [`Packing::Bc6h`]).
+    /// Channels: 1, 2 or 4.
     pub channels: u8,
     /// How they lie in memory.
     pub packing: Packing,
@@ -72,7 +68,7 @@ impl Format {
     }
 
     /// The format that a `CUarray_format` and a number of channels name; `None` where there is no such combination or
-    /// the CPU device does not have it (planar and packed video formats).
+    /// the CPU device does not have it (planar and packed video formats, block compression 6H and 7).
     ///
     /// Formats whose name contains the number of channels (`CU_AD_FORMAT_UNORM_INT8X4`) take exactly that number; block
     /// formats take the number of channels that they decode to.
@@ -118,15 +114,12 @@ impl Format {
             F::CU_AD_FORMAT_BC4_SNORM => fixed(Snorm, 8, 1, Packing::Bc4),
             F::CU_AD_FORMAT_BC5_UNORM => fixed(Unorm, 8, 2, Packing::Bc5),
             F::CU_AD_FORMAT_BC5_SNORM => fixed(Snorm, 8, 2, Packing::Bc5),
-            F::CU_AD_FORMAT_BC6H_UF16 => fixed(Unorm, 16, 3, Packing::Bc6h),
-            F::CU_AD_FORMAT_BC6H_SF16 => fixed(Float, 16, 3, Packing::Bc6h),
-            F::CU_AD_FORMAT_BC7_UNORM => fixed(Unorm, 8, 4, Packing::Bc7),
-            F::CU_AD_FORMAT_BC7_UNORM_SRGB => srgb(fixed(Unorm, 8, 4, Packing::Bc7)),
             _ => None,
         }
     }
 
-    /// The format that a `CUresourceViewFormat` names; `None` for `CU_RES_VIEW_FORMAT_NONE` and unknown values.
+    /// The format that a `CUresourceViewFormat` names; `None` for `CU_RES_VIEW_FORMAT_NONE`, for what the CPU
+    /// device does not have (block compression 6H and 7) and for unknown values.
     pub fn of_view(view_format: u32) -> Option<Self> {
         use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
         // Three at a time: one, two and four channels.
@@ -148,9 +141,6 @@ impl Format {
             29 => Some(Self::make(Snorm, 8, 1, Packing::Bc4)),
             30 => Some(Self::make(Unorm, 8, 2, Packing::Bc5)),
             31 => Some(Self::make(Snorm, 8, 2, Packing::Bc5)),
-            32 => Some(Self::make(Unorm, 16, 3, Packing::Bc6h)),
-            33 => Some(Self::make(Float, 16, 3, Packing::Bc6h)),
-            34 => Some(Self::make(Unorm, 8, 4, Packing::Bc7)),
             _ => None,
         }
     }

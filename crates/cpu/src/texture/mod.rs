@@ -7,14 +7,22 @@
 //! A 64-bit handle in a kernel names an entry of the tables in [`objects`]. Handles are never used twice, so a worker of
 //! the engine may keep what it looked up: a lock is taken once a launch and handle, not once a fetch.
 
+mod address;
+mod blocks;
+mod cube;
 mod descriptor;
 mod format;
 pub mod objects;
+mod sample;
+mod srgb;
 mod storage;
+mod texel;
 
 pub use descriptor::{
     AddressMode, Filter, Geometry, Image, Resource, ResourceView, Surface, SurfaceDescriptor,
     Texture, TextureDescriptor, TextureError,
 };
 pub use format::{ChannelKind, Format, Packing};
+pub use sample::{Coordinates, Detail, Fetch, View};
 pub use storage::{Level, Shape, Storage, StorageError};
+pub use texel::{LANES, Row, Rows};

@@ -1,0 +1,227 @@
+//! From coordinates to texel numbers, one dimension at a time (CUDA Programming Guide, "Texture Fetching").
+//!
+//! Coordinates are scaled in double precision, where the product of a `f32` and an extent is exact: what is computed is
+//! the guide's formula itself, and the only rounding is that of the weight to eight fractional bits.
+
+use super::descriptor::AddressMode;
+use super::texel::{LANES, Row};
+
+/// Stands for a texel outside, which reads as the border colour.
+pub const OUTSIDE: i32 = -1;
+
+/// How one dimension is addressed.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// Extent in texels, at least one.
+    pub extent: u32,
+    /// Coordinates are fractions of the extent.
+    pub normalized: bool,
+    /// What is outside.
+    pub mode: AddressMode,
+    /// Texels to add.
+    pub offset: i32,
+}
+
+/// Where a value between two texels comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Between {
+    /// The texels before and after, or [`OUTSIDE`].
+    pub texels: [Row<i32>; 2],
+    /// Weight of the second in 256ths.
+    pub weight: Row<u32>,
+}
+
+/// A number no texture is as large as, so that sums do not overflow.
+const FAR: f64 = (1 << 30) as f64;
+
+impl Axis {
+    /// The mode that counts: the periodic ones need normalised coordinates.
+    fn effective(&self) -> AddressMode {
+        match self.mode {
+            AddressMode::Wrap | AddressMode::Mirror if !self.normalized => AddressMode::Clamp,
+            mode => mode,
+        }
+    }
+
+    /// The coordinate in texels, reduced to the period of the mode. Not a number counts as zero.
+    #[inline(always)]
+    fn position(&self, x: f32, mode: AddressMode) -> f64 {
+        let x = if x.is_nan() { 0.0 } else { f64::from(x) };
+        let x = match mode {
+            AddressMode::Wrap => x - x.floor(),
+            AddressMode::Mirror => x - 2.0 * (x / 2.0).floor(),
+            _ => x,
+        };
+        // Infinity minus infinity.
+        let x = if x.is_nan() { 0.0 } else { x };
+        let scale = if self.normalized {
+            f64::from(self.extent)
+        } else {
+            1.0
+        };
+        (x * scale).clamp(-FAR, FAR)
+    }
+
+    /// The texel that a number outside stands for.
+    #[inline(always)]
+    pub fn texel(&self, i: i32) -> i32 {
+        Self::map(i, self.extent as i32, self.effective())
+    }
+
+    #[inline(always)]
+    fn map(i: i32, n: i32, mode: AddressMode) -> i32 {
+        if (i as u32) < n as u32 {
+            return i;
+        }
+        match mode {
+            AddressMode::Clamp => i.clamp(0, n - 1),
+            AddressMode::Border => OUTSIDE,
+            AddressMode::Wrap => i.rem_euclid(n),
+            AddressMode::Mirror => {
+                // Extents are at most 2^27.
+                let i = i.rem_euclid(2 * n);
+                if i < n { i } else { 2 * n - 1 - i }
+            }
+        }
+    }
+
+    /// The nearest texels.
+    pub fn point(&self, x: &Row<f32>) -> Row<i32> {
+        let (n, mode) = (self.extent as i32, self.effective());
+        let mut out = [0; LANES];
+        for (o, &x) in out.iter_mut().zip(x) {
+            let i = self.position(x, mode).floor() as i32;
+            *o = Self::map(i + self.offset, n, mode);
+        }
+        out
+    }
+
+    /// The texels on both sides, before the rules for the outside: the first of each pair, and the weight of the second.
+    #[inline(always)]
+    pub fn split(&self, x: f32) -> (i32, u32) {
+        // Half a texel less, in 256ths, to the nearest.
+        let fixed = (self.position(x, self.effective()) * 256.0 - 128.0 + 0.5).floor() as i64;
+        ((fixed >> 8) as i32 + self.offset, (fixed & 255) as u32)
+    }
+
+    /// The texels on both sides.
+    pub fn linear(&self, x: &Row<f32>) -> Between {
+        let (n, mode) = (self.extent as i32, self.effective());
+        let mut out = Between {
+            texels: [[0; LANES]; 2],
+            weight: [0; LANES],
+        };
+        for lane in 0..LANES {
+            let (i, weight) = self.split(x[lane]);
+            out.texels[0][lane] = Self::map(i, n, mode);
+            out.texels[1][lane] = Self::map(i + 1, n, mode);
+            out.weight[lane] = weight;
+        }
+        out
+    }
+
+    /// Texels by number.
+    pub fn numbered(&self, x: &Row<i32>) -> Row<i32> {
+        let (n, mode) = (self.extent as i32, self.effective());
+        let mut out = [0; LANES];
+        for (o, &x) in out.iter_mut().zip(x) {
+            *o = Self::map(x.saturating_add(self.offset), n, mode);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(extent: u32, normalized: bool, mode: AddressMode) -> Axis {
+        Axis {
+            extent,
+            normalized,
+            mode,
+            offset: 0,
+        }
+    }
+
+    fn points(a: Axis, x: &[f32]) -> Vec<i32> {
+        let mut row = [0.0; LANES];
+        row[..x.len()].copy_from_slice(x);
+        a.point(&row)[..x.len()].to_vec()
+    }
+
+    #[test]
+    fn nearest() {
+        use AddressMode::*;
+        let x = [-0.1, 0.0, 0.24, 0.25, 0.99, 1.0, 1.26, 2.3, -1.3];
+        assert_eq!(
+            points(axis(4, true, Clamp), &x),
+            [0, 0, 0, 1, 3, 3, 3, 3, 0]
+        );
+        assert_eq!(
+            points(axis(4, true, Border), &x),
+            [-1, 0, 0, 1, 3, -1, -1, -1, -1]
+        );
+        assert_eq!(points(axis(4, true, Wrap), &x), [3, 0, 0, 1, 3, 0, 1, 1, 2]);
+        assert_eq!(
+            points(axis(4, true, Mirror), &x),
+            [0, 0, 0, 1, 3, 3, 2, 1, 2]
+        );
+        // Without normalised coordinates the periodic modes clamp.
+        for mode in [Clamp, Wrap, Mirror] {
+            let a = axis(4, false, mode);
+            assert_eq!(points(a, &[-3.0, 0.5, 3.99, 4.0, 9.0]), [0, 0, 3, 3, 3]);
+        }
+        let strange = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -1e-30];
+        for mode in [Clamp, Border, Wrap, Mirror] {
+            for normalized in [false, true] {
+                let got = points(axis(7, normalized, mode), &strange);
+                assert!(got.iter().all(|i| (-1..7).contains(i)), "{mode:?} {got:?}");
+                assert!(mode == Border || !got.contains(&OUTSIDE));
+            }
+        }
+        assert_eq!(points(axis(7, true, Clamp), &strange), [0, 6, 0, 6, 0]);
+    }
+
+    #[test]
+    fn between() {
+        use AddressMode::*;
+        let pair = |mode, normalized, x: f32| {
+            let b = axis(4, normalized, mode).linear(&[x; LANES]);
+            (b.texels[0][9], b.texels[1][9], b.weight[9])
+        };
+        assert_eq!(pair(Clamp, false, 1.5), (1, 2, 0));
+        assert_eq!(pair(Clamp, false, 1.75), (1, 2, 64));
+        assert_eq!(pair(Clamp, false, 0.25), (0, 0, 192));
+        assert_eq!(pair(Clamp, false, 3.75), (3, 3, 64));
+        assert_eq!(pair(Border, false, 0.25), (-1, 0, 192));
+        assert_eq!(pair(Border, false, 3.75), (3, -1, 64));
+        assert_eq!(pair(Wrap, true, 0.0), (3, 0, 128));
+        assert_eq!(pair(Wrap, true, 1.0), (3, 0, 128));
+        assert_eq!(pair(Wrap, true, 0.9375), (3, 0, 64));
+        assert_eq!(pair(Mirror, true, 1.0), (3, 3, 128));
+        assert_eq!(pair(Mirror, true, 2.0), (0, 0, 128));
+        // Texels 4 and 5 are 3 and 2 in the mirror.
+        assert_eq!(pair(Mirror, true, 1.125), (3, 2, 0));
+        assert_eq!(pair(Mirror, true, 1.25), (3, 2, 128));
+        // Weights are rounded to the nearest 256th: 1.5 + 1/1024 is nearer to 0, 1.5 + 3/1024 to 1.
+        assert_eq!(pair(Clamp, false, 1.5 + 1.0 / 1024.0), (1, 2, 0));
+        assert_eq!(pair(Clamp, false, 1.5 + 3.0 / 1024.0), (1, 2, 1));
+        assert_eq!(pair(Clamp, false, 1.5 - 1.0 / 2048.0), (1, 2, 0));
+    }
+
+    #[test]
+    fn offsets_and_numbers() {
+        let a = Axis {
+            offset: -2,
+            ..axis(4, true, AddressMode::Wrap)
+        };
+        assert_eq!(a.point(&[0.3; LANES])[0], 3);
+        assert_eq!(a.linear(&[0.5; LANES]).texels, [[3; LANES], [0; LANES]]);
+        let b = axis(4, false, AddressMode::Border);
+        assert_eq!(b.numbered(&[4; LANES])[0], OUTSIDE);
+        assert_eq!(b.numbered(&[i32::MIN; LANES])[0], OUTSIDE);
+        let c = axis(4, false, AddressMode::Clamp);
+        assert_eq!(c.numbered(&[i32::MAX; LANES])[0], 3);
+    }
+}

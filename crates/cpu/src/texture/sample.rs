@@ -1,0 +1,573 @@
+//! Texture fetches of a whole warp (CUDA Programming Guide, "Texture Fetching").
+//!
+//! The way of a fetch: level of detail per lane, then for each mipmap level that some lane needs the texel numbers of
+//! all its lanes, addresses, one loader call for each corner of the filter, and the weighted sum. Weights have eight
+//! fractional bits as on a GPU; the sum itself is exact until it is rounded to `f32` at the end.
+//!
+//! What the guide leaves open is chosen here: a fetch without level of detail takes level zero (within the clamp of the
+//! descriptor); anisotropy, only for two-dimensional images and explicit gradients, averages up to
+//! `maxAnisotropy` samples along the longer axis of the footprint, as the OpenGL extension of that name describes it;
+//! the corner texel that three faces of a seamless cubemap share is the average of the three that exist.
+
+use super::address::{Axis, Between, OUTSIDE};
+use super::cube;
+use super::descriptor::{AddressMode, Filter, Geometry, Image, Texture};
+use super::texel::{LANES, Row, Rows, TEXEL_SHIFT};
+
+/// What a fetch takes for the shape of the texture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Dimensions of an image, 1 to 3.
+    pub dimensions: u8,
+    /// The layer is given.
+    pub layered: bool,
+    /// The coordinates are a direction.
+    pub cube: bool,
+}
+
+/// Coordinates of all lanes.
+#[derive(Clone, Copy, Debug)]
+pub enum Coordinates {
+    /// Positions; the unused ones mean nothing.
+    Position([Row<f32>; 3]),
+    /// Texel numbers.
+    Texel([Row<i32>; 3]),
+}
+
+/// Level of detail of all lanes.
+#[derive(Clone, Copy, Debug)]
+pub enum Detail {
+    /// The finest level.
+    Base,
+    /// As given.
+    Level(Row<f32>),
+    /// From the change of the coordinates to the right and downwards.
+    Gradient([Row<f32>; 3], [Row<f32>; 3]),
+}
+
+/// A fetch of a warp.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// The shape that the instruction names.
+    pub view: View,
+    /// Where.
+    pub coordinates: Coordinates,
+    /// Layer (of cubemaps: cube), if there are layers.
+    pub layer: Row<u32>,
+    /// How fine.
+    pub detail: Detail,
+    /// Texels to add to the position.
+    pub offset: [i32; 3],
+}
+
+/// Sums of all lanes, by component.
+type Sums = [Row<f64>; 4];
+
+/// Places in one level.
+struct Spot {
+    position: [Row<f32>; 3],
+    /// Slice of the level: layer, or layer times six plus face.
+    slice: Row<u32>,
+}
+
+/// The lanes of a mask.
+#[inline(always)]
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |l| mask >> l & 1 != 0)
+}
+
+impl Texture {
+    /// Whether a fetch of this shape can be done on this texture: the same dimensions, faces only of cubemaps. A layer
+    /// that is not given is the first, and one that is given where there are none is ignored.
+    pub fn accepts(&self, view: View, texels: bool) -> bool {
+        match self.geometry {
+            Geometry::Buffer => view.dimensions == 1 && !view.cube && !view.layered,
+            Geometry::Array(shape) => {
+                view.dimensions == shape.dimensions
+                    && (!view.cube || shape.cubemap && self.descriptor.normalized && !texels)
+            }
+        }
+    }
+
+    /// Fetches for the lanes of `mask`; the others' rows stay as they are.
+    ///
+    /// # Safety
+    /// [`Self::accepts`] the fetch, and the memory that [`Self::memory`] names is readable meanwhile.
+    pub unsafe fn fetch(&self, f: &Fetch, mask: u32, out: &mut Rows) {
+        let position = match &f.coordinates {
+            Coordinates::Position(p) => p,
+            Coordinates::Texel(t) => {
+                // SAFETY: the caller's promise.
+                unsafe { self.fetch_texels(f, t, mask, out) };
+                return;
+            }
+        };
+        if self.geometry == Geometry::Buffer {
+            let texel = position[0].map(|x| x.floor() as i32);
+            // SAFETY: the caller's promise.
+            unsafe { self.fetch_buffer(&texel, mask, out) };
+            return;
+        }
+        let spot = self.spot(f, position, mask);
+        if self.images.len() == 1 && self.descriptor.max_anisotropy <= 1 {
+            // SAFETY: the caller's promise.
+            unsafe {
+                if self.descriptor.filter == Filter::Point {
+                    self.point(0, f, &spot, mask, out);
+                } else {
+                    let mut sums = [[0.0; LANES]; 4];
+                    self.add(0, f, &spot, mask, &[1.0; LANES], &mut sums);
+                    Self::finish(&sums, mask, out);
+                }
+            }
+            return;
+        }
+        let foot = self.footprint(f, position, mask);
+        if self.reads_integers() {
+            for level in 0..self.images.len() {
+                let m = foot.nearest(level, mask);
+                if m != 0 {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.point(level, f, &spot, m, out) };
+                }
+            }
+            return;
+        }
+        let mut sums = [[0.0; LANES]; 4];
+        let most = lanes(mask).map(|l| foot.samples[l]).max().unwrap_or(1);
+        for n in 0..most {
+            let m = lanes(mask).fold(0, |m, l| m | u32::from(n < foot.samples[l]) << l);
+            let mut moved = Spot {
+                position: spot.position,
+                slice: spot.slice,
+            };
+            if most > 1 {
+                for l in lanes(m) {
+                    let part = (n + 1) as f32 / (foot.samples[l] + 1) as f32 - 0.5;
+                    for (p, step) in moved.position.iter_mut().zip(&foot.along) {
+                        p[l] += part * step[l];
+                    }
+                }
+            }
+            for level in 0..self.images.len() {
+                let (m, weight) = foot.weights(level, m);
+                if m != 0 {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.add(level, f, &moved, m, &weight, &mut sums) };
+                }
+            }
+        }
+        Self::finish(&sums, mask, out);
+    }
+
+    /// The four texels that linear filtering would use at level zero, one component of each: below left, below right,
+    /// above right, above left (PTX ISA, `tld4`).
+    ///
+    /// # Safety
+    /// As for [`Self::fetch`]; the texture's images are two-dimensional.
+    pub unsafe fn gather(&self, f: &Fetch, component: usize, mask: u32, out: &mut Rows) {
+        let Coordinates::Position(position) = &f.coordinates else {
+            return;
+        };
+        let spot = self.spot(f, position, mask);
+        let corners = self.corners(0, f, &spot, mask);
+        for (k, corner) in [2, 3, 1, 0].into_iter().enumerate() {
+            let mut rows = [[0; LANES]; 4];
+            // SAFETY: the sites are texels of the image; the rest is the caller's promise.
+            unsafe { (self.loader)(&corners.sites[corner], mask, &self.border, &mut rows) };
+            for l in lanes(mask) {
+                out[k][l] = rows[component & 3][l];
+            }
+        }
+    }
+
+    fn finish(sums: &Sums, mask: u32, out: &mut Rows) {
+        for (row, sum) in out.iter_mut().zip(sums) {
+            for l in lanes(mask) {
+                row[l] = (sum[l] as f32).to_bits();
+            }
+        }
+    }
+
+    /// The slice of each lane, and of cubemaps the place on the face.
+    fn spot(&self, f: &Fetch, position: &[Row<f32>; 3], mask: u32) -> Spot {
+        let mut spot = Spot {
+            position: *position,
+            slice: [0; LANES],
+        };
+        if f.view.cube {
+            for l in lanes(mask) {
+                let place = cube::project([position[0][l], position[1][l], position[2][l]]);
+                spot.position[0][l] = place.s;
+                spot.position[1][l] = place.t;
+                let last = self.layers / 6 - 1;
+                let cube = if f.view.layered {
+                    f.layer[l].min(last)
+                } else {
+                    0
+                };
+                spot.slice[l] = 6 * cube + place.face;
+            }
+        } else if f.view.layered {
+            for l in lanes(mask) {
+                spot.slice[l] = f.layer[l].min(self.layers - 1);
+            }
+        }
+        spot
+    }
+
+    fn axis(&self, image: &Image, k: usize, f: &Fetch) -> Axis {
+        Axis {
+            extent: image.extent[k],
+            normalized: self.descriptor.normalized,
+            mode: self.descriptor.address[k],
+            offset: f.offset[k],
+        }
+    }
+
+    /// Address of a texel; zero outside.
+    #[inline(always)]
+    fn site(&self, image: &Image, slice: u32, x: i32, y: i32, z: i32) -> u64 {
+        if x == OUTSIDE || y == OUTSIDE || z == OUTSIDE {
+            return 0;
+        }
+        let (x, y, z) = (x as u64, y as u64, z as u64);
+        let element = u64::from(self.format.element_bytes());
+        // Three-dimensional images have no layers, layered ones no depth: one of the two is zero.
+        let slice = image.base + (u64::from(slice) + z) * image.slice_pitch;
+        if self.format.is_compressed() {
+            let texel = (y & 3) << 2 | x & 3;
+            return slice + (y >> 2) * image.row_pitch + (x >> 2) * element | texel << TEXEL_SHIFT;
+        }
+        slice + y * image.row_pitch + x * element
+    }
+
+    /// Nearest texels of one level.
+    unsafe fn point(&self, level: usize, f: &Fetch, spot: &Spot, mask: u32, out: &mut Rows) {
+        let image = &self.images[level];
+        let mut texels = [[0; LANES]; 3];
+        for k in 0..usize::from(f.view.dimensions) {
+            texels[k] = self.axis(image, k, f).point(&spot.position[k]);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.load(image, &spot.slice, &texels, mask, out) };
+    }
+
+    unsafe fn load(
+        &self,
+        image: &Image,
+        slice: &Row<u32>,
+        texels: &[Row<i32>; 3],
+        mask: u32,
+        out: &mut Rows,
+    ) {
+        let mut sites = [0; LANES];
+        for l in lanes(mask) {
+            sites[l] = self.site(image, slice[l], texels[0][l], texels[1][l], texels[2][l]);
+        }
+        // SAFETY: the sites are texels of the image; the rest is the caller's promise.
+        unsafe { (self.loader)(&sites, mask, &self.border, out) };
+    }
+
+    /// Adds `scale` times the value of one level, filtered as the texture says.
+    unsafe fn add(
+        &self,
+        level: usize,
+        f: &Fetch,
+        spot: &Spot,
+        mask: u32,
+        scale: &Row<f64>,
+        sums: &mut Sums,
+    ) {
+        let mut rows = [[0; LANES]; 4];
+        if self.descriptor.filter == Filter::Point {
+            // SAFETY: the caller's promise.
+            unsafe { self.point(level, f, spot, mask, &mut rows) };
+            accumulate(sums, &rows, scale, mask);
+            return;
+        }
+        let corners = self.corners(level, f, spot, mask);
+        for (sites, weight) in corners
+            .sites
+            .iter()
+            .zip(&corners.weights)
+            .take(corners.count)
+        {
+            // A texel of no weight is not looked at: infinity times zero would spoil the sum.
+            let m = lanes(mask).fold(0, |m, l| m | u32::from(weight[l] != 0.0) << l);
+            if m == 0 {
+                continue;
+            }
+            let mut all = *weight;
+            for (w, s) in all.iter_mut().zip(scale) {
+                *w *= s;
+            }
+            // SAFETY: the sites are texels of the image; the rest is the caller's promise.
+            unsafe { (self.loader)(sites, m, &self.border, &mut rows) };
+            accumulate(sums, &rows, &all, m);
+        }
+    }
+
+    /// The texels that linear filtering uses, x fastest, then y, then z.
+    fn corners(&self, level: usize, f: &Fetch, spot: &Spot, mask: u32) -> Corners {
+        let image = &self.images[level];
+        if f.view.cube && self.descriptor.seamless {
+            return self.seamless_corners(image, f, spot, mask);
+        }
+        let dimensions = usize::from(f.view.dimensions);
+        let nothing = Between {
+            texels: [[0; LANES]; 2],
+            weight: [0; LANES],
+        };
+        let mut axes = [nothing; 3];
+        for (k, axis) in axes.iter_mut().enumerate().take(dimensions) {
+            *axis = self.axis(image, k, f).linear(&spot.position[k]);
+        }
+        let mut out = Corners::new(1 << dimensions);
+        for n in 0..out.count {
+            let bit = |k: usize| n >> k & 1;
+            for l in lanes(mask) {
+                let texel = |k: usize| axes[k].texels[bit(k)][l];
+                out.sites[n][l] = self.site(image, spot.slice[l], texel(0), texel(1), texel(2));
+                let mut weight = 1.0;
+                for (k, axis) in axes.iter().enumerate().take(dimensions) {
+                    weight *= part(axis.weight[l], bit(k));
+                }
+                out.weights[n][l] = weight;
+            }
+        }
+        out
+    }
+
+    /// The same on a cubemap whose faces continue in each other.
+    fn seamless_corners(&self, image: &Image, f: &Fetch, spot: &Spot, mask: u32) -> Corners {
+        let n = image.extent[0] as i32;
+        let inside = 0..n;
+        let axis = |k: usize| Axis {
+            mode: AddressMode::Clamp,
+            ..self.axis(image, k, f)
+        };
+        let mut out = Corners::new(4);
+        for l in lanes(mask) {
+            let (i, u) = axis(0).split(spot.position[0][l]);
+            let (j, v) = axis(1).split(spot.position[1][l]);
+            let (face, first) = (spot.slice[l] % 6, spot.slice[l] / 6 * 6);
+            let mut missing = None;
+            for c in 0..4 {
+                let (x, y) = (i + (c & 1) as i32, j + (c >> 1) as i32);
+                out.weights[c][l] = part(u, c & 1) * part(v, c >> 1);
+                let (to, x, y) = match (inside.contains(&x), inside.contains(&y)) {
+                    (true, true) => (face, x, y),
+                    (false, false) => {
+                        missing = Some(c);
+                        continue;
+                    }
+                    _ => cube::across(face, x, y, n),
+                };
+                out.sites[c][l] = self.site(image, first + to, x, y, 0);
+            }
+            if let Some(gone) = missing {
+                let share = out.weights[gone][l] / 3.0;
+                // A gather still wants a texel there: its neighbour in the row.
+                out.sites[gone][l] = out.sites[gone ^ 1][l];
+                for c in 0..4 {
+                    out.weights[c][l] = if c == gone {
+                        0.0
+                    } else {
+                        out.weights[c][l] + share
+                    };
+                }
+            }
+        }
+        out
+    }
+
+    unsafe fn fetch_texels(&self, f: &Fetch, texel: &[Row<i32>; 3], mask: u32, out: &mut Rows) {
+        if self.geometry == Geometry::Buffer {
+            // SAFETY: the caller's promise.
+            unsafe { self.fetch_buffer(&texel[0], mask, out) };
+            return;
+        }
+        let level = |l: usize| match &f.detail {
+            Detail::Level(lod) => (lod[l].max(0.0) as usize).min(self.images.len() - 1),
+            _ => 0,
+        };
+        let mut slice = [0; LANES];
+        if f.view.layered {
+            for l in lanes(mask) {
+                slice[l] = f.layer[l].min(self.layers - 1);
+            }
+        }
+        for (n, image) in self.images.iter().enumerate() {
+            let m = lanes(mask).fold(0, |m, l| m | u32::from(level(l) == n) << l);
+            if m == 0 {
+                continue;
+            }
+            let mut texels = [[0; LANES]; 3];
+            for k in 0..usize::from(f.view.dimensions) {
+                let axis = Axis {
+                    normalized: false,
+                    ..self.axis(image, k, f)
+                };
+                texels[k] = axis.numbered(&texel[k]);
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.load(image, &slice, &texels, m, out) };
+        }
+    }
+
+    /// Elements of linear memory by number; zero outside.
+    unsafe fn fetch_buffer(&self, texel: &Row<i32>, mask: u32, out: &mut Rows) {
+        let image = &self.images[0];
+        let element = u64::from(self.format.element_bytes());
+        let mut sites = [0; LANES];
+        for l in lanes(mask) {
+            let n = texel[l] as u32;
+            if n < image.extent[0] {
+                sites[l] = image.base + u64::from(n) * element;
+            }
+        }
+        // SAFETY: the sites are elements of the memory; the rest is the caller's promise.
+        unsafe { (self.loader)(&sites, mask, &[0; 4], out) };
+    }
+
+    /// Level of detail and anisotropy of every lane.
+    fn footprint(&self, f: &Fetch, position: &[Row<f32>; 3], mask: u32) -> Footprint {
+        let d = &self.descriptor;
+        let mut foot = Footprint {
+            lod: [0; LANES],
+            linear: d.mip_filter == Filter::Linear,
+            samples: [1; LANES],
+            along: [[0.0; LANES]; 2],
+        };
+        for l in lanes(mask) {
+            let mut lod = 0.0;
+            match &f.detail {
+                Detail::Base => {}
+                Detail::Level(given) => lod = given[l] + d.mip_bias,
+                Detail::Gradient(right, down) => {
+                    let at = |v: &[Row<f32>; 3]| [v[0][l], v[1][l], v[2][l]];
+                    let (mut right, mut down) = (at(right), at(down));
+                    if f.view.cube {
+                        let direction = at(position);
+                        let flat = |c: [f32; 3]| {
+                            let [s, t] = cube::derivative(direction, c);
+                            [s, t, 0.0]
+                        };
+                        (right, down) = (flat(right), flat(down));
+                    }
+                    let long = self.length(f, right);
+                    let short = self.length(f, down);
+                    let (long, short, axis) = if long >= short {
+                        (long, short, right)
+                    } else {
+                        (short, long, down)
+                    };
+                    let mut wide = long;
+                    if d.max_anisotropy > 1 && f.view.dimensions == 2 && !f.view.cube && long > 0.0
+                    {
+                        let most = f64::from(d.max_anisotropy);
+                        let samples = (long / short).ceil().clamp(1.0, most);
+                        foot.samples[l] = samples as u32;
+                        wide = long / samples;
+                        foot.along[0][l] = axis[0];
+                        foot.along[1][l] = axis[1];
+                    }
+                    lod = libm::log2(wide) as f32 + d.mip_bias;
+                }
+            }
+            // `max` and `min` in this order: not a number becomes the least level.
+            let lod = lod.max(d.min_mip).min(d.max_mip);
+            let last = (self.images.len() - 1) as f32;
+            let lod = lod.max(0.0).min(last);
+            foot.lod[l] = (f64::from(lod) * 256.0 + 0.5).floor() as u32;
+        }
+        foot
+    }
+
+    /// The length of a gradient in texels of the finest level.
+    fn length(&self, f: &Fetch, gradient: [f32; 3]) -> f64 {
+        let image = &self.images[0];
+        let mut sum = 0.0;
+        for k in 0..usize::from(f.view.dimensions) {
+            let scale = if self.descriptor.normalized {
+                f64::from(image.extent[k])
+            } else {
+                1.0
+            };
+            sum += (f64::from(gradient[k]) * scale).powi(2);
+        }
+        sum.sqrt()
+    }
+}
+
+/// The share of one of two neighbours.
+#[inline(always)]
+fn part(weight: u32, second: usize) -> f64 {
+    let w = if second == 1 { weight } else { 256 - weight };
+    f64::from(w) / 256.0
+}
+
+#[inline(always)]
+fn accumulate(sums: &mut Sums, rows: &Rows, weight: &Row<f64>, mask: u32) {
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for l in lanes(mask) {
+            sum[l] += weight[l] * f64::from(f32::from_bits(row[l]));
+        }
+    }
+}
+
+struct Corners {
+    count: usize,
+    sites: [Row<u64>; 8],
+    weights: [Row<f64>; 8],
+}
+
+impl Corners {
+    fn new(count: usize) -> Self {
+        Self {
+            count,
+            sites: [[0; LANES]; 8],
+            weights: [[0.0; LANES]; 8],
+        }
+    }
+}
+
+struct Footprint {
+    /// In 256ths of a level.
+    lod: Row<u32>,
+    /// Between levels, rather than the nearest.
+    linear: bool,
+    /// Samples that make up the value.
+    samples: Row<u32>,
+    /// The axis along which they lie.
+    along: [Row<f32>; 2],
+}
+
+impl Footprint {
+    /// Lanes for which this is the nearest level.
+    fn nearest(&self, level: usize, mask: u32) -> u32 {
+        lanes(mask).fold(0, |m, l| {
+            m | u32::from((self.lod[l] + 128) as usize >> 8 == level) << l
+        })
+    }
+
+    /// Lanes that need this level, and what it counts for in each.
+    fn weights(&self, level: usize, mask: u32) -> (u32, Row<f64>) {
+        let mut weight = [0.0; LANES];
+        let mut m = 0;
+        let near = self.nearest(level, mask);
+        for l in lanes(mask) {
+            let (below, share) = (self.lod[l] as usize >> 8, self.lod[l] & 255);
+            let w = match (self.linear, level) {
+                (false, _) => f64::from(near >> l & 1),
+                (true, n) if n == below => part(share, 0),
+                (true, n) if n == below + 1 => part(share, 1),
+                _ => 0.0,
+            };
+            weight[l] = w / f64::from(self.samples[l]);
+            m |= u32::from(w != 0.0) << l;
+        }
+        (m, weight)
+    }
+}

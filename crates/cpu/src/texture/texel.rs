@@ -1,0 +1,298 @@
+//! From bytes in memory to the four values of a fetch.
+//!
+//! A loader handles a whole warp: addresses in, four rows of 32-bit values out (integers, or the bits of `f32`). There is
+//! one compiled loop for each format and read mode, chosen when the texture is made, so that nothing about the format is
+//! decided per lane.
+//!
+//! Elements are read with relaxed atomic loads: other threads may be writing them, as on a GPU, where such a read gives
+//! the old or the new value.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::blocks;
+use super::format::{ChannelKind, Format, Packing};
+use super::srgb::LINEAR;
+
+/// Lanes of a warp.
+pub const LANES: usize = 32;
+
+/// One value per lane.
+pub type Row<T> = [T; LANES];
+
+/// The four components of all lanes, as bits.
+pub type Rows = [Row<u32>; 4];
+
+/// Bits of `1.0_f32`.
+const ONE: u32 = 0x3f80_0000;
+
+/// Where the number of a texel in its block is put into the address of the block (addresses have 47 bits).
+pub const TEXEL_SHIFT: u32 = 56;
+
+/// Reads the elements at `sites` for the lanes of `mask` into `out`; a site of zero gives `border`.
+///
+/// # Safety
+/// Every other site of the mask is the address of an element of the loader's format, aligned to the element's size (for
+/// block formats the address of a block with the texel's number from bit [`TEXEL_SHIFT`] on), and stays readable.
+pub type Loader = unsafe fn(sites: &Row<u64>, mask: u32, border: &[u32; 4], out: &mut Rows);
+
+/// One channel's way from stored bits to a value.
+trait Channel {
+    /// From the channel's bits, in the low ones.
+    fn value(bits: u32) -> u32;
+    /// The same for a fourth channel, which sRGB leaves alone.
+    #[inline(always)]
+    fn alpha(bits: u32) -> u32 {
+        Self::value(bits)
+    }
+    /// What a fourth channel that is not stored reads as.
+    const ONE: u32;
+}
+
+macro_rules! channel {
+    ($name:ident, $one:expr, $bits:ident => $value:expr) => {
+        struct $name;
+        impl Channel for $name {
+            #[inline(always)]
+            fn value($bits: u32) -> u32 {
+                $value
+            }
+            const ONE: u32 = $one;
+        }
+    };
+}
+
+channel!(Plain, 1, bits => bits);
+channel!(PlainFloat, ONE, bits => bits);
+channel!(Signed8, 1, bits => i32::from(bits as i8) as u32);
+channel!(Signed16, 1, bits => i32::from(bits as i16) as u32);
+channel!(Unorm8, ONE, bits => (bits as f32 / 255.0).to_bits());
+channel!(Unorm16, ONE, bits => (bits as f32 / 65535.0).to_bits());
+channel!(Snorm8, ONE, bits => (f32::from(bits as i8) / 127.0).max(-1.0).to_bits());
+channel!(Snorm16, ONE, bits => (f32::from(bits as i16) / 32767.0).max(-1.0).to_bits());
+channel!(Half, ONE, bits => half::f16::from_bits(bits as u16).to_f32().to_bits());
+
+struct Srgb8;
+impl Channel for Srgb8 {
+    #[inline(always)]
+    fn value(bits: u32) -> u32 {
+        LINEAR[(bits & 255) as usize].to_bits()
+    }
+    #[inline(always)]
+    fn alpha(bits: u32) -> u32 {
+        Unorm8::value(bits)
+    }
+    const ONE: u32 = ONE;
+}
+
+/// Stored channels: `BITS` wide, `N` of them.
+///
+/// # Safety
+/// As for [`Loader`], for one site that is not zero.
+#[inline(always)]
+unsafe fn stored<const BITS: u32, const N: usize>(site: u64) -> [u32; 4] {
+    let mut out = [0; 4];
+    // SAFETY: the caller's promise; the element's size is `BITS / 8 * N`, and it is aligned to that.
+    unsafe {
+        match BITS / 8 * N as u32 {
+            1 => out[0] = u32::from(AtomicU8::from_ptr(site as *mut u8).load(Relaxed)),
+            2 => {
+                let v = u32::from(AtomicU16::from_ptr(site as *mut u16).load(Relaxed));
+                if BITS == 16 {
+                    out[0] = v;
+                } else {
+                    out[0] = v & 255;
+                    out[1] = v >> 8;
+                }
+            }
+            4 => {
+                let v = AtomicU32::from_ptr(site as *mut u32).load(Relaxed);
+                let keep = u32::MAX >> (32 - BITS);
+                for (k, o) in out.iter_mut().take(N).enumerate() {
+                    *o = v >> (k as u32 * BITS) % 32 & keep;
+                }
+            }
+            8 => {
+                let v = AtomicU64::from_ptr(site as *mut u64).load(Relaxed);
+                let keep = u64::MAX >> (64 - BITS);
+                for (k, o) in out.iter_mut().take(N).enumerate() {
+                    *o = (v >> (k as u32 * BITS) % 64 & keep) as u32;
+                }
+            }
+            _ => {
+                let low = AtomicU64::from_ptr(site as *mut u64).load(Relaxed);
+                let high = AtomicU64::from_ptr((site + 8) as *mut u64).load(Relaxed);
+                out = [
+                    low as u32,
+                    (low >> 32) as u32,
+                    high as u32,
+                    (high >> 32) as u32,
+                ];
+            }
+        }
+    }
+    out
+}
+
+/// The loader of plain formats.
+unsafe fn plain<C: Channel, const BITS: u32, const N: usize>(
+    sites: &Row<u64>,
+    mask: u32,
+    border: &[u32; 4],
+    out: &mut Rows,
+) {
+    for lane in 0..LANES {
+        if mask >> lane & 1 == 0 {
+            continue;
+        }
+        let site = sites[lane];
+        let mut texel = *border;
+        if site != 0 {
+            // SAFETY: the caller's promise.
+            let bits = unsafe { stored::<BITS, N>(site) };
+            texel = [0, 0, 0, C::ONE];
+            for k in 0..N {
+                texel[k] = if k == 3 {
+                    C::alpha(bits[k])
+                } else {
+                    C::value(bits[k])
+                };
+            }
+        }
+        for k in 0..4 {
+            out[k][lane] = texel[k];
+        }
+    }
+}
+
+/// The loader of `CU_AD_FORMAT_UNORM_INT_101010_2`.
+unsafe fn rgb10a2(sites: &Row<u64>, mask: u32, border: &[u32; 4], out: &mut Rows) {
+    for lane in 0..LANES {
+        if mask >> lane & 1 == 0 {
+            continue;
+        }
+        let mut texel = *border;
+        if sites[lane] != 0 {
+            // SAFETY: the caller's promise.
+            let v = unsafe { stored::<32, 1>(sites[lane])[0] };
+            let ten = |shift: u32| ((v >> shift & 1023) as f32 / 1023.0).to_bits();
+            texel = [ten(0), ten(10), ten(20), ((v >> 30) as f32 / 3.0).to_bits()];
+        }
+        for k in 0..4 {
+            out[k][lane] = texel[k];
+        }
+    }
+}
+
+/// The loader of block formats: `decode` makes four numbers of a block (its second half zero if it has eight bytes) and
+/// a texel's number in it.
+unsafe fn compressed<const BYTES: u32, const SRGB: bool>(
+    decode: impl Fn(u128, u32) -> [f32; 4],
+    sites: &Row<u64>,
+    mask: u32,
+    border: &[u32; 4],
+    out: &mut Rows,
+) {
+    for lane in 0..LANES {
+        if mask >> lane & 1 == 0 {
+            continue;
+        }
+        let mut texel = *border;
+        if sites[lane] != 0 {
+            let address = sites[lane] & ((1 << TEXEL_SHIFT) - 1);
+            // SAFETY: the caller's promise.
+            let block = unsafe {
+                if BYTES == 8 {
+                    let [a, b, ..] = stored::<32, 2>(address);
+                    u128::from(a) | u128::from(b) << 32
+                } else {
+                    let [a, b, c, d] = stored::<32, 4>(address);
+                    u128::from(a) | u128::from(b) << 32 | u128::from(c) << 64 | u128::from(d) << 96
+                }
+            };
+            let mut values = decode(block, (sites[lane] >> TEXEL_SHIFT) as u32 & 15);
+            if SRGB {
+                for v in &mut values[..3] {
+                    *v = super::srgb::linear(*v);
+                }
+            }
+            texel = values.map(f32::to_bits);
+        }
+        for k in 0..4 {
+            out[k][lane] = texel[k];
+        }
+    }
+}
+
+macro_rules! block_loader {
+    ($name:ident, $bytes:literal, $decode:expr) => {
+        unsafe fn $name<const SRGB: bool>(
+            sites: &Row<u64>,
+            mask: u32,
+            border: &[u32; 4],
+            out: &mut Rows,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { compressed::<$bytes, SRGB>($decode, sites, mask, border, out) }
+        }
+    };
+}
+
+block_loader!(bc1, 8, blocks::bc1);
+block_loader!(bc2, 16, blocks::bc2);
+block_loader!(bc3, 16, blocks::bc3);
+block_loader!(bc4u, 8, |block, texel| blocks::bc4(
+    block as u64,
+    texel,
+    false
+));
+block_loader!(bc4s, 8, |block, texel| blocks::bc4(
+    block as u64,
+    texel,
+    true
+));
+block_loader!(bc5u, 16, |block, texel| blocks::bc5(block, texel, false));
+block_loader!(bc5s, 16, |block, texel| blocks::bc5(block, texel, true));
+
+/// The loader for elements of `format`, as integers or as numbers, with or without conversion from sRGB (which only
+/// numbers of 8 bits know).
+pub fn loader(format: &Format, integers: bool, srgb: bool) -> Loader {
+    macro_rules! by_count {
+        ($channel:ty, $bits:literal) => {
+            match format.channels {
+                1 => plain::<$channel, $bits, 1>,
+                2 => plain::<$channel, $bits, 2>,
+                _ => plain::<$channel, $bits, 4>,
+            }
+        };
+    }
+    use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
+    let srgb = srgb || format.srgb;
+    match format.packing {
+        Packing::Plain => {}
+        Packing::Rgb10A2 => return rgb10a2,
+        Packing::Bc1 if srgb => return bc1::<true>,
+        Packing::Bc1 => return bc1::<false>,
+        Packing::Bc2 if srgb => return bc2::<true>,
+        Packing::Bc2 => return bc2::<false>,
+        Packing::Bc3 if srgb => return bc3::<true>,
+        Packing::Bc3 => return bc3::<false>,
+        Packing::Bc4 if format.kind == Snorm => return bc4s::<false>,
+        Packing::Bc4 => return bc4u::<false>,
+        Packing::Bc5 if format.kind == Snorm => return bc5s::<false>,
+        Packing::Bc5 => return bc5u::<false>,
+    }
+    match (format.bits, format.kind) {
+        (8, Unsigned) if integers => by_count!(Plain, 8),
+        (8, Signed) if integers => by_count!(Signed8, 8),
+        (16, Unsigned) if integers => by_count!(Plain, 16),
+        (16, Signed) if integers => by_count!(Signed16, 16),
+        (8, Unsigned | Unorm) if srgb => by_count!(Srgb8, 8),
+        (8, Unsigned | Unorm) => by_count!(Unorm8, 8),
+        (8, _) => by_count!(Snorm8, 8),
+        (16, Float) => by_count!(Half, 16),
+        (16, Unsigned | Unorm) => by_count!(Unorm16, 16),
+        (16, _) => by_count!(Snorm16, 16),
+        (_, Float) => by_count!(PlainFloat, 32),
+        _ => by_count!(Plain, 32),
+    }
+}
