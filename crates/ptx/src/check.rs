@@ -9,6 +9,7 @@ use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::shapes::Want::{self, Address, Any, Bits, Is, Pred, Size, Wide};
 use crate::shapes::shape;
+use crate::textures::TextureForm;
 
 fn is_integer(ty: Type) -> bool {
     use Type::*;
@@ -30,6 +31,15 @@ impl<'t> Parser<'t> {
             && let Some(only) = elements.pop()
         {
             instr.operands[data] = only;
+        }
+        if let Some(function) = &self.function
+            && let Some(form) = TextureForm::of(instr, &function.body)
+        {
+            let Err(wrong) = form else { return Ok(()) };
+            let token = self.operand_tokens.get(wrong.operand).copied();
+            let token = token.unwrap_or(self.tok);
+            let message = format!("{}, at '{}'", wrong.message, shown(token.text));
+            return Err(self.error(token, message));
         }
         let count = instr.operands.len();
         let Some(shape) = shape(instr.op, &instr.mods, &instr.types, count) else {

@@ -23,6 +23,7 @@ mod operands;
 mod parser;
 mod scopes;
 mod shapes;
+pub mod textures;
 mod variables;
 
 pub use error::{Error, ErrorKind};

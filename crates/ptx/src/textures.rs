@@ -1,0 +1,621 @@
+//! Texture and surface instructions by their parts (PTX ISA, "Texture Instructions" and "Surface Instructions").
+//!
+//! The parser checks every such instruction with [`TextureForm::of`]; whoever executes it calls the same function and
+//! gets its operands by role. Objects are 64-bit handles in registers or parameters (independent mode) or the names of
+//! `.texref`, `.samplerref` and `.surfref` variables (unified mode); both have the same form.
+
+use crate::ir::*;
+
+/// The shape that a texture or surface instruction names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Geometry {
+    D1,
+    D2,
+    D3,
+    /// `.a1d`: layers of one dimension.
+    A1,
+    /// `.a2d`: layers of two.
+    A2,
+    Cube,
+    ACube,
+    /// `.2dms`: two dimensions with several samples a pixel.
+    Ms2,
+    /// `.a2dms`.
+    AMs2,
+}
+
+impl Geometry {
+    fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "1d" => Self::D1,
+            "2d" => Self::D2,
+            "3d" => Self::D3,
+            "a1d" => Self::A1,
+            "a2d" => Self::A2,
+            "cube" => Self::Cube,
+            "acube" => Self::ACube,
+            "2dms" => Self::Ms2,
+            "a2dms" => Self::AMs2,
+            _ => return None,
+        })
+    }
+
+    /// Whether the first coordinate is the number of a layer.
+    pub const fn layered(self) -> bool {
+        matches!(self, Self::A1 | Self::A2 | Self::ACube | Self::AMs2)
+    }
+
+    /// Components of a position, without layer and sample; those of a direction for cubemaps.
+    pub const fn components(self) -> usize {
+        match self {
+            Self::D1 | Self::A1 => 1,
+            Self::D2 | Self::A2 | Self::Ms2 | Self::AMs2 => 2,
+            Self::D3 | Self::Cube | Self::ACube => 3,
+        }
+    }
+
+    /// Elements of the coordinate vector that count.
+    const fn coordinates(self) -> usize {
+        let sample = matches!(self, Self::Ms2 | Self::AMs2) as usize;
+        self.components() + self.layered() as usize + sample
+    }
+}
+
+/// Where the level of detail comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Detail {
+    /// `.base`, or nothing written.
+    Base,
+    /// `.level`: the operand.
+    Level(Operand),
+    /// `.grad`: the changes of the coordinates along x and along y.
+    Gradient(Vec<Operand>, Vec<Operand>),
+}
+
+/// What `txq` and `suq` ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Query {
+    Width,
+    Height,
+    Depth,
+    ChannelDataType,
+    ChannelOrder,
+    NormalizedCoords,
+    ArraySize,
+    NumMipmapLevels,
+    NumSamples,
+    ForceUnnormalizedCoords,
+    FilterMode,
+    AddrMode(u8),
+    MemoryLayout,
+}
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// `tex`.
+    #[allow(missing_docs)]
+    Fetch {
+        /// Coordinates are texel numbers (`.s32`) rather than positions (`.f32`).
+        texels: bool,
+        /// Type of the results.
+        ty: Type,
+        detail: Detail,
+        /// Texels to add to the position; empty if not written.
+        offset: Vec<Operand>,
+        /// What depth is compared with.
+        compare: Option<Operand>,
+    },
+    /// `tld4`.
+    #[allow(missing_docs)]
+    Gather {
+        /// 0 to 3 for `.r`, `.g`, `.b`, `.a`.
+        component: u8,
+        ty: Type,
+        offset: Vec<Operand>,
+        compare: Option<Operand>,
+    },
+    /// `txq`, `suq`; with a level of detail for `txq.level`.
+    #[allow(missing_docs)]
+    Query {
+        what: Query,
+        level: Option<Operand>,
+        surface: bool,
+    },
+    /// `suld.b`.
+    #[allow(missing_docs)]
+    Load { ty: Type, outside: ClampMode },
+    /// `sust.b`, and `sust.p` (`formatted`).
+    #[allow(missing_docs)]
+    Store {
+        formatted: bool,
+        ty: Type,
+        outside: ClampMode,
+    },
+    /// `sured.b`, and `sured.p` (`formatted`).
+    #[allow(missing_docs)]
+    Reduce {
+        formatted: bool,
+        op: AtomOp,
+        ty: Type,
+        outside: ClampMode,
+    },
+}
+
+/// A texture or surface instruction by its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextureForm {
+    /// What is done.
+    pub access: Access,
+    /// The shape; queries have none.
+    pub geometry: Option<Geometry>,
+    /// Results of a fetch or load, sources of a store or reduction.
+    pub values: Vec<Operand>,
+    /// The predicate after `|`: whether the texels are resident.
+    pub resident: Option<Operand>,
+    /// The texture or surface: [`Operand::Reg`], [`Operand::Var`] or (queries) [`Operand::Addr`].
+    pub object: Operand,
+    /// The sampler, if it is a separate one.
+    pub sampler: Option<Operand>,
+    /// The layer, of layered geometries.
+    pub layer: Option<Operand>,
+    /// Position or direction, as many as [`Geometry::components`].
+    pub coordinates: Vec<Operand>,
+}
+
+/// What is wrong with an instruction, and with which of its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Malformed {
+    /// Index into [`Instr::operands`].
+    pub operand: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+type Result<T> = std::result::Result<T, Malformed>;
+
+fn wrong<T>(operand: usize, message: impl Into<String>) -> Result<T> {
+    Err(Malformed {
+        operand,
+        message: message.into(),
+    })
+}
+
+/// Whether an opcode is one of the family.
+pub fn is_texture(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Tex | Op::Tld4 | Op::Txq | Op::Suq | Op::Suld | Op::Sust | Op::Sured
+    )
+}
+
+/// Reads an instruction, operand by operand.
+struct Reader<'a> {
+    instr: &'a Instr,
+    body: &'a Body,
+    next: usize,
+}
+
+impl Reader<'_> {
+    fn operand(&mut self, what: &str) -> Result<Operand> {
+        let n = self.next;
+        self.next += 1;
+        match self.instr.operands.get(n) {
+            Some(o) => Ok(o.clone()),
+            None => wrong(n, format!("'{}' lacks {what}", self.instr.op)),
+        }
+    }
+
+    /// Whether another operand follows, and it is a vector (or not).
+    fn follows(&self, vector: bool) -> bool {
+        self.instr
+            .operands
+            .get(self.next)
+            .is_some_and(|o| self.is_vector(o) == vector)
+    }
+
+    fn is_vector(&self, o: &Operand) -> bool {
+        match o {
+            Operand::Vector(_) => true,
+            Operand::Reg(r) => self.body.regs[r.0 as usize].vector > 1,
+            _ => false,
+        }
+    }
+
+    /// The elements of a vector, of a vector register, or of a single value.
+    fn elements(&self, o: &Operand) -> Vec<Operand> {
+        match o {
+            Operand::Vector(list) => list.clone(),
+            Operand::Reg(r) => match self.body.regs[r.0 as usize].vector {
+                0 | 1 => vec![o.clone()],
+                n => (0..n).map(|c| Operand::RegComponent(*r, c as u8)).collect(),
+            },
+            _ => vec![o.clone()],
+        }
+    }
+
+    /// Values of `bits` bits (registers may be wider if `wider`).
+    fn values(&self, o: &Operand, bits: u32, wider: bool, written: bool) -> Result<Vec<Operand>> {
+        let at = self.next - 1;
+        let list = self.elements(o);
+        for e in &list {
+            match e {
+                Operand::Reg(r) | Operand::RegComponent(r, _) => {
+                    let ty = self.body.regs[r.0 as usize].ty;
+                    let have = ty.bits();
+                    if ty == Type::Pred || have != bits && !(wider && have > bits) {
+                        return wrong(
+                            at,
+                            format!("expected a register of {bits} bits, found one of {have}"),
+                        );
+                    }
+                }
+                Operand::Sink if written => {}
+                Operand::Int(_) | Operand::F32(_) | Operand::F64(_) if !written => {}
+                _ => return wrong(at, "expected registers"),
+            }
+        }
+        Ok(list)
+    }
+
+    /// At least `n` words; those that follow are padding.
+    fn words(&self, o: &Operand, n: usize, what: &str) -> Result<Vec<Operand>> {
+        let mut list = self.values(o, 32, false, false)?;
+        if list.len() < n {
+            return wrong(
+                self.next - 1,
+                format!("{what} needs {n} elements, found {}", list.len()),
+            );
+        }
+        list.truncate(n);
+        Ok(list)
+    }
+
+    fn bounds(&self) -> ClampMode {
+        self.instr.mods.clamp.unwrap_or(ClampMode::Trap)
+    }
+
+    fn result_type(&self) -> Result<Type> {
+        match self.instr.types.first() {
+            Some(t @ (Type::U32 | Type::S32 | Type::F32 | Type::F16 | Type::F16x2)) => Ok(*t),
+            _ => wrong(0, format!("'{}' has no such result type", self.instr.op)),
+        }
+    }
+
+    fn element_type(&self, formatted: bool) -> Result<Type> {
+        use Type::*;
+        match self.instr.types.first() {
+            Some(t @ (B8 | B16 | B32 | B64)) if !formatted => Ok(*t),
+            Some(t @ (B32 | U32 | S32 | F32)) if formatted => Ok(*t),
+            _ => wrong(0, format!("'{}' has no such element type", self.instr.op)),
+        }
+    }
+}
+
+/// The brackets: object, sampler, coordinates.
+type Place = (Operand, Option<Operand>, Operand);
+
+fn place(r: &mut Reader<'_>) -> Result<Place> {
+    let o = r.operand("an object in brackets")?;
+    let Operand::TexAddr(parts) = &o else {
+        return wrong(r.next - 1, "expected an object and coordinates in brackets");
+    };
+    let (object, sampler, c) = match parts.as_slice() {
+        [object, c] => (object, None, c),
+        [object, sampler, c] => (object, Some(sampler), c),
+        _ => return wrong(r.next - 1, "too much in the brackets"),
+    };
+    for o in [Some(object), sampler].into_iter().flatten() {
+        handle(r, o)?;
+    }
+    Ok((object.clone(), sampler.cloned(), c.clone()))
+}
+
+/// An object is a 64-bit register or a variable.
+fn handle(r: &Reader<'_>, o: &Operand) -> Result<()> {
+    match o {
+        Operand::Reg(reg) | Operand::Addr(Base::Reg(reg), 0)
+            if r.body.regs[reg.0 as usize].ty.bits() == 64 =>
+        {
+            Ok(())
+        }
+        Operand::Var(_, 0) | Operand::Addr(Base::Var(_), 0) => Ok(()),
+        _ => wrong(
+            r.next - 1,
+            "an object is a register of 64 bits or the name of a variable",
+        ),
+    }
+}
+
+impl TextureForm {
+    /// The parts of an instruction of a body; `None` if it is not of the family.
+    ///
+    /// # Errors
+    /// Modifiers or operands that the instruction does not have.
+    pub fn of(instr: &Instr, body: &Body) -> Option<Result<Self>> {
+        if !is_texture(instr.op) {
+            return None;
+        }
+        let mut r = Reader {
+            instr,
+            body,
+            next: 0,
+        };
+        let form = Self::read(&mut r).and_then(|form| {
+            if r.next < instr.operands.len() {
+                return wrong(r.next, format!("'{}' takes no such operand", instr.op));
+            }
+            Ok(form)
+        });
+        Some(form)
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        let mods = &r.instr.mods;
+        if matches!(r.instr.op, Op::Txq | Op::Suq) {
+            return Self::query(r);
+        }
+        let Some(geometry) = mods.other.iter().find_map(|w| Geometry::of(w)) else {
+            return wrong(0, format!("'{}' names no geometry", r.instr.op));
+        };
+        match r.instr.op {
+            Op::Tex | Op::Tld4 => Self::fetch(r, geometry),
+            _ => Self::surface(r, geometry),
+        }
+    }
+
+    fn fetch(r: &mut Reader<'_>, geometry: Geometry) -> Result<Self> {
+        let mods = &r.instr.mods;
+        let ty = r.result_type()?;
+        let texels = match r.instr.types.get(1) {
+            Some(Type::S32) if r.instr.op == Op::Tex => true,
+            Some(Type::F32) => false,
+            _ => return wrong(1, format!("'{}' has no such coordinate type", r.instr.op)),
+        };
+        let result = r.operand("a result")?;
+        let (result, resident) = match result {
+            Operand::Pair(values, p) => (*values, Some(*p)),
+            other => (other, None),
+        };
+        if let Some(p) = &resident {
+            let is_pred = match p {
+                Operand::Reg(p) => body_type(r.body, *p) == Type::Pred,
+                Operand::Sink => true,
+                _ => false,
+            };
+            if !is_pred {
+                return wrong(0, "expected a predicate after '|'");
+            }
+        }
+        let values = r.values(&result, ty.bits(), false, true)?;
+        let wanted = if ty == Type::F16x2 { 2 } else { 4 };
+        if values.len() != wanted || r.instr.mods.vector != wanted as u32 {
+            return wrong(0, format!("'{}' has {wanted} results here", r.instr.op));
+        }
+        let (object, sampler, c) = place(r)?;
+        let (layer, coordinates) = Self::split(r, geometry, &c)?;
+        let n = geometry.components();
+        let detail = if mods.has("level") {
+            let lod = r.operand("a level of detail")?;
+            Detail::Level(r.words(&lod, 1, "the level of detail")?.remove(0))
+        } else if mods.has("grad") {
+            let (x, y) = (r.operand("a gradient")?, r.operand("a second gradient")?);
+            Detail::Gradient(r.words(&x, n, "a gradient")?, r.words(&y, n, "a gradient")?)
+        } else {
+            Detail::Base
+        };
+        // What may follow: a vector of offsets, then a value to compare with. A single value is an offset in one
+        // dimension, which has no depth textures.
+        let mut offset = Vec::new();
+        if r.follows(true) || n == 1 && r.follows(false) {
+            let o = r.operand("an offset")?;
+            offset = r.words(
+                &o,
+                n.min(if geometry == Geometry::D3 { 3 } else { 2 }),
+                "an offset",
+            )?;
+        }
+        let mut compare = None;
+        if r.follows(false) {
+            let o = r.operand("a value to compare with")?;
+            compare = Some(r.words(&o, 1, "a comparison")?.remove(0));
+        }
+        let access = if r.instr.op == Op::Tex {
+            Access::Fetch {
+                texels,
+                ty,
+                detail,
+                offset,
+                compare,
+            }
+        } else {
+            let component = ["r", "g", "b", "a"].iter().position(|c| mods.has(c));
+            let Some(component) = component else {
+                return wrong(0, "'tld4' names no component");
+            };
+            let two = matches!(
+                geometry,
+                Geometry::D2 | Geometry::A2 | Geometry::Cube | Geometry::ACube
+            );
+            if !two || detail != Detail::Base {
+                return wrong(0, "'tld4' has no such form");
+            }
+            Access::Gather {
+                component: component as u8,
+                ty,
+                offset,
+                compare,
+            }
+        };
+        Ok(Self {
+            access,
+            geometry: Some(geometry),
+            values,
+            resident,
+            object,
+            sampler,
+            layer,
+            coordinates,
+        })
+    }
+
+    /// Layer and position of a coordinate vector. The sample of a multisample image, which comes first, is dropped:
+    /// nothing that executes such an instruction gets as far.
+    fn split(
+        r: &Reader<'_>,
+        geometry: Geometry,
+        c: &Operand,
+    ) -> Result<(Option<Operand>, Vec<Operand>)> {
+        let mut list = r.words(c, geometry.coordinates(), "the coordinate")?;
+        let position = list.split_off(geometry.coordinates() - geometry.components());
+        let layer = if geometry.layered() { list.pop() } else { None };
+        Ok((layer, position))
+    }
+
+    fn surface(r: &mut Reader<'_>, geometry: Geometry) -> Result<Self> {
+        let mods = &r.instr.mods;
+        if geometry.components() == 3 && geometry != Geometry::D3
+            || matches!(geometry, Geometry::Ms2 | Geometry::AMs2)
+        {
+            return wrong(0, format!("'{}' has no such geometry", r.instr.op));
+        }
+        let formatted = mods.has("p");
+        if formatted == mods.has("b") || formatted && r.instr.op == Op::Suld {
+            return wrong(0, format!("'{}' is of the form '.b' or '.p'", r.instr.op));
+        }
+        let outside = r.bounds();
+        if outside == ClampMode::Wrap {
+            return wrong(0, format!("'{}' has no '.wrap'", r.instr.op));
+        }
+        let vector = r.instr.mods.vector as usize;
+        let (values, place, access) = if r.instr.op == Op::Suld {
+            let ty = r.element_type(false)?;
+            let o = r.operand("a result")?;
+            let values = r.values(&o, ty.bits(), true, true)?;
+            (values, place(r)?, Access::Load { ty, outside })
+        } else {
+            let place = place(r)?;
+            let o = r.operand("a value")?;
+            if r.instr.op == Op::Sust {
+                let ty = r.element_type(formatted)?;
+                let values = r.values(&o, ty.bits(), true, false)?;
+                let access = Access::Store {
+                    formatted,
+                    ty,
+                    outside,
+                };
+                (values, place, access)
+            } else {
+                let Some(op) = mods.atom else {
+                    return wrong(0, "'sured' names no operation");
+                };
+                let ty = match r.instr.types.first() {
+                    Some(t @ (Type::B32 | Type::U32 | Type::S32)) => *t,
+                    Some(t @ (Type::U64 | Type::S64 | Type::B64)) if !formatted => *t,
+                    _ => return wrong(0, "'sured' has no such type"),
+                };
+                let known = matches!(
+                    op,
+                    AtomOp::Add | AtomOp::Min | AtomOp::Max | AtomOp::And | AtomOp::Or
+                );
+                if !known {
+                    return wrong(0, "'sured' has no such operation");
+                }
+                let values = r.values(&o, ty.bits(), false, false)?;
+                let access = Access::Reduce {
+                    formatted,
+                    op,
+                    ty,
+                    outside,
+                };
+                (values, place, access)
+            }
+        };
+        if values.len() != vector {
+            return wrong(
+                0,
+                format!(
+                    "'{}' moves {vector} elements, found {}",
+                    r.instr.op,
+                    values.len()
+                ),
+            );
+        }
+        let (object, sampler, c) = place;
+        if sampler.is_some() {
+            return wrong(1, "a surface has no sampler");
+        }
+        let (layer, coordinates) = Self::split(r, geometry, &c)?;
+        Ok(Self {
+            access,
+            geometry: Some(geometry),
+            values,
+            resident: None,
+            object,
+            sampler: None,
+            layer,
+            coordinates,
+        })
+    }
+
+    fn query(r: &mut Reader<'_>) -> Result<Self> {
+        let mods = &r.instr.mods;
+        let surface = r.instr.op == Op::Suq;
+        let what = mods.other.iter().find_map(|w| {
+            Some(match w.as_str() {
+                "width" => Query::Width,
+                "height" => Query::Height,
+                "depth" => Query::Depth,
+                "channel_data_type" => Query::ChannelDataType,
+                "channel_order" => Query::ChannelOrder,
+                "array_size" => Query::ArraySize,
+                "memory_layout" if surface => Query::MemoryLayout,
+                _ if surface => return None,
+                "normalized_coords" => Query::NormalizedCoords,
+                "num_mipmap_levels" => Query::NumMipmapLevels,
+                "num_samples" => Query::NumSamples,
+                "force_unnormalized_coords" => Query::ForceUnnormalizedCoords,
+                "filter_mode" => Query::FilterMode,
+                "addr_mode_0" => Query::AddrMode(0),
+                "addr_mode_1" => Query::AddrMode(1),
+                "addr_mode_2" => Query::AddrMode(2),
+                _ => return None,
+            })
+        });
+        let Some(what) = what else {
+            return wrong(0, format!("'{}' has no such attribute", r.instr.op));
+        };
+        let result = r.operand("a result")?;
+        let values = r.values(&result, 32, false, true)?;
+        let object = r.operand("an object")?;
+        handle(r, &object)?;
+        let mut level = None;
+        if mods.has("level") {
+            if surface || !matches!(what, Query::Width | Query::Height | Query::Depth) {
+                return wrong(0, "only extents are asked for by level");
+            }
+            let o = r.operand("a level of detail")?;
+            level = Some(r.words(&o, 1, "the level of detail")?.remove(0));
+        }
+        Ok(Self {
+            access: Access::Query {
+                what,
+                level,
+                surface,
+            },
+            geometry: None,
+            values,
+            resident: None,
+            object,
+            sampler: None,
+            layer: None,
+            coordinates: Vec::new(),
+        })
+    }
+}
+
+fn body_type(body: &Body, r: RegId) -> Type {
+    body.regs[r.0 as usize].ty
+}
