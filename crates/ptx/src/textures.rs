@@ -543,6 +543,11 @@ impl TextureForm {
                 ),
             );
         }
+        let bytes = values.len() as u32 * r.instr.types.first().map_or(0, |t| t.bytes());
+        let one = matches!(access, Access::Reduce { .. });
+        if !matches!(vector, 1 | 2 | 4) || bytes > 16 || one && vector != 1 {
+            return wrong(0, format!("'{}' has no such vector", r.instr.op));
+        }
         let (object, sampler, c) = place;
         if sampler.is_some() {
             return wrong(1, "a surface has no sampler");

@@ -643,6 +643,7 @@ pub fn decode_kernel(linked: &Linked<'_>, kernel: FuncId) -> Result<Program, Dec
             files: Arc::clone(&linked.files),
             mem: Vec::new(),
             atomics: Vec::new(),
+            textures: Vec::new(),
             calls: Vec::new(),
             bars: Vec::new(),
             redux: Vec::new(),

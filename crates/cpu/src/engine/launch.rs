@@ -15,6 +15,7 @@ use super::ops::Slot;
 use super::pool;
 use super::program::{Program, fixed};
 use super::report::{Fault, FaultKind, LaneFault, report};
+use super::texture::ObjectCache;
 use super::warp::{Line, zeroed_lines};
 use crate::memory::{AddressSpace, Kind, Viewer};
 
@@ -63,8 +64,19 @@ const MAX_RESIDENT: u64 = 2048;
 pub struct WorkerState {
     /// Regions it has seen.
     pub cache: Box<RegionCache>,
+    /// Textures and surfaces it has used.
+    pub objects: ObjectCache,
     /// Whether the machine is an x86-64-v3.
     pub v3: bool,
+}
+
+impl WorkerState {
+    /// Forgets what memory that has come or gone since makes wrong.
+    fn refresh(&mut self, space: &AddressSpace) {
+        if self.cache.refresh(space) {
+            self.objects.forget_memory();
+        }
+    }
 }
 
 /// Whether this machine has what the vector code is compiled for.
@@ -224,6 +236,7 @@ impl Run<'_> {
     fn work(&self, number: u32) {
         let mut worker = WorkerState {
             cache: Box::new(RegionCache::new(self.viewer.clone())),
+            objects: ObjectCache::default(),
             v3: has_v3(),
         };
         let mut spare: Option<Box<Block>> = None;
@@ -258,7 +271,7 @@ impl Run<'_> {
             let Some(mut block) = next else {
                 return;
             };
-            worker.cache.refresh(self.space);
+            worker.refresh(self.space);
             loop {
                 match block.run(self, &mut worker) {
                     BlockStop::Done => spare = Some(block),
@@ -275,7 +288,7 @@ impl Run<'_> {
                             if self.is_over() {
                                 return;
                             }
-                            worker.cache.refresh(self.space);
+                            worker.refresh(self.space);
                             continue;
                         }
                         parked.push_back(block);

@@ -42,6 +42,13 @@ pub fn is_ours(i: &Instr) -> bool {
             | Op::Prefetch
             | Op::Prefetchu
             | Op::CpAsync
+            | Op::Tex
+            | Op::Tld4
+            | Op::Txq
+            | Op::Suq
+            | Op::Suld
+            | Op::Sust
+            | Op::Sured
             | Op::Alloca
             | Op::Stacksave
             | Op::Stackrestore
@@ -223,6 +230,9 @@ impl<'m> Lower<'_, 'm> {
             Op::St => self.store(i),
             Op::Atom | Op::Red => self.atomic(i),
             Op::CpAsync => self.cp_async(i),
+            Op::Tex | Op::Tld4 | Op::Txq | Op::Suq | Op::Suld | Op::Sust | Op::Sured => {
+                self.texture(i)
+            }
             Op::Call => self.call(i),
             Op::Bra => {
                 let Some(Operand::Label(label)) = i.operands.first() else {

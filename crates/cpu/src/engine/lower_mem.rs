@@ -204,7 +204,7 @@ impl<'m> Lower<'_, 'm> {
     }
 
     /// Destination registers of a load: shapes and whether all are 16-bit ones.
-    fn load_targets(&self, o: &Operand) -> Result<(Vec<(u32, Slot)>, bool), DecodeError> {
+    pub fn load_targets(&self, o: &Operand) -> Result<(Vec<(u32, Slot)>, bool), DecodeError> {
         let mut narrow = false;
         let mut out = Vec::new();
         let single = std::slice::from_ref(o);
@@ -315,7 +315,7 @@ impl<'m> Lower<'_, 'm> {
     }
 
     /// Slots of the values of a store or an atomic.
-    fn values(
+    pub fn values(
         &mut self,
         o: &Operand,
         ty: Type,

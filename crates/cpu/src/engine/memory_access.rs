@@ -40,13 +40,15 @@ impl RegionCache {
         }
     }
 
-    /// Forgets everything if regions have come or gone.
-    pub fn refresh(&mut self, space: &AddressSpace) {
+    /// Forgets everything if regions have come or gone, and says so.
+    pub fn refresh(&mut self, space: &AddressSpace) -> bool {
         let now = space.generation();
-        if now != self.generation {
+        let changed = now != self.generation;
+        if changed {
             self.entries = [Cached::default(); 256];
             self.generation = now;
         }
+        changed
     }
 
     #[inline(always)]

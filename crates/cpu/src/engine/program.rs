@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, VoteMode};
+use cupyrite_ptx::textures::Query;
 
 use super::ops::{OpArgs, OpFn, Slot};
+use crate::texture::{Outside, View};
 
 /// Fixed places of the register file, in bytes.
 pub mod fixed {
@@ -59,6 +61,8 @@ pub enum Kind {
     St,
     /// `atom`, `red` ([`AtomicOp`]).
     Atom,
+    /// `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq` ([`TexOp`]).
+    Texture,
     /// `cp.async`: copies `args.imm` bytes from global `src[1]` to shared `src[0]`.
     CpAsync,
     /// `brx.idx`: `target` indexes [`Program::tables`].
@@ -217,6 +221,72 @@ pub struct AtomicOp {
     pub src: Vec<(u32, Slot)>,
     /// Second source (cas), if any.
     pub src2: Option<(u32, Slot)>,
+}
+
+/// What a texture or surface instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TexKind {
+    /// `tex`, with texel numbers or positions.
+    Fetch {
+        /// Coordinates are texel numbers.
+        texels: bool,
+        /// Level of detail.
+        detail: TexDetail,
+    },
+    /// `tld4` of this component.
+    Gather(u8),
+    /// `txq`, with a level of detail or not.
+    TextureQuery(Query, bool),
+    /// `suq`.
+    SurfaceQuery(Query),
+    /// `suld`.
+    Load,
+    /// `sust`.
+    Store,
+    /// `sured`.
+    Reduce(AtomOp),
+}
+
+/// Where a fetch's level of detail comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TexDetail {
+    /// None is given.
+    Base,
+    /// [`TexOp::lod`].
+    Level,
+    /// [`TexOp::gradient`].
+    Gradient,
+}
+
+/// A texture or surface instruction in full.
+#[derive(Clone, Debug)]
+pub struct TexOp {
+    /// What it does.
+    pub kind: TexKind,
+    /// Slot of the handle.
+    pub object: u32,
+    /// The shape that it names.
+    pub view: View,
+    /// Slots of the coordinates.
+    pub coordinates: [u32; 3],
+    /// Slot of the layer.
+    pub layer: u32,
+    /// Slot of the level of detail.
+    pub lod: u32,
+    /// Slots of the gradients.
+    pub gradient: [[u32; 3]; 2],
+    /// Texels to add to the position.
+    pub offset: [i32; 3],
+    /// Destinations, or sources of a store.
+    pub values: Vec<(u32, Slot)>,
+    /// Type of the values.
+    pub ty: Type,
+    /// Where the predicate goes that says whether texels are resident.
+    pub resident: u32,
+    /// The first coordinate of a surface access counts elements, and values are converted.
+    pub formatted: bool,
+    /// What a surface access does outside.
+    pub outside: Outside,
 }
 
 /// A copy between frames at a call.
@@ -421,6 +491,8 @@ pub struct Program {
     pub mem: Vec<MemOp>,
     /// Atomics.
     pub atomics: Vec<AtomicOp>,
+    /// Texture and surface instructions.
+    pub textures: Vec<TexOp>,
     /// Calls.
     pub calls: Vec<CallOp>,
     /// Barriers.

@@ -105,6 +105,8 @@ pub fn read(o: &Operand, out: &mut Vec<RegId>) {
 pub fn has_destination(i: &Instr) -> bool {
     match i.op {
         Op::St
+        | Op::Sust
+        | Op::Sured
         | Op::Red
         | Op::Bra
         | Op::BrxIdx

@@ -62,12 +62,6 @@ impl Axis {
         (x * scale).clamp(-FAR, FAR)
     }
 
-    /// The texel that a number outside stands for.
-    #[inline(always)]
-    pub fn texel(&self, i: i32) -> i32 {
-        Self::map(i, self.extent as i32, self.effective())
-    }
-
     #[inline(always)]
     fn map(i: i32, n: i32, mode: AddressMode) -> i32 {
         if (i as u32) < n as u32 {
@@ -111,8 +105,8 @@ impl Axis {
             texels: [[0; LANES]; 2],
             weight: [0; LANES],
         };
-        for lane in 0..LANES {
-            let (i, weight) = self.split(x[lane]);
+        for (lane, &x) in x.iter().enumerate() {
+            let (i, weight) = self.split(x);
             out.texels[0][lane] = Self::map(i, n, mode);
             out.texels[1][lane] = Self::map(i + 1, n, mode);
             out.weight[lane] = weight;

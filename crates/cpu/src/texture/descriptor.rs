@@ -253,8 +253,8 @@ impl Texture {
     ///
     /// # Errors
     /// [`TextureError::Combination`] for a level, layer or extent that the resource does not have, a view of linear
-    /// memory or in a format whose elements have another size, linear filtering of integers that stay integers (32 bits
-    /// wide, or `CU_TRSF_READ_AS_INTEGER`), addresses and pitches that are not aligned to the element.
+    /// memory or in a format whose elements have another size, addresses and pitches that are not aligned to the
+    /// element. Integers that stay integers are never interpolated, whatever the filter.
     pub fn new(
         resource: Resource,
         descriptor: TextureDescriptor,
@@ -276,7 +276,6 @@ impl Texture {
                 if view.is_some()
                     || format.is_compressed()
                     || address % element != 0
-                    || count == 0
                     || count > u64::from(u32::MAX)
                     || address.checked_add(*bytes).is_none()
                 {
@@ -329,9 +328,6 @@ impl Texture {
             }
         };
         let integers = reads_integers(&format, &descriptor);
-        if descriptor.filter == Filter::Linear && integers {
-            return bad;
-        }
         let border = descriptor.border.map(|v| match format.kind {
             ChannelKind::Signed if integers => v as i32 as u32,
             ChannelKind::Unsigned if integers => v as u32,

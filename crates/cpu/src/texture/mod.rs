@@ -13,9 +13,11 @@ mod cube;
 mod descriptor;
 mod format;
 pub mod objects;
+mod query;
 mod sample;
 mod srgb;
 mod storage;
+mod surface;
 mod texel;
 
 pub use descriptor::{
@@ -25,4 +27,5 @@ pub use descriptor::{
 pub use format::{ChannelKind, Format, Packing};
 pub use sample::{Coordinates, Detail, Fetch, View};
 pub use storage::{Level, Shape, Storage, StorageError};
+pub use surface::{Outside, Places, Refused, read as read_element, write as write_element};
 pub use texel::{LANES, Row, Rows};

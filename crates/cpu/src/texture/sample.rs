@@ -35,14 +35,14 @@ pub enum Coordinates {
 }
 
 /// Level of detail of all lanes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Detail {
     /// The finest level.
     Base,
     /// As given.
     Level(Row<f32>),
     /// From the change of the coordinates to the right and downwards.
-    Gradient([Row<f32>; 3], [Row<f32>; 3]),
+    Gradient(Box<[[Row<f32>; 3]; 2]>),
 }
 
 /// A fetch of a warp.
@@ -109,10 +109,11 @@ impl Texture {
             return;
         }
         let spot = self.spot(f, position, mask);
-        if self.images.len() == 1 && self.descriptor.max_anisotropy <= 1 {
+        let integers = self.reads_integers();
+        if self.images.len() == 1 && (integers || self.descriptor.max_anisotropy <= 1) {
             // SAFETY: the caller's promise.
             unsafe {
-                if self.descriptor.filter == Filter::Point {
+                if self.descriptor.filter == Filter::Point || integers {
                     self.point(0, f, &spot, mask, out);
                 } else {
                     let mut sums = [[0.0; LANES]; 4];
@@ -123,7 +124,7 @@ impl Texture {
             return;
         }
         let foot = self.footprint(f, position, mask);
-        if self.reads_integers() {
+        if integers {
             for level in 0..self.images.len() {
                 let m = foot.nearest(level, mask);
                 if m != 0 {
@@ -236,8 +237,9 @@ impl Texture {
         // Three-dimensional images have no layers, layered ones no depth: one of the two is zero.
         let slice = image.base + (u64::from(slice) + z) * image.slice_pitch;
         if self.format.is_compressed() {
-            let texel = (y & 3) << 2 | x & 3;
-            return slice + (y >> 2) * image.row_pitch + (x >> 2) * element | texel << TEXEL_SHIFT;
+            let texel = ((y & 3) << 2) | (x & 3);
+            let block = slice + (y >> 2) * image.row_pitch + (x >> 2) * element;
+            return block | (texel << TEXEL_SHIFT);
         }
         slice + y * image.row_pitch + x * element
     }
@@ -246,8 +248,9 @@ impl Texture {
     unsafe fn point(&self, level: usize, f: &Fetch, spot: &Spot, mask: u32, out: &mut Rows) {
         let image = &self.images[level];
         let mut texels = [[0; LANES]; 3];
-        for k in 0..usize::from(f.view.dimensions) {
-            texels[k] = self.axis(image, k, f).point(&spot.position[k]);
+        let axes = usize::from(f.view.dimensions);
+        for (k, row) in texels.iter_mut().enumerate().take(axes) {
+            *row = self.axis(image, k, f).point(&spot.position[k]);
         }
         // SAFETY: the caller's promise.
         unsafe { self.load(image, &spot.slice, &texels, mask, out) };
@@ -404,12 +407,13 @@ impl Texture {
                 continue;
             }
             let mut texels = [[0; LANES]; 3];
-            for k in 0..usize::from(f.view.dimensions) {
+            let axes = usize::from(f.view.dimensions);
+            for (k, row) in texels.iter_mut().enumerate().take(axes) {
                 let axis = Axis {
                     normalized: false,
                     ..self.axis(image, k, f)
                 };
-                texels[k] = axis.numbered(&texel[k]);
+                *row = axis.numbered(&texel[k]);
             }
             // SAFETY: the caller's promise.
             unsafe { self.load(image, &slice, &texels, m, out) };
@@ -422,6 +426,7 @@ impl Texture {
         let element = u64::from(self.format.element_bytes());
         let mut sites = [0; LANES];
         for l in lanes(mask) {
+            // A negative number is a large one.
             let n = texel[l] as u32;
             if n < image.extent[0] {
                 sites[l] = image.base + u64::from(n) * element;
@@ -445,7 +450,8 @@ impl Texture {
             match &f.detail {
                 Detail::Base => {}
                 Detail::Level(given) => lod = given[l] + d.mip_bias,
-                Detail::Gradient(right, down) => {
+                Detail::Gradient(gradient) => {
+                    let [right, down] = &**gradient;
                     let at = |v: &[Row<f32>; 3]| [v[0][l], v[1][l], v[2][l]];
                     let (mut right, mut down) = (at(right), at(down));
                     if f.view.cube {
@@ -489,13 +495,14 @@ impl Texture {
     fn length(&self, f: &Fetch, gradient: [f32; 3]) -> f64 {
         let image = &self.images[0];
         let mut sum = 0.0;
-        for k in 0..usize::from(f.view.dimensions) {
+        let axes = usize::from(f.view.dimensions);
+        for (k, part) in gradient.iter().enumerate().take(axes) {
             let scale = if self.descriptor.normalized {
                 f64::from(image.extent[k])
             } else {
                 1.0
             };
-            sum += (f64::from(gradient[k]) * scale).powi(2);
+            sum += (f64::from(*part) * scale).powi(2);
         }
         sum.sqrt()
     }

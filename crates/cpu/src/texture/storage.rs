@@ -96,6 +96,8 @@ impl fmt::Debug for Storage {
 
 /// Alignment of every level, so that an element of 16 bytes is aligned too.
 const LEVEL_ALIGN: u64 = 512;
+/// Alignment of every row, so that a surface access that is aligned within its row is aligned.
+const ROW_ALIGN: u64 = 16;
 
 impl Storage {
     /// Memory for an array of `levels` mipmap levels.
@@ -168,7 +170,7 @@ impl Storage {
                 extent[1].div_ceil(block)
             };
             let slices = if stacked { layers } else { extent[2] };
-            let row_pitch = columns * element;
+            let row_pitch = (columns * element).next_multiple_of(ROW_ALIGN);
             // Each factor is at most 2^31, so only the last product can overflow.
             let slice_pitch = row_pitch
                 .checked_mul(rows)
@@ -280,7 +282,8 @@ mod tests {
             .unwrap()
             .level(0)
             .unwrap();
-        assert_eq!((l.columns, l.rows, l.row_pitch), (3, 3, 24));
+        assert_eq!((l.columns, l.rows, l.row_pitch), (3, 3, 32));
+        assert_eq!(l.row_bytes(&bc1), 24);
     }
 
     #[test]

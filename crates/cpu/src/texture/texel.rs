@@ -108,14 +108,14 @@ unsafe fn stored<const BITS: u32, const N: usize>(site: u64) -> [u32; 4] {
                 let v = AtomicU32::from_ptr(site as *mut u32).load(Relaxed);
                 let keep = u32::MAX >> (32 - BITS);
                 for (k, o) in out.iter_mut().take(N).enumerate() {
-                    *o = v >> (k as u32 * BITS) % 32 & keep;
+                    *o = (v >> ((k as u32 * BITS) % 32)) & keep;
                 }
             }
             8 => {
                 let v = AtomicU64::from_ptr(site as *mut u64).load(Relaxed);
                 let keep = u64::MAX >> (64 - BITS);
                 for (k, o) in out.iter_mut().take(N).enumerate() {
-                    *o = (v >> (k as u32 * BITS) % 64 & keep) as u32;
+                    *o = ((v >> ((k as u32 * BITS) % 64)) & keep) as u32;
                 }
             }
             _ => {

@@ -1,0 +1,110 @@
+//! What kernels may ask of textures and surfaces (PTX ISA, `txq` and `suq`).
+
+use cupyrite_ptx::textures::Query;
+
+use super::descriptor::{AddressMode, Filter, Geometry, Image, Surface, Texture};
+use super::format::{ChannelKind, Format, Packing};
+use super::storage::Shape;
+
+/// The number of a channel's data type: those of OpenCL, as the manual's table of "Channel Data Type" says.
+fn data_type(format: &Format) -> u32 {
+    use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
+    if format.packing == Packing::Rgb10A2 {
+        return 0x10D6;
+    }
+    match (format.kind, format.bits) {
+        (Snorm, 8) => 0x10D0,
+        (Snorm, _) => 0x10D1,
+        (Unorm, 8) => 0x10D2,
+        (Unorm, _) => 0x10D3,
+        (Signed, 8) => 0x10D7,
+        (Signed, 16) => 0x10D8,
+        (Signed, _) => 0x10D9,
+        (Unsigned, 8) => 0x10DA,
+        (Unsigned, 16) => 0x10DB,
+        (Unsigned, _) => 0x10DC,
+        (Float, 16) => 0x10DD,
+        (Float, _) => 0x10DE,
+    }
+}
+
+/// The number of a channel order.
+fn order(format: &Format) -> u32 {
+    match format.channels {
+        1 => 0x10B0,
+        2 => 0x10B2,
+        _ => 0x10B5,
+    }
+}
+
+fn extent(image: &Image, dimensions: u8, k: u8) -> u32 {
+    if k < dimensions {
+        image.extent[usize::from(k)]
+    } else {
+        0
+    }
+}
+
+/// Layers as CUDA counts them: of cubemaps the cubes.
+fn array_size(shape: Shape, layers: u32) -> u32 {
+    match (shape.layered, shape.cubemap) {
+        (false, _) => 0,
+        (true, false) => layers,
+        (true, true) => layers / 6,
+    }
+}
+
+impl Texture {
+    /// The attribute; extents of mipmap level `level`, of the last one if there are not so many.
+    pub fn query(&self, what: Query, level: u32) -> u32 {
+        let last = self.images.len() - 1;
+        let image = &self.images[(level as usize).min(last)];
+        let shape = match self.geometry {
+            Geometry::Array(shape) => shape,
+            Geometry::Buffer => Shape {
+                dimensions: 1,
+                layered: false,
+                cubemap: false,
+            },
+        };
+        match what {
+            Query::Width => extent(image, shape.dimensions, 0),
+            Query::Height => extent(image, shape.dimensions, 1),
+            Query::Depth => extent(image, shape.dimensions, 2),
+            Query::ChannelDataType => data_type(&self.format),
+            Query::ChannelOrder => order(&self.format),
+            Query::NormalizedCoords => u32::from(self.descriptor.normalized),
+            Query::ArraySize => array_size(shape, self.layers),
+            Query::NumMipmapLevels => self.images.len() as u32,
+            Query::NumSamples => 1,
+            Query::ForceUnnormalizedCoords => u32::from(!self.descriptor.normalized),
+            Query::FilterMode => u32::from(self.descriptor.filter == Filter::Linear),
+            // wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border.
+            Query::AddrMode(k) => match self.descriptor.address[usize::from(k) % 3] {
+                AddressMode::Wrap => 0,
+                AddressMode::Mirror => 1,
+                AddressMode::Clamp => 3,
+                AddressMode::Border => 4,
+            },
+            Query::MemoryLayout => 0,
+        }
+    }
+}
+
+impl Surface {
+    /// The attribute.
+    pub fn query(&self, what: Query) -> u32 {
+        match what {
+            Query::Width => extent(&self.image, self.shape.dimensions, 0),
+            Query::Height => extent(&self.image, self.shape.dimensions, 1),
+            Query::Depth => extent(&self.image, self.shape.dimensions, 2),
+            Query::ChannelDataType => data_type(&self.format),
+            Query::ChannelOrder => order(&self.format),
+            Query::ArraySize => array_size(self.shape, self.layers),
+            Query::NumMipmapLevels => self.descriptor.storage.level_count(),
+            // One sample, a layout without tiles, and nothing that has to do with sampling.
+            Query::NumSamples => 1,
+            _ => 0,
+        }
+    }
+}
