@@ -132,7 +132,8 @@ pub struct Run<'a> {
     pub heap_limit: u64,
     /// Where `printf` goes.
     pub printf: &'a dyn PrintfSink,
-    viewer: Viewer,
+    /// Whose rights count.
+    pub viewer: Viewer,
     /// Every block must get to run, as others may wait for it.
     cooperative: bool,
     template: Vec<Line>,

@@ -9,7 +9,7 @@ use super::ops::Slot;
 use super::program::{Inst, TexDetail, TexKind, TexOp};
 use super::report::{FaultKind, LaneFault, What};
 use super::warp::LANES;
-use crate::memory::AddressSpace;
+use crate::memory::{Access, AddressSpace, Viewer};
 use crate::texture::objects::{self, Object};
 use crate::texture::{
     Coordinates, Detail, Fetch, Places, Row, Rows, Surface, Texture, read_element, write_element,
@@ -52,16 +52,16 @@ impl ObjectCache {
     }
 }
 
-/// Whether all of `[address, address + len)` lies in regions that touch each other.
-fn covered(space: &AddressSpace, address: u64, len: u64) -> bool {
+/// Whether all of `[address, address + len)` lies in regions that touch each other and that `viewer` may read.
+fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> bool {
     let Some(end) = address.checked_add(len) else {
         return false;
     };
     let mut at = address;
     while at < end {
         match space.find(at) {
-            Some(region) => at = region.end(),
-            None => return false,
+            Some(region) if viewer.access(&region) != Access::None => at = region.end(),
+            _ => return false,
         }
     }
     true
@@ -95,7 +95,7 @@ fn texture(
     };
     if !entry.proved {
         if let Some((address, len)) = texture.memory()
-            && !covered(space, address, len)
+            && !covered(space, &cx.run.viewer, address, len)
         {
             let len = u32::try_from(len).unwrap_or(u32::MAX);
             return Err(refused(

@@ -83,8 +83,7 @@ impl Texture {
         match self.geometry {
             Geometry::Buffer => view.dimensions == 1 && !view.cube && !view.layered,
             Geometry::Array(shape) => {
-                view.dimensions == shape.dimensions
-                    && (!view.cube || shape.cubemap && self.descriptor.normalized && !texels)
+                view.dimensions == shape.dimensions && (!view.cube || shape.cubemap && !texels)
             }
         }
     }
@@ -220,7 +219,8 @@ impl Texture {
     fn axis(&self, image: &Image, k: usize, f: &Fetch) -> Axis {
         Axis {
             extent: image.extent[k],
-            normalized: self.descriptor.normalized,
+            // A place on a face is always a fraction of it.
+            normalized: self.descriptor.normalized || f.view.cube,
             mode: self.descriptor.address[k],
             offset: f.offset[k],
         }
@@ -497,7 +497,7 @@ impl Texture {
         let mut sum = 0.0;
         let axes = usize::from(f.view.dimensions);
         for (k, part) in gradient.iter().enumerate().take(axes) {
-            let scale = if self.descriptor.normalized {
+            let scale = if self.descriptor.normalized || f.view.cube {
                 f64::from(image.extent[k])
             } else {
                 1.0
