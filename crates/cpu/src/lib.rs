@@ -9,4 +9,4 @@ pub mod memory;
 pub mod nvml;
 pub mod texture;
 
-pub use driver::{describe, install, remember_cubin, set_interrupt_hook};
+pub use driver::{describe, install, remember_cubin, set_host_function_gate, set_interrupt_hook};

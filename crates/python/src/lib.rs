@@ -37,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::install();
     cupyrite_cudart::install();
     cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
+    cupyrite_cpu::set_host_function_gate(runtime::python_is_there);
     types::init(module)?;
     info::init(module)?;
     doctor::init(module)?;

@@ -1,6 +1,7 @@
 //! Between the descriptors and the libraries: symbols, statuses, the first use of the driver, Ctrl-C.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use cupyrite_sys::loader::{self, Library, LoadError, LoadErrorKind};
@@ -248,4 +249,28 @@ pub fn check_interrupt() -> R<()> {
         return Err(Raised);
     }
     Ok(())
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The end of the interpreter
+
+/// Asked by the CPU device before it calls a function of the program on a thread of its own: whether Python is there.
+/// Most of these functions are Python's (`ctypes`), and the memory of their code goes with the interpreter.
+pub fn python_is_there() -> bool {
+    type Finalizing = unsafe extern "C" fn() -> c_int;
+    static FINALIZING: OnceLock<Option<Finalizing>> = OnceLock::new();
+    let finalizing = FINALIZING.get_or_init(|| {
+        // Public since Python 3.13, and there under its old name in all versions before.
+        [c"Py_IsFinalizing", c"_Py_IsFinalizing"]
+            .iter()
+            .find_map(|name| {
+                // SAFETY: looks a name up; the symbol, if there is one, is a function of this type.
+                unsafe {
+                    let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+                    std::mem::transmute::<*mut c_void, Option<Finalizing>>(found)
+                }
+            })
+    });
+    // SAFETY: both may be asked at any time, by any thread.
+    unsafe { ffi::Py_IsInitialized() != 0 && finalizing.is_none_or(|finalizing| finalizing() == 0) }
 }

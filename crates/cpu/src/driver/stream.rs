@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,7 +12,7 @@ use super::context::{self, Context};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::queue::{self, Op, Work, lock};
-use super::{Res, entries, event, managed, pool};
+use super::{Res, entries, event, host_call, managed, pool};
 
 pub(super) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
 
@@ -340,9 +339,6 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
     })
 }
 
-type StreamCallback = unsafe extern "C" fn(u64, u32, *mut c_void);
-type HostFunction = unsafe extern "C" fn(*mut c_void);
-
 /// The address of a caller's function, checked to lie in executable memory.
 fn code(address: u64) -> Res<u64> {
     if is_code(address) {
@@ -356,7 +352,7 @@ fn host_function(stream: u64, per_thread: bool, function: u64, data: u64) -> Res
     let function = code(function)?;
     resolve(stream, per_thread)?.enqueue(&[], Place::Worker, move |_| {
         // SAFETY: the caller promises that the address, which is executable, is a function of this type.
-        unsafe { std::mem::transmute::<u64, HostFunction>(function)(data as *mut c_void) };
+        unsafe { host_call::run(function, data) };
         Ok(())
     });
     Ok(())
@@ -417,7 +413,7 @@ entries! {
         stream.enter(&[], Place::Worker, Some(Box::new(move || {
             let status = context.check().err().map_or(0, |c| c.0);
             // SAFETY: the caller promises that the address, which is executable, is a function of this type.
-            unsafe { std::mem::transmute::<u64, StreamCallback>(callback)(handle, status, data as *mut c_void) };
+            unsafe { host_call::call_back(callback, handle, status, data) };
         })));
         Ok(())
     }
