@@ -4,7 +4,7 @@
 //! the primary context of the thread's device is retained, once a process and device, and made current ("Initialization"
 //! and "Interactions between the CUDA Runtime and Driver API" in the runtime API's manual).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{CUcontext, CUdevice};
@@ -31,9 +31,14 @@ fn primaries() -> MutexGuard<'static, Vec<Primary>> {
     PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Initialises the driver. It knows by itself whether that was done.
+/// Initialises the driver, once. A child of a process that did so is told by every call that it cannot.
 pub(crate) fn ready() -> Res {
-    cu!(cuInit(0))
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.load(Ordering::Relaxed) {
+        cu!(cuInit(0))?;
+        DONE.store(true, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 /// How many devices there are; at least one.

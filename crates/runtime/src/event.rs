@@ -5,6 +5,7 @@ use cupyrite_sys::driver::CUevent;
 use crate::checked::{non_null, put};
 use crate::context;
 use crate::entry::{cu, entries};
+use crate::errors::Error;
 use crate::stream::handle;
 
 fn create(out: u64, flags: u32) -> crate::Res {
@@ -49,7 +50,12 @@ entries! {
         non_null(out)?;
         context::current()?;
         let mut milliseconds = 0f32;
-        cu!(cuEventElapsedTime(&mut milliseconds, start as CUevent, end as CUevent))?;
+        let (start, end) = (start as CUevent, end as CUevent);
+        match cu!(cuEventElapsedTime(&mut milliseconds, start, end)) {
+            // Drivers before CUDA 12.8 have the first form alone, which differs in its errors only.
+            Err(Error::CALL_REQUIRES_NEWER_DRIVER) => cu!(cuEventElapsedTime_cuda12(&mut milliseconds, start, end)),
+            outcome => outcome,
+        }?;
         put(out, milliseconds)
     }
 }
