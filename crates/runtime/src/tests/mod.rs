@@ -4,6 +4,7 @@
 #![allow(clippy::needless_borrows_for_generic_args)]
 
 mod basics;
+mod garbage;
 mod memory;
 mod work;
 
