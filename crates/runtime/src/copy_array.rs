@@ -113,9 +113,18 @@ fn internal(kind: u32) -> Res {
     }
 }
 
-/// Bytes of one row of an array.
-fn row_bytes(array: u64) -> Res<usize> {
-    Ok(array::describe(array)?.Width * element_bytes(array as CUarray)?)
+/// Bytes of one row of an array, once `count` bytes from a place on are known to lie in it.
+fn row_bytes(spot: Spot, count: usize) -> Res<usize> {
+    let descriptor = array::describe(spot.array)?;
+    let row = descriptor.Width * element_bytes(spot.array as CUarray)?;
+    let all = row.checked_mul(descriptor.Height.max(1));
+    let end = row
+        .checked_mul(spot.y)
+        .and_then(|n| n.checked_add(spot.x)?.checked_add(count));
+    match (end, all) {
+        (Some(end), Some(all)) if spot.x < row && end <= all => Ok(row),
+        _ => Err(Error::INVALID_VALUE),
+    }
 }
 
 /// How the bytes from a place on lie in rows of `row` bytes: none if they lie one after the other.
@@ -167,9 +176,9 @@ impl Walk {
     }
 }
 
-fn walk(end: End) -> Res<Walk> {
+fn walk(end: End, count: usize) -> Res<Walk> {
     let row = match end {
-        End::Array(spot) => Some(row_bytes(spot.array)?),
+        End::Array(spot) => Some(row_bytes(spot, count)?),
         End::Memory(..) => None,
     };
     Ok(Walk { end, row })
@@ -177,7 +186,10 @@ fn walk(end: End) -> Res<Walk> {
 
 /// Copies `count` bytes; where a row of an array ends, the next one goes on.
 fn run_on(to: End, from: End, mut count: usize, order: Order) -> Res {
-    let (mut to, mut from) = (walk(to)?, walk(from)?);
+    if count == 0 {
+        return Ok(());
+    }
+    let (mut to, mut from) = (walk(to, count)?, walk(from, count)?);
     while count > 0 {
         let least = to.left().min(from.left());
         if least == 0 {

@@ -3,6 +3,7 @@
 // A reference stands for its address here and a number for itself: the borrow is the point.
 #![allow(clippy::needless_borrows_for_generic_args)]
 
+mod arrays;
 mod basics;
 mod garbage;
 mod memory;
