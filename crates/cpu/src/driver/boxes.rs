@@ -250,7 +250,8 @@ impl Job {
             // Reserved.
             return Err(Code::INVALID_VALUE);
         }
-        if w[3] != 0 || w[14] != 0 {
+        // Levels of detail must be zero, and are looked at where there could be some.
+        if w[3] != 0 && w[4] as u32 == ARRAY || w[14] != 0 && w[15] as u32 == ARRAY {
             return Err(Code::INVALID_VALUE);
         }
         let place = |o: usize| Place {
