@@ -152,7 +152,16 @@ pub fn codegen(rest: &[&str]) -> Result<(), Error> {
     let env = Env::ready()?;
     let mut command = generator();
     command.args(rest).env("PYTHON", env.python());
-    loud(&mut command)
+    loud(&mut command)?;
+    // What the CPU device lacks, in the documentation.
+    let words = [
+        "run",
+        "--quiet",
+        "--package=cupyrite-cudart",
+        "--example=unsupported",
+        "--",
+    ];
+    loud(cargo().args(words).args(rest))
 }
 
 /// `cargo xtask reference`: the reference pages, with every link checked.
