@@ -1,0 +1,171 @@
+/* The C counterpart of runtime_side.py: the same calls of the runtime API, timed without Python.
+ *
+ * As a program it opens libcudart and libcuda itself and prints a line of nanoseconds a row; as a shared library it is
+ * handed the addresses.
+ *
+ * cc -O2 -o runtime runtime.c -ldl     and     cc -O2 -shared -fPIC -o runtime.so runtime.c -ldl
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef int (*fn_void)(void);
+typedef int (*fn_1)(void *);
+typedef int (*fn_2)(void *, void *);
+typedef int (*fn_int)(int);
+typedef int (*fn_size)(void *, size_t);
+typedef int (*fn_malloc_async)(void **, size_t, void *);
+typedef int (*fn_copy)(void *, const void *, size_t, int);
+typedef int (*fn_copy_async)(void *, const void *, size_t, int, void *);
+typedef int (*fn_set)(void *, int, size_t);
+typedef int (*fn_set_async)(void *, int, size_t, void *);
+typedef int (*fn_wait)(void *, void *, unsigned);
+typedef int (*fn_elapsed)(float *, void *, void *);
+typedef int (*fn_load)(void **, const void *, void *, void *, unsigned, void *, void *, unsigned);
+typedef int (*fn_kernel)(void **, void *, const char *);
+typedef int (*fn_launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                         void **);
+
+/* Order of the addresses; runtime_side.py has the same list. The last one is the driver's. */
+static const char *const NAMES[] = {
+    "cudaSetDevice",        "cudaGetDevice",      "cudaMalloc",           "cudaFree",          "cudaMallocAsync",
+    "cudaFreeAsync",        "cudaMallocHost",     "cudaFreeHost",         "cudaMemcpy",        "cudaMemcpyAsync",
+    "cudaMemset",           "cudaMemsetAsync",    "cudaStreamCreate",     "cudaStreamDestroy", "cudaStreamQuery",
+    "cudaStreamSynchronize", "cudaStreamWaitEvent", "cudaEventCreate",    "cudaEventDestroy",  "cudaEventRecord",
+    "cudaEventQuery",       "cudaEventSynchronize", "cudaEventElapsedTime", "cudaLibraryLoadData",
+    "cudaLibraryGetKernel", "cudaDeviceSynchronize", "cuLaunchKernel",
+};
+enum { SET_DEVICE, GET_DEVICE, MALLOC, FREE, MALLOC_ASYNC, FREE_ASYNC, MALLOC_HOST, FREE_HOST, MEMCPY, MEMCPY_ASYNC,
+       MEMSET, MEMSET_ASYNC, STREAM_CREATE, STREAM_DESTROY, STREAM_QUERY, STREAM_SYNCHRONIZE, STREAM_WAIT, EVENT_CREATE,
+       EVENT_DESTROY, EVENT_RECORD, EVENT_QUERY, EVENT_SYNCHRONIZE, EVENT_ELAPSED, LOAD, KERNEL, SYNCHRONIZE, LAUNCH,
+       COUNT };
+enum { ROWS = 20, BYTES = 256, TO_DEVICE = 1 };
+
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        int status_ = (call);                                                                                          \
+        if (status_ != 0) {                                                                                            \
+            fprintf(stderr, "%s: error %d\n", #call, status_);                                                         \
+            return 1;                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+/* The smallest mean of `rounds` rounds of `count` calls. The device is idle when a round begins, and what empties its
+ * queue between rounds is not timed. */
+#define TIME(slot, rounds, count, call)                                                                                \
+    do {                                                                                                               \
+        double best_ = 1e300;                                                                                          \
+        for (int r_ = 0; r_ < (rounds); r_++) {                                                                        \
+            double start_ = now();                                                                                     \
+            for (int i_ = 0; i_ < (count); i_++) {                                                                     \
+                call;                                                                                                  \
+            }                                                                                                          \
+            double mean_ = (now() - start_) / (count);                                                                 \
+            if (mean_ < best_)                                                                                         \
+                best_ = mean_;                                                                                         \
+            CHECK(synchronize());                                                                                      \
+        }                                                                                                              \
+        (slot) = best_;                                                                                                \
+    } while (0)
+
+/* results: ROWS doubles, nanoseconds, in the order of runtime_side.ROWS. */
+int bench(void *const *f, const char *ptx, int rounds, double *results)
+{
+    void *memory, *host, *stream, *event, *begin, *library, *kernel, *p;
+    int device;
+    float elapsed;
+    fn_void synchronize = (fn_void)f[SYNCHRONIZE];
+    CHECK(((fn_int)f[SET_DEVICE])(0));
+    CHECK(((fn_size)f[MALLOC])(&memory, 1 << 20));
+    CHECK(((fn_size)f[MALLOC_HOST])(&host, 1 << 20));
+    CHECK(((fn_1)f[STREAM_CREATE])(&stream));
+    CHECK(((fn_1)f[EVENT_CREATE])(&begin));
+    CHECK(((fn_1)f[EVENT_CREATE])(&event));
+    CHECK(((fn_load)f[LOAD])(&library, ptx, 0, 0, 0, 0, 0, 0));
+    CHECK(((fn_kernel)f[KERNEL])(&kernel, library, "sixteen"));
+    int i = 1;
+    float x = 2;
+    void *q = 0;
+    double d = 3;
+    void *arguments[16];
+    for (int n = 0; n < 16; n += 4) {
+        arguments[n] = &i;
+        arguments[n + 1] = &x;
+        arguments[n + 2] = &q;
+        arguments[n + 3] = &d;
+    }
+    char pageable[BYTES] = {0};
+    CHECK(((fn_malloc_async)f[MALLOC_ASYNC])(&p, BYTES, stream));
+    CHECK(((fn_2)f[FREE_ASYNC])(p, stream));
+    CHECK(((fn_launch)f[LAUNCH])(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, 0));
+    CHECK(((fn_2)f[EVENT_RECORD])(begin, stream));
+    CHECK(((fn_2)f[EVENT_RECORD])(event, stream));
+    CHECK(synchronize());
+
+    double *out = results;
+    TIME(*out++, rounds, 2000, ((fn_int)f[SET_DEVICE])(0));
+    TIME(*out++, rounds, 2000, ((fn_1)f[GET_DEVICE])(&device));
+    TIME(*out++, rounds, 100, (((fn_size)f[MALLOC])(&p, BYTES), ((fn_1)f[FREE])(p)));
+    TIME(*out++, rounds, 100, (((fn_malloc_async)f[MALLOC_ASYNC])(&p, BYTES, stream), ((fn_2)f[FREE_ASYNC])(p, stream)));
+    TIME(*out++, rounds, 20, (((fn_size)f[MALLOC_HOST])(&p, BYTES), ((fn_1)f[FREE_HOST])(p)));
+    TIME(*out++, rounds, 200, ((fn_copy)f[MEMCPY])(memory, pageable, BYTES, TO_DEVICE));
+    TIME(*out++, rounds, 200, ((fn_copy_async)f[MEMCPY_ASYNC])(memory, host, BYTES, TO_DEVICE, stream));
+    TIME(*out++, rounds, 200, ((fn_set)f[MEMSET])(memory, 0, BYTES));
+    TIME(*out++, rounds, 200, ((fn_set_async)f[MEMSET_ASYNC])(memory, 0, BYTES, stream));
+    TIME(*out++, rounds, 20, (((fn_1)f[STREAM_CREATE])(&p), ((fn_1)f[STREAM_DESTROY])(p)));
+    TIME(*out++, rounds, 2000, ((fn_1)f[STREAM_QUERY])(stream));
+    TIME(*out++, rounds, 500, ((fn_1)f[STREAM_SYNCHRONIZE])(stream));
+    TIME(*out++, rounds, 500, ((fn_wait)f[STREAM_WAIT])(stream, event, 0));
+    TIME(*out++, rounds, 500, (((fn_1)f[EVENT_CREATE])(&p), ((fn_1)f[EVENT_DESTROY])(p)));
+    TIME(*out++, rounds, 200, ((fn_2)f[EVENT_RECORD])(event, stream));
+    TIME(*out++, rounds, 2000, ((fn_1)f[EVENT_QUERY])(event));
+    TIME(*out++, rounds, 500, ((fn_1)f[EVENT_SYNCHRONIZE])(event));
+    TIME(*out++, rounds, 500, ((fn_elapsed)f[EVENT_ELAPSED])(&elapsed, begin, event));
+    TIME(*out++, rounds, 200, ((fn_launch)f[LAUNCH])(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, 0));
+    TIME(*out++, rounds, 500, synchronize());
+    return out - results == ROWS ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: runtime LIBCUDART FILE.ptx ROUNDS\n");
+        return 2;
+    }
+    FILE *file = fopen(argv[2], "rb");
+    static char ptx[1 << 20];
+    if (!file || fread(ptx, 1, sizeof ptx - 1, file) == 0) {
+        fprintf(stderr, "%s: cannot read\n", argv[2]);
+        return 1;
+    }
+    fclose(file);
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    void *runtime = driver ? dlopen(argv[1], RTLD_NOW) : 0;
+    if (!runtime) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    void *functions[COUNT];
+    for (int n = 0; n < COUNT; n++) {
+        functions[n] = dlsym(n == LAUNCH ? driver : runtime, NAMES[n]);
+        if (!functions[n]) {
+            fprintf(stderr, "no %s\n", NAMES[n]);
+            return 1;
+        }
+    }
+    double results[ROWS];
+    if (bench(functions, ptx, atoi(argv[3]), results))
+        return 1;
+    for (int n = 0; n < ROWS; n++)
+        printf("%.2f\n", results[n]);
+    return 0;
+}
