@@ -99,7 +99,7 @@ impl Frame {
             let site = bound.site(index);
             self.vals[index] = match param.conv {
                 Conv::Int(kind) => args::int(obj, kind, site)?,
-                Conv::Handle(_, kind) => args::handle(obj, kind, site)?,
+                Conv::Handle(id, kind) => handle(obj, id, kind, site)?,
                 Conv::HandlePtr(_, kind) => args::handle(obj, kind, site)?,
                 Conv::Enum(_) => args::enumerator(obj, site)?,
                 Conv::Struct(id) => args::structure(obj, id, true, site)?,
@@ -565,6 +565,17 @@ pub fn plain(bound: Bound<'_>) -> R<Owned> {
     })
 }
 
+/// The value of a handle, by the short way where it is one.
+#[inline(always)]
+fn handle(obj: Obj<'_>, id: types::ClassId, kind: Int, site: Site) -> R<u64> {
+    if kind == Int::U64
+        && let Some(value) = types::own_handle(obj.ptr(), id)
+    {
+        return Ok(value);
+    }
+    args::handle(obj, kind, site)
+}
+
 /// The word for an argument of a plain function.
 #[inline]
 fn plain_word(bound: Bound<'_>, index: usize) -> R<u64> {
@@ -574,7 +585,7 @@ fn plain_word(bound: Bound<'_>, index: usize) -> R<u64> {
     };
     let site = bound.site(index);
     match param.conv {
-        Conv::Handle(_, kind) => args::handle(obj, kind, site),
+        Conv::Handle(id, kind) => handle(obj, id, kind, site),
         Conv::Enum(_) => args::enumerator(obj, site),
         Conv::Int(kind) => args::int(obj, kind, site),
         Conv::IntOrNone(kind) if !obj.is_none() => args::int(obj, kind, site),

@@ -74,6 +74,17 @@ pub unsafe fn of(obj: *mut ffi::PyObject) -> Option<ClassId> {
     }
 }
 
+/// Whether an object is of exactly that class, without a class derived in between.
+///
+/// # Safety
+/// `obj` is a live object; the GIL is held.
+#[inline(always)]
+pub unsafe fn is_exactly(obj: *mut ffi::PyObject, id: ClassId) -> bool {
+    // A type that was not made yet is null, which no object's type is.
+    // SAFETY: as promised by the caller.
+    unsafe { ffi::Py_TYPE(obj) == TYPES[id.0 as usize].load(Ordering::Acquire) }
+}
+
 /// The type of a class (borrowed), made on first use; null with an exception if that fails.
 ///
 /// # Safety
