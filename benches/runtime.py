@@ -69,7 +69,7 @@ def main():
 # The file of the runtime in use; nothing for Cupyrite's own.
 LIBCUDART = (
     "from cuda.bindings import runtime; runtime.cudaGetDeviceCount(); from cupyrite import _native; "
-    "print(_native.library_path('runtime') or '')"
+    "print(_native.library_path('cudart') or '')"
 )
 
 

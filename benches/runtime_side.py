@@ -93,7 +93,7 @@ def from_python(ptx, rounds):
     stream = check(r.cudaStreamCreate())
     begin, event = check(r.cudaEventCreate()), check(r.cudaEventCreate())
     library = check(r.cudaLibraryLoadData(ptx, None, None, 0, None, None, 0))
-    kernel = driver.CUkernel(int(check(r.cudaLibraryGetKernel(library, b"sixteen"))))
+    kernel = driver.CUfunction(int(check(r.cudaLibraryGetKernel(library, b"sixteen"))))
     arguments = ((1, 2.0, 0, 3.0) * 4, (ctypes.c_int, ctypes.c_float, ctypes.c_void_p, ctypes.c_double) * 4)
     launch = (kernel, 1, 1, 1, 1, 1, 1, 0, driver.CUstream(int(stream)), arguments, 0)
     pageable = ctypes.create_string_buffer(BYTES)
@@ -134,7 +134,7 @@ def from_c(library, ptx, rounds):
 
     addresses = (ctypes.c_void_p * len(SYMBOLS))()
     for number, name in enumerate(SYMBOLS):
-        addresses[number] = _native.symbol_address("runtime" if name.startswith("cuda") else "driver", name)
+        addresses[number] = _native.symbol_address("cudart" if name.startswith("cuda") else "cuda", name)
         if not addresses[number]:
             raise RuntimeError(f"no {name}")
     results = (ctypes.c_double * len(ROWS))()
