@@ -7,7 +7,7 @@ use crate::ir::{
     Record, Type,
 };
 use crate::overlay::{MemberOverlay, Overlay, listed};
-use crate::python::{Nature, element, element_name, nature};
+use crate::python::{Nature, by_hand, element, element_name, nature};
 
 /// Fills in `Library::python` and the library's status.
 ///
@@ -47,6 +47,13 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
             classes.push(class);
         }
     }
+    if let Some(stray) = overlay
+        .bases
+        .keys()
+        .find(|k| classes.iter().all(|c| c.name != **k))
+    {
+        return Err(format!("overlay of {}: no class {stray}", lib.name));
+    }
     for (name, what) in &overlay.other_classes {
         classes.push(PyClass {
             name: name.clone(),
@@ -66,7 +73,7 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
         exceptions: Vec::new(),
         aliases: Vec::new(),
         dtypes: Vec::new(),
-        functions: Vec::new(),
+        functions: by_hand(lib, overlay)?,
         classes,
         enums: enums(lib, overlay)?,
         constants: lib
@@ -419,6 +426,13 @@ fn typedef_class(lib: &Library, overlay: &Overlay, name: &str, ty: &Type) -> Opt
                 &[],
             ))
         }
+        // Everything a derived class has is its base's.
+        Nature::Handle if overlay.bases.contains_key(name) => Some(class(
+            overlay.bases.get(name).cloned(),
+            ClassKind::Handle,
+            8,
+            &[],
+        )),
         Nature::Handle => {
             const RULE: &[&str] = &["__eq__", "__hash__", "__index__", "__int__", "__repr__"];
             Some(class(None, ClassKind::Handle, 8, RULE))

@@ -7,6 +7,7 @@ use crate::clang::Clang;
 use crate::foreign;
 use crate::ir::{
     Api, Constant, EntryPoint, Enum, Function, Library, Param, Record, Role, StreamMode, Type,
+    Typedef,
 };
 use crate::macros;
 use crate::read::{self, Declarations, Macro, Pfn, Prototype, Request};
@@ -296,6 +297,10 @@ pub fn library(
         doc_url: source.doc_url.to_owned(),
         ..Library::default()
     };
+    for m in &mut majors {
+        type_macros(&mut m.current);
+        type_macros(&mut m.all);
+    }
     merge_types(&mut lib, &mut majors);
     merge_constants(&mut lib, &majors);
     let names = Names::new(&majors, source.prefix);
@@ -315,6 +320,27 @@ pub fn library(
 }
 
 // ------------------------------------------------------------------------------------------------------- types
+
+/// `#define cudaStreamAttrValue cudaLaunchAttributeValue` is a typedef in all but name.
+fn type_macros(set: &mut Declarations) {
+    for m in &set.macros {
+        let [of] = m.body.as_slice() else {
+            continue;
+        };
+        let record = set.records.iter().find(|r| r.name == *of);
+        let enumeration = set.enums.iter().find(|e| e.name == *of);
+        let Some(majors) = (record.map(|r| &r.majors)).or(enumeration.map(|e| &e.majors)) else {
+            continue;
+        };
+        if set.typedefs.iter().all(|t| t.name != m.name) {
+            set.typedefs.push(Typedef {
+                name: m.name.clone(),
+                ty: Type::Named { name: of.clone() },
+                majors: majors.clone(),
+            });
+        }
+    }
+}
 
 fn merge_types(lib: &mut Library, majors: &mut [Major]) {
     // Records whose layout contradicts the newest one get their own name in the older header set, and so do the typedefs

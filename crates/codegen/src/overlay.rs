@@ -40,6 +40,9 @@ pub struct Overlay {
     /// Classes that no C type stands behind: name to what they are.
     #[serde(default)]
     pub other_classes: BTreeMap<String, String>,
+    /// Handle classes that derive from another library's of the same C type: `cudaStream_t = "driver.CUstream"`.
+    #[serde(default)]
+    pub bases: BTreeMap<String, String>,
     /// Dunders of classes where the rule for their kind does not hold.
     #[serde(default)]
     pub dunders: BTreeMap<String, Vec<String>>,
@@ -208,6 +211,9 @@ pub struct HandWritten {
     pub args: Vec<String>,
     /// Type of the result; none: `None`.
     pub returns: Option<String>,
+    /// Where the style is `tuple`: the documented name of the result, which then comes after a status. Without it the
+    /// result comes alone.
+    pub result: Option<String>,
 }
 
 /// A function's exceptions.

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ir::{
-    ArgKind, Builtin, Element, Function, Gil, Len, Library, PodRule, PyArg, PyFunction, PyResult,
-    ResultKind, Ret, Role, Type,
+    ArgKind, Builtin, Element, Function, Gil, Len, Library, Param, PodRule, PyArg, PyFunction,
+    PyResult, ResultKind, Ret, Role, Type,
 };
 use crate::overlay::{FunctionOverlay, Overlay, ParamOverlay, listed};
 
@@ -102,6 +102,91 @@ pub fn functions(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
     Ok(())
 }
 
+/// The functions that no C function stands behind.
+///
+/// # Errors
+///
+/// A type that nothing declares.
+pub fn by_hand(lib: &Library, overlay: &Overlay) -> Result<Vec<PyFunction>, String> {
+    let none = ParamOverlay::default();
+    let mut out = Vec::new();
+    for (name, entry) in &overlay.by_hand {
+        let with = |e: String| format!("overlay of {}: {name}: {e}", lib.name);
+        let f = nobody(name);
+        let c = Context {
+            lib,
+            overlay,
+            f: &f,
+            args: HashMap::new(),
+            results: HashMap::new(),
+        };
+        let mut args = Vec::new();
+        for text in &entry.args {
+            let (arg, ty) = (text.split_once(": "))
+                .ok_or_else(|| with("an argument is \"name: C type\"".to_owned()))?;
+            let ty = spelt(ty);
+            args.push(argument(&c, arg, &ty, Dir::In, &none).map_err(with)?);
+        }
+        let mut results = Vec::new();
+        if let Some(ty) = &entry.returns {
+            let ty = Type::Pointer {
+                to: Box::new(spelt(ty)),
+                is_const: false,
+            };
+            let shown = entry.result.clone().unwrap_or_default();
+            results.push(result(&c, &shown, &ty, &none).map_err(with)?);
+        }
+        out.push(PyFunction {
+            name: name.clone(),
+            args,
+            results,
+            gil: Gil::Keep,
+            special: Some(entry.special.clone()),
+            ret: match entry.result {
+                Some(_) => Ret::Status,
+                None => Ret::Void,
+            },
+            sizing: None,
+            requests: Vec::new(),
+            interruptible: false,
+        });
+    }
+    Ok(out)
+}
+
+/// In place of a C function that is not there.
+fn nobody(name: &str) -> Function {
+    Function {
+        name: name.to_owned(),
+        base: String::new(),
+        symbol: String::new(),
+        abi_version: 0,
+        per_thread_symbol: None,
+        per_thread_abi_version: 0,
+        header: String::new(),
+        majors: Vec::new(),
+        ret: Type::Void,
+        params: Vec::new(),
+        python: None,
+    }
+}
+
+/// A C type as the overlay writes it.
+fn spelt(text: &str) -> Type {
+    let builtin = |builtin| Type::Builtin { builtin };
+    match text {
+        "int" => builtin(Builtin::Int),
+        "size_t" => builtin(Builtin::SizeT),
+        "void *" => Type::Pointer {
+            to: Box::new(Type::Void),
+            is_const: false,
+        },
+        name => Type::Named {
+            name: name.to_owned(),
+        },
+    }
+}
+
 /// `in`, `out` and so on, with what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dir {
@@ -175,6 +260,10 @@ fn function(
     let (mut args, mut results, mut roles) = (Vec::new(), Vec::new(), Vec::new());
     for (p, dir) in f.params.iter().zip(&dirs) {
         let o = entry.params.get(&p.name).unwrap_or(&none);
+        let p = &Param {
+            ty: shown_as(&p.ty, o),
+            ..p.clone()
+        };
         let with = |e: String| format!("{}: {e}", p.name);
         let arg = args.len();
         let result = results.len();
@@ -217,6 +306,20 @@ fn function(
         interruptible: false,
     };
     Ok((python, roles))
+}
+
+/// The type with the name that Python has for it, where the prototype has another one of the same layout.
+fn shown_as(ty: &Type, o: &ParamOverlay) -> Type {
+    match (ty, &o.class) {
+        (_, None) => ty.clone(),
+        (Type::Pointer { to, is_const }, Some(_)) => Type::Pointer {
+            to: Box::new(shown_as(to, o)),
+            is_const: *is_const,
+        },
+        (_, Some(class)) => Type::Named {
+            name: class.clone(),
+        },
+    }
 }
 
 /// `T *` is `T`.
@@ -529,10 +632,19 @@ fn doc_type(c: &Context<'_>, kind: &ArgKind) -> String {
     match kind {
         ArgKind::Int { builtin } | ArgKind::Float { builtin } => builtin.c_name().to_owned(),
         ArgKind::Enum { name } => name.clone(),
-        ArgKind::Handle { class, .. } => match c.overlay.library.runtime_names.get(class) {
-            Some(runtime) => format!("{class} or {runtime}"),
-            None => class.clone(),
-        },
+        ArgKind::Handle { class, .. } => {
+            let runtime = c.overlay.library.runtime_names.get(class);
+            let driver = c
+                .overlay
+                .bases
+                .get(class)
+                .and_then(|b| b.rsplit('.').next());
+            match (driver, runtime) {
+                (Some(driver), _) => format!("{driver} or {class}"),
+                (None, Some(runtime)) => format!("{class} or {runtime}"),
+                (None, None) => class.clone(),
+            }
+        }
         ArgKind::Callback { class } | ArgKind::Struct { class, .. } => class.clone(),
         ArgKind::List { of, .. } => format!("list[{}]", element_name(of)),
         ArgKind::OptionValues { .. } | ArgKind::VoidPtrPtr => "list[Any]".to_owned(),
@@ -596,6 +708,7 @@ fn result_kind(
                 builtin: Builtin::Int,
             });
         }
+        Some("address") => return Ok(ResultKind::VoidPtr),
         _ => {}
     }
     let to = pointee(ty).ok_or("a result that is no pointer")?;
@@ -620,6 +733,14 @@ fn result_kind(
         Type::Builtin { builtin } => Ok(ResultKind::Int { builtin: *builtin }),
         Type::Pointer { to, .. } if is_char(to) => Ok(ResultKind::CString),
         Type::Pointer { to, .. } if **to == Type::Void => Ok(ResultKind::VoidPtr),
+        // `struct cudaGraphicsResource **`, where others have `cudaGraphicsResource_t *`.
+        pointer @ Type::Pointer { .. } => match lib.typedefs.iter().find(|t| t.ty == *pointer) {
+            Some(t) => Ok(ResultKind::Handle {
+                class: t.name.clone(),
+                size: 8,
+            }),
+            None => Err(format!("no result of type {pointer:?}")),
+        },
         Type::Named { name: class } => match nature(lib, class) {
             Some(Nature::Enum) => Ok(ResultKind::Enum {
                 name: class.clone(),

@@ -93,7 +93,10 @@ fn hand_written(lib: &Library, python: &PyFunction) -> String {
         loader_variant(lib),
     );
     for (index, arg) in python.args.iter().enumerate() {
-        let conv = raising_conv(lib, &python.args[index].kind);
+        let conv = match &python.args[index].kind {
+            ArgKind::Enum { name } => format!("Conv::Enum(enums::{name})"),
+            kind => raising_conv(lib, kind),
+        };
         let _ = write!(
             text,
             "Param {{ name: {:?}, doc: {:?}, conv: {conv}, default: None }}, ",
@@ -113,7 +116,10 @@ fn hand_written(lib: &Library, python: &PyFunction) -> String {
         text,
         "], special: Special::{}, plain: false, raising: {} }},",
         special_raising(python),
-        raising("", python, false),
+        match lib.python.style {
+            Style::Raises => raising("", python, false),
+            Style::Tuple => "None".to_owned(),
+        },
     );
     text
 }
@@ -362,7 +368,11 @@ fn special(f: &Function) -> &'static str {
         "nvrtcGetPTX" | "nvrtcGetLTOIR" | "nvrtcGetOptiXIR" | "nvrtcGetTileIR"
         | "nvrtcGetProgramLog" => "NvrtcGet",
         "nvrtcGetSupportedArchs" => "NvrtcArchs",
-        "nvrtcGetErrorString" => "NvrtcErrorString",
+        "nvrtcGetErrorString" | "cudaGetErrorName" | "cudaGetErrorString" => "ErrorText",
+        "cudaGetDeviceProperties" => "DeviceProperties",
+        "cudaMemRangeGetAttribute" => "RangeGetAttribute",
+        "cudaMemRangeGetAttributes" => "RangeGetAttributes",
+        "cudaStreamGetCaptureInfo" => "CaptureInfo",
         _ => "None",
     }
 }
@@ -656,6 +666,10 @@ fn list_count(
 fn buffer_size(f: &Function, python: &PyFunction, index: usize) -> Option<usize> {
     let size = match (f.name.as_str(), python.args[index].name.as_str()) {
         (_, "dstHost" | "srcHost") => "ByteCount",
+        (name, "dst" | "src") if moves_count(name) => "count",
+        ("cudaMemcpyWithAttributesAsync", "dst" | "src") => "size",
+        ("cudaHostRegister", "ptr") | ("cudaLogsDumpToMemory", "buffer") => "size",
+        ("cudaMemset" | "cudaMemsetAsync", "devPtr") => "count",
         ("cuMemHostRegister", "p") => "bytesize",
         ("cuParamSetv", "ptr") => "numbytes",
         ("cuLinkAddData", "data") | ("cuLogsDumpToMemory", "buffer") => "size",
@@ -664,12 +678,31 @@ fn buffer_size(f: &Function, python: &PyFunction, index: usize) -> Option<usize>
     arg_named(python, size)
 }
 
+/// Copies of the runtime that move `count` bytes in a row.
+fn moves_count(name: &str) -> bool {
+    matches!(
+        name,
+        "cudaMemcpy"
+            | "cudaMemcpyAsync"
+            | "cudaMemcpyPeer"
+            | "cudaMemcpyPeerAsync"
+            | "cudaMemcpyToArray"
+            | "cudaMemcpyToArrayAsync"
+            | "cudaMemcpyFromArray"
+            | "cudaMemcpyFromArrayAsync"
+            | "cudaGraphAddMemcpyNode1D"
+            | "cudaGraphMemcpyNodeSetParams1D"
+            | "cudaGraphExecMemcpyNodeSetParams1D"
+    )
+}
+
 /// The count of an array of which Python can only give the first element.
 fn single_of_many(f: &Function, python: &PyFunction) -> Option<usize> {
     match f.name.as_str() {
         "cuGraphicsMapResources" | "cuGraphicsUnmapResources" | "cuMemBatchDecompressAsync" => {
             arg_named(python, "count")
         }
+        "cudaGraphicsMapResources" | "cudaGraphicsUnmapResources" => arg_named(python, "count"),
         _ => None,
     }
 }

@@ -63,6 +63,15 @@ impl Ids {
         }
     }
 
+    /// A base, which may be another library's.
+    fn base(&self, lib: &ir::Library, name: &str) -> String {
+        let (library, class) = name.split_once('.').unwrap_or((&lib.name, name));
+        match self.classes.get(&(library.to_owned(), class.to_owned())) {
+            Some(id) => format!("ClassId({id})"),
+            None => panic!("no Python class {library}.{class}"),
+        }
+    }
+
     fn enumeration(&self, lib: &ir::Library, name: &str) -> String {
         match self.enums.get(&(lib.name.clone(), name.to_owned())) {
             Some(id) => format!("EnumId({id})"),
@@ -277,7 +286,7 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
             "Kind::Pod".to_owned()
         }
         // A few pointer typedefs behave as numbers in Python.
-        ClassKind::Handle | ClassKind::Callback if !has("__index__") => {
+        ClassKind::Handle | ClassKind::Callback if !has("__index__") && class.base.is_none() => {
             "Kind::Integer(Prim::U64)".to_owned()
         }
         ClassKind::Handle => "Kind::Pointer".to_owned(),
@@ -292,7 +301,7 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
         flags.push("SIZEOF");
     }
     let base = match &class.base {
-        Some(base) => format!("Some({})", ids.class(lib, base)),
+        Some(base) => format!("Some({})", ids.base(lib, base)),
         None => "None".to_owned(),
     };
     let mut fields = String::new();

@@ -51,6 +51,9 @@ fn module(api: &ir::Api, lib: &ir::Library) -> String {
     for f in functions {
         body.push_str(&function_stub(lib, f));
     }
+    for python in &lib.python.functions {
+        body.push_str(&by_hand_stub(lib, python));
+    }
     body.push_str("def sizeof(objType: type[Any]) -> int: ...\n");
     let foreign = foreign_names(api, lib, &body);
     body.push_str(&exports(lib));
@@ -110,6 +113,7 @@ fn exports(lib: &ir::Library) -> String {
             .filter(|f| f.python.is_some())
             .map(|f| f.name.as_str()),
     );
+    names.extend(python.functions.iter().map(|f| f.name.as_str()));
     let mut out = String::from("\n__all__ = [\n");
     for name in names {
         let _ = writeln!(out, "    \"{name}\",");
@@ -156,6 +160,7 @@ fn foreign_names(api: &ir::Api, lib: &ir::Library, body: &str) -> Vec<(String, B
 fn class_stub(lib: &ir::Library, class: &ir::PyClass) -> String {
     let mut out = String::new();
     if let Some(base) = &class.base {
+        let base = base.rsplit('.').next().unwrap_or(base);
         let _ = write!(out, "\nclass {}({base}): ...\n", class.name);
         return out;
     }
@@ -332,6 +337,28 @@ pub(super) fn result(kind: &ResultKind) -> String {
         ResultKind::Slice { .. } => "memoryview".into(),
         ResultKind::Pod { class } | ResultKind::Pods { class, .. } => class.clone(),
         ResultKind::ByHand => "Any".into(),
+    }
+}
+
+/// A function that no C function stands behind.
+fn by_hand_stub(lib: &ir::Library, python: &ir::PyFunction) -> String {
+    let args: Vec<String> = (python.args.iter())
+        .map(|a| format!("{}: {}", a.name, argument(&a.kind, None)))
+        .collect();
+    format!(
+        "def {}({}) -> {}: ...\n",
+        python.name,
+        args.join(", "),
+        answer(lib, python)
+    )
+}
+
+/// What a function that no C function stands behind returns.
+pub(super) fn answer(lib: &ir::Library, python: &ir::PyFunction) -> String {
+    let results: Vec<String> = python.results.iter().map(|r| result(&r.kind)).collect();
+    match python.ret {
+        ir::Ret::Status => format!("tuple[{}, {}]", lib.status_enum, results.join(", ")),
+        _ => results.join(", "),
     }
 }
 

@@ -103,6 +103,7 @@ fn classes(lib: &Library, module: &Value, out: &mut Vec<String>) {
     for name in names(out, &what, ours.keys().copied().collect(), keys(facts)) {
         let (c, fact) = (ours[name], &facts[name]);
         let base = fact["bases"][0].as_str().unwrap_or("-");
+        let base = base.strip_prefix("cuda.bindings.").unwrap_or(base);
         differ(
             out,
             &format!("{name} base"),

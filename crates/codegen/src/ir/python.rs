@@ -396,7 +396,8 @@ impl PyModule {
 pub struct PyClass {
     /// Class name.
     pub name: String,
-    /// Base class for aliases (`CUDA_MEMCPY2D` derives from `CUDA_MEMCPY2D_v2` derives from `CUDA_MEMCPY2D_st`).
+    /// Base class for aliases (`CUDA_MEMCPY2D` derives from `CUDA_MEMCPY2D_v2` derives from `CUDA_MEMCPY2D_st`), with its
+    /// library where that is another one (`driver.CUstream`).
     pub base: Option<String>,
     /// What it wraps.
     pub kind: ClassKind,

@@ -13,23 +13,23 @@ pub static LIBRARY: Library = Library {
     url: "https://docs.nvidia.com/cuda/cudla-api/",
     enum_base: EnumBase::Int,
     errors: Some(&ERRORS),
-    first_class: 524,
-    first_enum: 269,
+    first_class: 688,
+    first_enum: 364,
     classes: &CLASSES,
     class_index: &CLASS_INDEX,
     enums: &ENUMS,
     constants: &CONSTANTS,
     aliases: &[],
     dtypes: &[
-        ("dev_attribute_dtype", 532),
-        ("external_memory_handle_desc_dtype", 524),
-        ("external_semaphore_handle_desc_dtype", 525),
-        ("fence_dtype", 528),
-        ("module_attribute_dtype", 527),
-        ("module_tensor_descriptor_dtype", 526),
-        ("signal_events_dtype", 530),
-        ("task_dtype", 531),
-        ("wait_events_dtype", 529),
+        ("dev_attribute_dtype", 696),
+        ("external_memory_handle_desc_dtype", 688),
+        ("external_semaphore_handle_desc_dtype", 689),
+        ("fence_dtype", 692),
+        ("module_attribute_dtype", 691),
+        ("module_tensor_descriptor_dtype", 690),
+        ("signal_events_dtype", 694),
+        ("task_dtype", 695),
+        ("wait_events_dtype", 693),
     ],
 };
 
@@ -39,7 +39,7 @@ static ERRORS: Errors = Errors {
         base: None,
     }],
     index: &[("CudlaError", 0)],
-    status: EnumId(276),
+    status: EnumId(371),
     text: ErrorText::Name,
     unknown_is_value_error: true,
     by_status: &[],
@@ -258,7 +258,7 @@ static CLASSES: [Class; 9] = [
             Field {
                 name: c"pre_fences",
                 offset: 0,
-                kind: FieldKind::PointerPods(ClassId(528), Count { offset: 8, size: 4 }),
+                kind: FieldKind::PointerPods(ClassId(692), Count { offset: 8, size: 4 }),
                 settable: true,
                 doc: "Fence",
             },
@@ -294,7 +294,7 @@ static CLASSES: [Class; 9] = [
                 name: c"eof_fences",
                 offset: 8,
                 kind: FieldKind::PointerPods(
-                    ClassId(528),
+                    ClassId(692),
                     Count {
                         offset: 16,
                         size: 4,
@@ -406,15 +406,15 @@ static CLASSES: [Class; 9] = [
 ];
 
 static CLASS_INDEX: [(&str, u16); 9] = [
-    ("DevAttribute", 532),
-    ("ExternalMemoryHandleDesc", 524),
-    ("ExternalSemaphoreHandleDesc", 525),
-    ("Fence", 528),
-    ("ModuleAttribute", 527),
-    ("ModuleTensorDescriptor", 526),
-    ("SignalEvents", 530),
-    ("Task", 531),
-    ("WaitEvents", 529),
+    ("DevAttribute", 696),
+    ("ExternalMemoryHandleDesc", 688),
+    ("ExternalSemaphoreHandleDesc", 689),
+    ("Fence", 692),
+    ("ModuleAttribute", 691),
+    ("ModuleTensorDescriptor", 690),
+    ("SignalEvents", 694),
+    ("Task", 695),
+    ("WaitEvents", 693),
 ];
 
 static ENUMS: [Enum; 9] = [

@@ -317,7 +317,7 @@ pub static FUNCTIONS: &[Function] = &[
             doc: "bytes",
             kind: Out::CString,
         }],
-        special: Special::NvrtcErrorString,
+        special: Special::ErrorText,
         plain: false,
         raising: None,
     },

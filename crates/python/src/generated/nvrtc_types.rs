@@ -13,8 +13,8 @@ pub static LIBRARY: Library = Library {
     url: "https://docs.nvidia.com/cuda/nvrtc/",
     enum_base: EnumBase::Fast,
     errors: None,
-    first_class: 355,
-    first_enum: 131,
+    first_class: 519,
+    first_enum: 226,
     classes: &CLASSES,
     class_index: &CLASS_INDEX,
     enums: &ENUMS,
@@ -89,7 +89,7 @@ static CLASSES: [Class; 2] = [
     },
 ];
 
-static CLASS_INDEX: [(&str, u16); 2] = [("nvrtcBundledHeadersInfo", 355), ("nvrtcProgram", 356)];
+static CLASS_INDEX: [(&str, u16); 2] = [("nvrtcBundledHeadersInfo", 519), ("nvrtcProgram", 520)];
 
 static ENUMS: [Enum; 1] = [Enum {
     name: "nvrtcResult",

@@ -211,6 +211,7 @@ pub type nvmlWorkloadPowerProfileRequestedProfiles_t =
     nvmlWorkloadPowerProfileRequestedProfiles_v1_t;
 pub type nvmlPowerSmoothingProfile_t = nvmlPowerSmoothingProfile_v1_t;
 pub type nvmlPowerSmoothingState_t = nvmlPowerSmoothingState_v1_t;
+pub type nvmlEccBitType_t = nvmlMemoryErrorType_t;
 
 c_enums! {
     /// C enum `nvmlProcessMode_t` (`enum nvmlProcessMode_enum`).

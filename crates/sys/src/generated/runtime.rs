@@ -152,6 +152,10 @@ pub type cudaEglFrame = cudaEglFrame_st;
 pub type cudaEglStreamConnection = *mut CUeglStreamConnection_st;
 pub type GLenum = c_uint;
 pub type GLuint = c_uint;
+pub type cudaStreamAttrID = cudaLaunchAttributeID;
+pub type cudaStreamAttrValue = cudaLaunchAttributeValue;
+pub type cudaKernelNodeAttrID = cudaLaunchAttributeID;
+pub type cudaKernelNodeAttrValue = cudaLaunchAttributeValue;
 
 c_enums! {
     /// C enum `cudaRoundMode`.

@@ -71,6 +71,7 @@ fn signature(lib: &Library, python: &PyFunction) -> String {
     };
     let answer = match lib.python.style {
         Style::Raises if whole.is_some() => whole.unwrap_or_default().to_owned(),
+        Style::Tuple if python.ret != Ret::Status => results.join(", "),
         Style::Tuple => {
             if special == Some("error_string") && results.is_empty() {
                 results.push("bytes".to_owned());
