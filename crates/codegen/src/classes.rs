@@ -64,6 +64,7 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
             attrs: Vec::new(),
             dunders: Vec::new(),
             methods: Vec::new(),
+            ones: Vec::new(),
         });
     }
     lib.python = PyModule {
@@ -242,7 +243,23 @@ fn record_class(
         attrs,
         dunders: dunders(overlay, class, &["__repr__"]),
         methods: overlay.methods.get(class).cloned().unwrap_or_default(),
+        ones: if overlay.ones.iter().any(|name| name == class) {
+            ones(r)
+        } else {
+            Vec::new()
+        },
     })
+}
+
+/// Where a record has the words of a `dim3`.
+fn ones(r: &Record) -> Vec<usize> {
+    let three = |at: usize| [at, at + 4, at + 8];
+    if r.name == "dim3" {
+        return three(0).to_vec();
+    }
+    let dims =
+        (r.fields.iter()).filter(|f| matches!(&f.ty, Type::Named { name } if name == "dim3"));
+    dims.flat_map(|f| three(f.offset)).collect()
 }
 
 /// The members of a record and of its nameless members.
@@ -331,6 +348,9 @@ fn attribute(
             };
             Ok((kind, doc))
         }
+        Type::Array { len, .. } if o.kind.as_deref() == Some("chars") => {
+            Ok((AttrKind::Chars { len: *len }, "bytes".to_owned()))
+        }
         Type::Array { of, len } => match &**of {
             Type::Builtin {
                 builtin: Builtin::Char | Builtin::SChar | Builtin::UChar,
@@ -407,6 +427,7 @@ fn typedef_class(lib: &Library, overlay: &Overlay, name: &str, ty: &Type) -> Opt
         attrs: Vec::new(),
         dunders: dunders(overlay, name, rule),
         methods: Vec::new(),
+        ones: Vec::new(),
     };
     match nature(lib, name)? {
         Nature::Enum => None,

@@ -43,6 +43,9 @@ pub struct Overlay {
     /// Handle classes that derive from another library's of the same C type: `cudaStream_t = "driver.CUstream"`.
     #[serde(default)]
     pub bases: BTreeMap<String, String>,
+    /// Struct classes whose members of type `dim3` (or whose own members) start as 1, as C++ has them.
+    #[serde(default)]
+    pub ones: Vec<String>,
     /// Dunders of classes where the rule for their kind does not hold.
     #[serde(default)]
     pub dunders: BTreeMap<String, Vec<String>>,

@@ -206,6 +206,7 @@ fn class(
         });
     }
     Ok(PyClass {
+        ones: Vec::new(),
         name: name.to_owned(),
         base: None,
         kind: ClassKind::Pod {

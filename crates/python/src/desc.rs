@@ -462,11 +462,11 @@ pub enum Special {
     CoredumpSet,
     /// `cuPointerGetAttributes`
     PointerGetAttributes,
-    /// `cuMemRangeGetAttribute`
+    /// `cuMemRangeGetAttribute`, `cudaMemRangeGetAttribute`
     RangeGetAttribute,
-    /// `cuMemRangeGetAttributes`
+    /// `cuMemRangeGetAttributes`, `cudaMemRangeGetAttributes`
     RangeGetAttributes,
-    /// `cuStreamGetCaptureInfo`
+    /// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`
     CaptureInfo,
     /// `cuLinkCreate`: what the options point at lives until `cuLinkDestroy`.
     LinkCreate,
@@ -478,8 +478,20 @@ pub enum Special {
     NvrtcGetCubin,
     /// `nvrtcGetSupportedArchs`
     NvrtcArchs,
-    /// `nvrtcGetErrorString`: returns the text, not a status.
-    NvrtcErrorString,
+    /// `nvrtcGetErrorString`, `cudaGetErrorName`, `cudaGetErrorString`: C returns the text, not a status.
+    ErrorText,
+    /// `cudaGetDeviceProperties`: CUDA 12's struct has another layout.
+    DeviceProperties,
+    /// `cudaCreateChannelDesc`
+    CreateChannelDesc,
+    /// `make_cudaExtent`
+    MakeExtent,
+    /// `make_cudaPitchedPtr`
+    MakePitchedPtr,
+    /// `make_cudaPos`
+    MakePos,
+    /// `getLocalRuntimeVersion`
+    LocalRuntimeVersion,
     /// `sizeof`
     Sizeof,
     /// Nothing special, in a library whose functions raise.
@@ -520,6 +532,16 @@ pub enum Special {
     CudlaModuleAttributes,
     /// `cudla.submit_task`
     CudlaSubmitTask,
+}
+
+impl Special {
+    /// Whether the function returns its value without a status in front.
+    pub const fn gives_value_alone(self) -> bool {
+        matches!(
+            self,
+            Special::Sizeof | Special::MakeExtent | Special::MakePitchedPtr | Special::MakePos
+        )
+    }
 }
 
 /// Checks a table while it is compiled: the engine reads it without checking again.

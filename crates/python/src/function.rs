@@ -17,7 +17,7 @@ use crate::desc::Function;
 use crate::errors::{self, Kind};
 use crate::generated::{
     cudla_functions, cufile_functions, driver_functions, nvfatbin_functions, nvjitlink_functions,
-    nvml_functions, nvrtc_functions, nvvm_functions,
+    nvml_functions, nvrtc_functions, nvvm_functions, runtime_functions,
 };
 use crate::py::{self, Obj, Owned, R, Raised};
 use crate::types::table::LIBRARIES;
@@ -39,6 +39,7 @@ struct FunctionObject {
 }
 
 const _: () = crate::desc::verify(driver_functions::FUNCTIONS);
+const _: () = crate::desc::verify(runtime_functions::FUNCTIONS);
 const _: () = crate::desc::verify(nvrtc_functions::FUNCTIONS);
 const _: () = crate::desc::verify(nvjitlink_functions::FUNCTIONS);
 const _: () = crate::desc::verify(nvvm_functions::FUNCTIONS);
@@ -58,7 +59,7 @@ pub fn all(library: Library) -> &'static [Function] {
         Library::Nvml => nvml_functions::FUNCTIONS,
         Library::CuFile => cufile_functions::FUNCTIONS,
         Library::Cudla => cudla_functions::FUNCTIONS,
-        Library::Runtime => &[],
+        Library::Runtime => runtime_functions::FUNCTIONS,
     }
 }
 
@@ -222,6 +223,11 @@ pub fn doc(f: &Function) -> String {
             "CUresult",
             "https://docs.nvidia.com/cuda/cuda-driver-api/",
         ),
+        Library::Runtime => (
+            "CUDA runtime API",
+            "cudaError_t",
+            "https://docs.nvidia.com/cuda/cuda-runtime-api/",
+        ),
         Library::Nvrtc => (
             "NVRTC",
             "nvrtcResult",
@@ -255,6 +261,7 @@ pub fn doc(f: &Function) -> String {
         text.push('\n');
     }
     let _ = match (f.raising, f.results.len()) {
+        _ if f.special.gives_value_alone() => writeln!(text, "Returns\n-------"),
         (None, _) => writeln!(
             text,
             "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{status}"

@@ -6,7 +6,10 @@ use crate::args::{self, Keep};
 use crate::call::{address, int_from, low_bytes};
 use crate::desc::{Element, Int};
 use crate::errors::{self, Kind, Site};
-use crate::generated::ids::{class::driver as class, enums::driver as enums};
+use crate::generated::ids::{
+    class::driver as class, class::runtime as runtime_class, enums::driver as enums,
+    enums::runtime as runtime_enums,
+};
 use crate::py::{self, Obj, Owned, R, Raised};
 use crate::types::{self, ClassId, EnumId};
 
@@ -44,22 +47,27 @@ pub fn value_of(selector: EnumId, which: u64) -> Option<Value> {
             17 => Handle(class::CUmemoryPool),
             _ => return None,
         },
-        enums::CUmemPool_attribute => match which {
+        enums::CUmemPool_attribute | runtime_enums::cudaMemPoolAttr => match which {
             1..=3 | 9 | 11 | 12 | 14 | 15 => I32,
             10 => U32,
             4..=8 | 13 => Handle(class::cuuint64_t),
             _ => return None,
         },
-        enums::CUgraphMem_attribute => match which {
+        enums::CUgraphMem_attribute | runtime_enums::cudaGraphMemAttributeType => match which {
             0..=3 => Handle(class::cuuint64_t),
             _ => return None,
         },
-        enums::CUmemAllocationHandleType => match which {
-            0 | 1 => I32,
-            2 | 4 => Pointer,
-            8 => Struct(class::CUmemFabricHandle),
-            _ => return None,
-        },
+        enums::CUmemAllocationHandleType | runtime_enums::cudaMemAllocationHandleType => {
+            match which {
+                0 | 1 => I32,
+                2 | 4 => Pointer,
+                8 if selector == enums::CUmemAllocationHandleType => {
+                    Struct(class::CUmemFabricHandle)
+                }
+                8 => Struct(runtime_class::cudaMemFabricHandle_t),
+                _ => return None,
+            }
+        }
         enums::CUlogicalEndpointIpcHandleType => match which {
             0 | 1 => Struct(class::CUlogicalEndpointFabricHandle),
             _ => return None,
@@ -227,7 +235,14 @@ fn option_kind(selector: EnumId, which: u64) -> Option<Opt> {
             18 => Opt::Addresses,
             _ => return None,
         },
-        enums::CUlibraryOption => match which {
+        runtime_enums::cudaJitOption => match which {
+            0 | 1 | 4 | 6 | 7 | 11..=13 | 30..=33 => Opt::Int,
+            10 | 14 => Opt::Enum,
+            2 => Opt::Float,
+            3 | 5 => Opt::Buffer,
+            _ => return None,
+        },
+        enums::CUlibraryOption | runtime_enums::cudaLibraryOption => match which {
             0 => Opt::Struct,
             1 => Opt::Int,
             _ => return None,
@@ -291,14 +306,19 @@ pub fn options(
                 args::list(value, Element::VoidPtr, None, false, site, keep)?
             }
             Opt::Addresses => args::void_ptr(value, site, keep)?.0,
-            Opt::Struct => args::structure(
-                value,
-                class::CUlibraryHostUniversalFunctionAndDataTable,
-                false,
-                site,
-            )?,
+            Opt::Struct => {
+                // One C struct under two names.
+                let theirs = class::CUlibraryHostUniversalFunctionAndDataTable;
+                let ours = runtime_class::cudalibraryHostUniversalFunctionAndDataTable;
+                let id = match types::struct_ptr(value.ptr(), theirs) {
+                    None if selector == runtime_enums::cudaLibraryOption => ours,
+                    _ => theirs,
+                };
+                args::structure(value, id, false, site)?
+            }
         };
-        if selector == enums::CUjit_option && matches!(which, 4 | 6) {
+        let sizes = selector == enums::CUjit_option || selector == runtime_enums::cudaJitOption;
+        if sizes && matches!(which, 4 | 6) {
             // The driver reads an unsigned int.
             rooms[usize::from(which == 6)].1 = Some(word & 0xFFFF_FFFF);
         }

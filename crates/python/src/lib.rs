@@ -25,6 +25,7 @@ mod special;
 mod special_cudla;
 mod special_cufile;
 mod special_nvml;
+mod special_runtime;
 mod types;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod unwinding;

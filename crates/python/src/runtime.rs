@@ -39,7 +39,10 @@ pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void>
             prepare()?;
         }
     } else if !LOADED[library as usize].load(Ordering::Acquire) {
-        try_load(library)?;
+        match library {
+            Library::Runtime => prepare_runtime()?,
+            library => try_load(library)?,
+        }
     }
     match cupyrite_sys::table(library).get(index) {
         Ok(address) => Ok(address),
@@ -64,6 +67,20 @@ pub fn prepare() -> R<()> {
         return Err(raise_load_error(&error, "the CUDA driver"));
     }
     PREPARED.store(true, Ordering::Release);
+    warn_of_cpu_device()
+}
+
+/// What happens before the runtime API is used for the first time. A missing driver is the runtime's own to tell.
+#[cold]
+fn prepare_runtime() -> R<()> {
+    loader::set_per_thread_default_stream(per_thread_default_stream()?);
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { Python::assume_attached() };
+    roots::refresh(py);
+    if let Err(error) = py.detach(loader::runtime_source) {
+        return Err(raise_load_error(&error, "the CUDA runtime"));
+    }
+    LOADED[Library::Runtime as usize].store(true, Ordering::Release);
     warn_of_cpu_device()
 }
 
@@ -141,7 +158,7 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
         }
         LoadErrorKind::SymbolNotFound => {
             let kind = match Library::from_name(error.library) {
-                Some(Library::Driver | Library::Nvrtc) => Kind::Runtime,
+                Some(Library::Driver | Library::Runtime | Library::Nvrtc) => Kind::Runtime,
                 _ => Kind::FunctionNotFound,
             };
             errors::raise(kind, &format!("{name}() cannot be called: {message}"))
@@ -171,6 +188,7 @@ static SUCCESS: [Success; Library::COUNT] = [const {
 fn status_enum(library: Library) -> EnumId {
     match library {
         Library::Nvrtc => ids::enums::nvrtc::nvrtcResult,
+        Library::Runtime => ids::enums::runtime::cudaError_t,
         _ => ids::enums::driver::CUresult,
     }
 }

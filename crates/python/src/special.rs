@@ -10,9 +10,14 @@ use crate::args::{self, Keep};
 use crate::call::{self, Bound, Frame, address};
 use crate::desc::{Element, Function, Int, MAX_WORDS, Special};
 use crate::errors::{self, Kind};
-use crate::generated::ids::{class::driver as class, enums::driver as enums};
+use crate::generated::ids::{
+    class::driver as class, class::runtime as runtime_class, enums::driver as enums,
+    enums::runtime as runtime_enums,
+};
 use crate::py::{self, Obj, Owned, R};
-use crate::{helpers, raising, runtime, special_cudla, special_cufile, special_nvml, types};
+use crate::{
+    helpers, raising, runtime, special_cudla, special_cufile, special_nvml, special_runtime, types,
+};
 
 /// Makes a call, by the general engine or by hand.
 ///
@@ -46,10 +51,11 @@ fn by_hand(bound: Bound<'_>) -> R<Owned> {
         Special::LinkDestroy => link_destroy(bound),
         Special::NvrtcGet | Special::NvrtcGetCubin => nvrtc_get(bound),
         Special::NvrtcArchs => nvrtc_archs(bound),
-        Special::NvrtcErrorString => nvrtc_error_string(bound),
+        Special::ErrorText => error_text(bound),
         Special::Sizeof => sizeof(bound),
         Special::Raising => raising::call(bound),
-        _ => special_nvml::by_hand(bound)
+        _ => special_runtime::by_hand(bound)
+            .or_else(|| special_nvml::by_hand(bound))
             .or_else(|| special_cufile::by_hand(bound))
             .or_else(|| special_cudla::by_hand(bound))
             .unwrap_or_else(|| raising::call(bound)),
@@ -57,7 +63,7 @@ fn by_hand(bound: Bound<'_>) -> R<Owned> {
 }
 
 /// The argument for parameter `index`, which has no default.
-fn required<'a>(bound: Bound<'a>, index: usize) -> R<Obj<'a>> {
+pub fn required<'a>(bound: Bound<'a>, index: usize) -> R<Obj<'a>> {
     bound.get(index).ok_or_else(|| {
         let message = format!(
             "{}() missing required argument: '{}'",
@@ -287,7 +293,7 @@ fn selectors(
     Ok((list, which))
 }
 
-/// `CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY`: a list of device numbers. All other range attributes are an `int`.
+/// `CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY`, `cudaMemRangeAttributeAccessedBy`: a list of device numbers. All other range attributes are an `int`.
 const ACCESSED_BY: u64 = 3;
 
 fn range_value(which: u64, size: usize, at: u64) -> R<Owned> {
@@ -304,9 +310,9 @@ fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
     let f = bound.f;
     let size = args::int(required(bound, 0)?, Int::U64, bound.site(0))?;
     let which = args::enumerator(required(bound, 1)?, bound.site(1))?;
-    let pointer = args::handle(required(bound, 2)?, Int::U64, bound.site(2))?;
-    let count = args::int(required(bound, 3)?, Int::U64, bound.site(3))?;
     let mut keep = Keep::default();
+    let pointer = range_start(bound, 2, &mut keep)?;
+    let count = args::int(required(bound, 3)?, Int::U64, bound.site(3))?;
     let room = room_for(size)?;
     let at = keep.array(room)?.addr() as u64;
     let mut words = [0u64; MAX_WORDS];
@@ -315,6 +321,15 @@ fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
     call::answer(f.library, status, 1, |_| {
         range_value(which, address(size), at)
     })
+}
+
+/// The start of a range: a device pointer of the driver's, any pointer of the runtime's.
+fn range_start(bound: Bound<'_>, index: usize, keep: &mut Keep) -> R<u64> {
+    let (obj, site) = (required(bound, index)?, bound.site(index));
+    match bound.f.library {
+        Library::Runtime => args::void_ptr(obj, site, keep).map(|(address, _)| address),
+        _ => args::handle(obj, Int::U64, site),
+    }
 }
 
 /// Bytes to make for an attribute that C is told has `size` bytes.
@@ -332,10 +347,14 @@ fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
     let f = bound.f;
     let mut keep = Keep::default();
     let number = args::int(required(bound, 2)?, Int::U64, bound.site(2))?;
-    let pointer = args::handle(required(bound, 3)?, Int::U64, bound.site(3))?;
+    let pointer = range_start(bound, 3, &mut keep)?;
     let count = args::int(required(bound, 4)?, Int::U64, bound.site(4))?;
     let (obj, site) = (required(bound, 1)?, bound.site(1));
-    let (list, which) = selectors(obj, enums::CUmem_range_attribute, number, site, &mut keep)?;
+    let selector = match f.library {
+        Library::Runtime => runtime_enums::cudaMemRangeAttribute,
+        _ => enums::CUmem_range_attribute,
+    };
+    let (list, which) = selectors(obj, selector, number, site, &mut keep)?;
     let mut sizes = Vec::new();
     if let Some(items) = args::items(required(bound, 0)?, bound.site(0))? {
         for index in 0..items.len() {
@@ -360,7 +379,7 @@ fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
     })
 }
 
-/// `cuStreamGetCaptureInfo`: the lists are the driver's own memory, copied before anything else can change it.
+/// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`: the lists are the driver's own memory, copied before anything else can change it.
 fn capture_info(bound: Bound<'_>) -> R<Owned> {
     let f = bound.f;
     let stream = args::handle(required(bound, 0)?, Int::U64, bound.site(0))?;
@@ -380,16 +399,32 @@ fn capture_info(bound: Bound<'_>) -> R<Owned> {
         let len = if at == 0 { 0 } else { address(out[5]) };
         helpers::list_from(std::ptr::with_exposed_provenance(address(at)), len, of)
     };
-    let edge = class::CUgraphEdgeData;
+    let ours = f.library == Library::Runtime;
+    let (state, graph, node, edge) = if ours {
+        (
+            runtime_enums::cudaStreamCaptureStatus,
+            runtime_class::cudaGraph_t,
+            runtime_class::cudaGraphNode_t,
+            runtime_class::cudaGraphEdgeData,
+        )
+    } else {
+        (
+            enums::CUstreamCaptureStatus,
+            class::CUgraph,
+            class::CUgraphNode,
+            class::CUgraphEdgeData,
+        )
+    };
     #[allow(clippy::cast_possible_truncation)] // sizes of classes are small, enums 32 bits
     call::answer(f.library, status, 6, |index| match index {
         0 => {
             let value = i64::from(out[0] as u32 as i32);
-            Owned::take(types::enum_member(enums::CUstreamCaptureStatus, value))
+            Owned::take(types::enum_member(state, value))
         }
+        1 if ours => py::from_u64(out[1]),
         1 => Owned::take(types::new_handle(class::cuuint64_t, out[1])),
-        2 => Owned::take(types::new_handle(class::CUgraph, out[2])),
-        3 => list(out[3], Element::Handle(class::CUgraphNode, Int::U64)),
+        2 => Owned::take(types::new_handle(graph, out[2])),
+        3 => list(out[3], Element::Handle(node, Int::U64)),
         4 => list(
             out[4],
             Element::Struct(edge, types::class_size(edge) as u32),
@@ -540,14 +575,14 @@ fn nvrtc_archs(bound: Bound<'_>) -> R<Owned> {
     })
 }
 
-/// `nvrtcGetErrorString` returns the text itself.
-fn nvrtc_error_string(bound: Bound<'_>) -> R<Owned> {
+/// `nvrtcGetErrorString` and its like return the text itself.
+fn error_text(bound: Bound<'_>) -> R<Owned> {
     let f = bound.f;
     let mut words = [0u64; MAX_WORDS];
     words[0] = args::enumerator(required(bound, 0)?, bound.site(0))?;
     let text = call::invoke(f, &words)?.cast_unsigned();
     call::answer(f.library, 0, 1, |_| {
-        // SAFETY: NVRTC returns null or the address of a constant string.
+        // SAFETY: the library returns null or the address of a constant string.
         unsafe { args::c_string(std::ptr::with_exposed_provenance(address(text))) }
     })
 }

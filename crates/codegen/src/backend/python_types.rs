@@ -324,8 +324,8 @@ fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
         flags.join(" | ")
     };
     format!(
-        "Class {{ name: c{:?}, base: {base}, kind: {kind}, size: {}, align: {align}, flags: {flags}, c_name: {c_name:?}, fields: &[{fields}] }}",
-        class.name, class.size
+        "Class {{ name: c{:?}, base: {base}, kind: {kind}, size: {}, align: {align}, flags: {flags}, c_name: {c_name:?}, ones: &{:?}, fields: &[{fields}] }}",
+        class.name, class.size, class.ones
     )
 }
 
@@ -449,6 +449,7 @@ fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &I
             format!("FieldKind::HexBytes({len})")
         }
         AttrKind::Bytes { len } => format!("FieldKind::Bytes({len})"),
+        AttrKind::Chars { len } => format!("FieldKind::Chars({len})"),
         AttrKind::Array { of, len } => format!("FieldKind::Array({}, {len})", elem(lib, of, ids)),
         AttrKind::List { of, count_at, .. } => {
             let (offset, size) = count_at.unwrap_or((0, 0));

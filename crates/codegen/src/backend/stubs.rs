@@ -229,7 +229,9 @@ pub(super) fn attribute(attr: &ir::PyAttr) -> (String, String) {
             (class.clone(), format!("{class} | int | None"))
         }
         AttrKind::View { class, .. } => (class.clone(), class.clone()),
-        AttrKind::Bytes { .. } => ("bytes".into(), "bytes | bytearray | Buffer".into()),
+        AttrKind::Bytes { .. } | AttrKind::Chars { .. } => {
+            ("bytes".into(), "bytes | bytearray | Buffer".into())
+        }
         AttrKind::Array { of, .. } => (
             format!("list[{}]", element(of)),
             format!("Sequence[{}]", element_in(of)),

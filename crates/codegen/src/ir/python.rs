@@ -411,6 +411,8 @@ pub struct PyClass {
     pub dunders: Vec<String>,
     /// Methods beyond `getPtr`.
     pub methods: Vec<String>,
+    /// Offsets of the 32-bit words that are 1 in a fresh object.
+    pub ones: Vec<usize>,
 }
 
 /// What a class wraps.
@@ -500,6 +502,11 @@ pub enum AttrKind {
     },
     /// A `char` array read and written as `bytes` of exactly `len`.
     Bytes {
+        /// Length.
+        len: usize,
+    },
+    /// Text in a `char` array: `bytes` up to the first NUL.
+    Chars {
         /// Length.
         len: usize,
     },

@@ -54,6 +54,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "cudlaExternalMemoryHandleDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ext_buf_object",
@@ -79,6 +80,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "cudlaExternalSemaphoreHandleDesc",
+        ones: &[],
         fields: &[Field {
             name: c"ext_sync_object",
             offset: 0,
@@ -95,6 +97,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "cudlaModuleTensorDescriptor",
+        ones: &[],
         fields: &[
             Field {
                 name: c"name",
@@ -190,6 +193,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "cudlaModuleAttribute",
+        ones: &[],
         fields: &[
             Field {
                 name: c"num_input_tensors",
@@ -229,6 +233,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "struct CudlaFence",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fence",
@@ -254,6 +259,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "struct cudlaWaitEvents",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pre_fences",
@@ -279,6 +285,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "struct cudlaSignalEvents",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dev_ptrs",
@@ -320,6 +327,7 @@ static CLASSES: [Class; 9] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "cudlaTask",
+        ones: &[],
         fields: &[
             Field {
                 name: c"module_handle",
@@ -386,6 +394,7 @@ static CLASSES: [Class; 9] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "cudlaDevAttribute",
+        ones: &[],
         fields: &[
             Field {
                 name: c"unified_addressing_supported",

@@ -57,6 +57,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | PRIVATE,
         c_name: "struct CUfileDescr_t.handle",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fd",
@@ -82,6 +83,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "struct CUfileDescr_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -114,6 +116,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | PRIVATE,
         c_name: "CUfileIOParams_u.batch",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dev_ptr_base",
@@ -153,6 +156,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | PRIVATE,
         c_name: "struct CUfileIOParams.u",
+        ones: &[],
         fields: &[Field {
             name: c"batch",
             offset: 0,
@@ -169,6 +173,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "CUfileIOParams_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"mode",
@@ -215,6 +220,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "CUfileIOEvents_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cookie",
@@ -247,6 +253,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "CUfileIOVec_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"base_",
@@ -272,6 +279,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "CUfileOpCounter_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ok",
@@ -297,6 +305,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "CUfileStatsLevel1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"read_ops",
@@ -693,6 +702,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "CUfileStatsLevel2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"basic",
@@ -725,6 +735,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "CUfilePerGpuStats_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"uuid",
@@ -946,6 +957,7 @@ static CLASSES: [Class; 12] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "CUfileStatsLevel3_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"detailed",

@@ -32,6 +32,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUuuid_st",
+        ones: &[],
         fields: &[Field {
             name: c"bytes",
             offset: 0,
@@ -48,6 +49,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUmemFabricHandle_st",
+        ones: &[],
         fields: &[Field {
             name: c"data",
             offset: 0,
@@ -64,6 +66,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUipcEventHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -74,6 +77,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUipcMemHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -84,6 +88,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUstreamMemOpWaitValueParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"operation",
@@ -137,6 +142,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUstreamMemOpWriteValueParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"operation",
@@ -190,6 +196,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "struct CUstreamMemOpFlushRemoteWritesParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"operation",
@@ -215,6 +222,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "struct CUstreamMemOpMemoryBarrierParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"operation",
@@ -240,6 +248,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUstreamMemOpAtomicReductionParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"operation",
@@ -300,6 +309,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUstreamBatchMemOpParams_union",
+        ones: &[],
         fields: &[
             Field {
                 name: c"operation",
@@ -360,6 +370,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ctx",
@@ -399,6 +410,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ctx",
@@ -438,6 +450,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUasyncNotificationInfo_st_info.overBudget",
+        ones: &[],
         fields: &[Field {
             name: c"bytesOverBudget",
             offset: 0,
@@ -454,6 +467,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUasyncNotificationInfo_st.info",
+        ones: &[],
         fields: &[Field {
             name: c"overBudget",
             offset: 0,
@@ -470,6 +484,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUasyncNotificationInfo_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -495,6 +510,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevprop_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"maxThreadsPerBlock",
@@ -576,6 +592,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUaccessPolicyWindow_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"base_ptr",
@@ -622,6 +639,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"func",
@@ -703,6 +721,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"func",
@@ -798,6 +817,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_v3_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"func",
@@ -893,6 +913,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMSET_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dst",
@@ -946,6 +967,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMSET_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dst",
@@ -1006,6 +1028,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_HOST_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fn",
@@ -1031,6 +1054,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_HOST_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fn",
@@ -1077,6 +1101,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_CONDITIONAL_NODE_PARAMS",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -1129,6 +1154,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUgraphEdgeData_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"from_port",
@@ -1161,6 +1187,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_GRAPH_INSTANTIATE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"flags",
@@ -1200,6 +1227,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUlaunchMemSyncDomainMap_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"default_",
@@ -1225,6 +1253,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "union CUlaunchAttributeValue_union.clusterDim",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -1257,6 +1286,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "union CUlaunchAttributeValue_union.programmaticEvent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event",
@@ -1289,6 +1319,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "union CUlaunchAttributeValue_union.launchCompletionEvent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event",
@@ -1314,6 +1345,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "union CUlaunchAttributeValue_union.preferredClusterDim",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -1346,6 +1378,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "union CUlaunchAttributeValue_union.deviceUpdatableKernelNode",
+        ones: &[],
         fields: &[
             Field {
                 name: c"deviceUpdatable",
@@ -1371,6 +1404,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUlaunchAttributeValue_union",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pad",
@@ -1508,6 +1542,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlaunchAttribute_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"id",
@@ -1533,6 +1568,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlaunchConfig_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"gridDimX",
@@ -1620,6 +1656,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUexecAffinitySmCount_st",
+        ones: &[],
         fields: &[Field {
             name: c"val",
             offset: 0,
@@ -1636,6 +1673,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "struct CUexecAffinityParam_st.param",
+        ones: &[],
         fields: &[Field {
             name: c"smCount",
             offset: 0,
@@ -1652,6 +1690,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUexecAffinityParam_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -1677,6 +1716,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUctxCigParam_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"sharedDataType",
@@ -1702,6 +1742,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUctxCreateParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"execAffinityParams",
@@ -1734,6 +1775,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUstreamCigParam_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"streamSharedDataType",
@@ -1759,6 +1801,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUstreamCigCaptureParams_st",
+        ones: &[],
         fields: &[Field {
             name: c"streamCigParams",
             offset: 0,
@@ -1775,6 +1818,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlibraryHostUniversalFunctionAndDataTable_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"functionTable",
@@ -1814,6 +1858,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY2D_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcXInBytes",
@@ -1937,6 +1982,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcXInBytes",
@@ -2109,6 +2155,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_PEER_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcXInBytes",
@@ -2295,6 +2342,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"flags",
@@ -2327,6 +2375,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_DESCRIPTOR_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"Width",
@@ -2366,6 +2415,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY3D_DESCRIPTOR_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"Width",
@@ -2419,6 +2469,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "struct CUDA_ARRAY_SPARSE_PROPERTIES_st.tileExtent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"width",
@@ -2451,6 +2502,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_SPARSE_PROPERTIES_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"tileExtent",
@@ -2490,6 +2542,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"size",
@@ -2515,6 +2568,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_RESOURCE_DESC_st_res.array",
+        ones: &[],
         fields: &[Field {
             name: c"hArray",
             offset: 0,
@@ -2531,6 +2585,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_RESOURCE_DESC_st_res.mipmap",
+        ones: &[],
         fields: &[Field {
             name: c"hMipmappedArray",
             offset: 0,
@@ -2547,6 +2602,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_RESOURCE_DESC_st_res.linear",
+        ones: &[],
         fields: &[
             Field {
                 name: c"devPtr",
@@ -2586,6 +2642,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_RESOURCE_DESC_st_res.pitch2D",
+        ones: &[],
         fields: &[
             Field {
                 name: c"devPtr",
@@ -2639,6 +2696,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "CUDA_RESOURCE_DESC_st_res.reserved",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -2649,6 +2707,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUDA_RESOURCE_DESC_st.res",
+        ones: &[],
         fields: &[
             Field {
                 name: c"array",
@@ -2688,6 +2747,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_RESOURCE_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"resType",
@@ -2720,6 +2780,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUDA_TEXTURE_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"addressMode",
@@ -2794,6 +2855,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_RESOURCE_VIEW_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"format",
@@ -2861,6 +2923,7 @@ static CLASSES: [Class; 355] = [
         align: 128,
         flags: SIZEOF,
         c_name: "struct CUtensorMap_st",
+        ones: &[],
         fields: &[Field {
             name: c"opaque",
             offset: 0,
@@ -2877,6 +2940,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"p2pToken",
@@ -2902,6 +2966,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_LAUNCH_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"function",
@@ -2983,6 +3048,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st_handle.win32",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -3008,6 +3074,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st.handle",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fd",
@@ -3040,6 +3107,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -3079,6 +3147,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"offset",
@@ -3111,6 +3180,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"offset",
@@ -3143,6 +3213,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st_handle.win32",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -3168,6 +3239,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st.handle",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fd",
@@ -3200,6 +3272,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -3232,6 +3305,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.fence",
+        ones: &[],
         fields: &[Field {
             name: c"value",
             offset: 0,
@@ -3248,6 +3322,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.nvSciSync",
+        ones: &[],
         fields: &[Field {
             name: c"fence",
             offset: 0,
@@ -3264,6 +3339,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.keyedMutex",
+        ones: &[],
         fields: &[Field {
             name: c"key",
             offset: 0,
@@ -3280,6 +3356,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st.params",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fence",
@@ -3312,6 +3389,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"params",
@@ -3337,6 +3415,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.fence",
+        ones: &[],
         fields: &[Field {
             name: c"value",
             offset: 0,
@@ -3353,6 +3432,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.nvSciSync",
+        ones: &[],
         fields: &[Field {
             name: c"fence",
             offset: 0,
@@ -3369,6 +3449,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.keyedMutex",
+        ones: &[],
         fields: &[
             Field {
                 name: c"key",
@@ -3394,6 +3475,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st.params",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fence",
@@ -3426,6 +3508,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"params",
@@ -3451,6 +3534,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3495,6 +3579,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3553,6 +3638,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3597,6 +3683,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3655,6 +3742,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUarrayMapInfo_st.resource",
+        ones: &[],
         fields: &[
             Field {
                 name: c"mipmap",
@@ -3680,6 +3768,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "CUarrayMapInfo_st_subresource.sparseLevel",
+        ones: &[],
         fields: &[
             Field {
                 name: c"level",
@@ -3747,6 +3836,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUarrayMapInfo_st_subresource.miptail",
+        ones: &[],
         fields: &[
             Field {
                 name: c"layer",
@@ -3779,6 +3869,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUarrayMapInfo_st.subresource",
+        ones: &[],
         fields: &[
             Field {
                 name: c"sparseLevel",
@@ -3804,6 +3895,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUarrayMapInfo_st.memHandle",
+        ones: &[],
         fields: &[Field {
             name: c"memHandle",
             offset: 0,
@@ -3820,6 +3912,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUarrayMapInfo_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"resourceType",
@@ -3901,6 +3994,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: NEEDS_POINTER,
         c_name: "CUmemLocation_st_anon0.localized",
+        ones: &[],
         fields: &[
             Field {
                 name: c"deviceId",
@@ -3926,6 +4020,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemLocation_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -3958,6 +4053,7 @@ static CLASSES: [Class; 355] = [
         align: 2,
         flags: NEEDS_POINTER,
         c_name: "struct CUmemAllocationProp_st.allocFlags",
+        ones: &[],
         fields: &[
             Field {
                 name: c"compressionType",
@@ -3990,6 +4086,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemAllocationProp_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -4036,6 +4133,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmulticastObjectProp_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"numDevices",
@@ -4075,6 +4173,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemAccessDesc_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"location",
@@ -4100,6 +4199,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUgraphExecUpdateResultInfo_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"result",
@@ -4132,6 +4232,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemPoolProps_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"allocType",
@@ -4192,6 +4293,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUmemPoolPtrExportData_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4202,6 +4304,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemcpyAttributes_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcAccessOrder",
@@ -4241,6 +4344,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUoffset3D_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -4273,6 +4377,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUextent3D_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"width",
@@ -4305,6 +4410,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUmemcpy3DOperand_st_op.ptr",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -4344,6 +4450,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUmemcpy3DOperand_st_op.array",
+        ones: &[],
         fields: &[
             Field {
                 name: c"array",
@@ -4369,6 +4476,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUmemcpy3DOperand_st.op",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -4394,6 +4502,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemcpy3DOperand_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -4419,6 +4528,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_BATCH_OP_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"src",
@@ -4465,6 +4575,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"poolProps",
@@ -4517,6 +4628,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"poolProps",
@@ -4569,6 +4681,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_FREE_NODE_PARAMS_st",
+        ones: &[],
         fields: &[Field {
             name: c"dptr",
             offset: 0,
@@ -4585,6 +4698,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_CHILD_GRAPH_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"graph",
@@ -4610,6 +4724,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EVENT_RECORD_NODE_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event",
@@ -4642,6 +4757,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EVENT_WAIT_NODE_PARAMS_st",
+        ones: &[],
         fields: &[Field {
             name: c"event",
             offset: 0,
@@ -4658,6 +4774,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SET_DSTS_SRCS | SIZEOF,
         c_name: "struct CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"count",
@@ -4744,6 +4861,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"numOps",
@@ -4793,6 +4911,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUgraphNodeParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -4923,6 +5042,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointCustomStoragePerDeviceData_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"devPtr",
@@ -4955,6 +5075,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointCustomStorageInfo_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -4993,6 +5114,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointLockArgs_st",
+        ones: &[],
         fields: &[Field {
             name: c"timeoutMs",
             offset: 0,
@@ -5009,6 +5131,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointCheckpointArgs_st",
+        ones: &[],
         fields: &[Field {
             name: c"customStorageInfo_out",
             offset: 0,
@@ -5025,6 +5148,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUcheckpointGpuPair_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"oldUuid",
@@ -5050,6 +5174,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointRestoreArgs_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"gpuPairs",
@@ -5082,6 +5207,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointUnlockArgs_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5092,6 +5218,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemDecompressParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcNumBytes",
@@ -5145,6 +5272,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUcliqueInfo_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -5170,6 +5298,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUlogicalEndpointFabricHandle_st",
+        ones: &[],
         fields: &[Field {
             name: c"data",
             offset: 0,
@@ -5186,6 +5315,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "CUlogicalEndpointProp_struct_anon0.unicast",
+        ones: &[],
         fields: &[Field {
             name: c"device",
             offset: 0,
@@ -5202,6 +5332,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "CUlogicalEndpointProp_struct_anon0.multicast",
+        ones: &[],
         fields: &[Field {
             name: c"numDevices",
             offset: 0,
@@ -5218,6 +5349,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlogicalEndpointProp_struct",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -5271,6 +5403,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUfabricCpyOperand_st_op.ptr",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -5296,6 +5429,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "CUfabricCpyOperand_st_op.le",
+        ones: &[],
         fields: &[
             Field {
                 name: c"id",
@@ -5321,6 +5455,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUfabricCpyOperand_st.op",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -5346,6 +5481,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUfabricCpyOperand_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -5371,6 +5507,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_FABRIC_COPY_BATCH_OP_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"src",
@@ -5410,6 +5547,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevSmResource_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"smCount",
@@ -5456,6 +5594,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevWorkqueueConfigResource_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"device",
@@ -5488,6 +5627,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUdevWorkqueueResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5498,6 +5638,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CU_DEV_SM_RESOURCE_GROUP_PARAMS_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"smCount",
@@ -5544,6 +5685,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUdevResource_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -5590,6 +5732,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct CUeglFrame_st.frame",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pArray",
@@ -5615,6 +5758,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUeglFrame_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"frame",
@@ -5696,6 +5840,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "cuuint32_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5706,6 +5851,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cuuint64_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5716,6 +5862,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUdeviceptr_v2",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5726,6 +5873,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUdeviceptr",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5736,6 +5884,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "CUdevice_v1",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5746,6 +5895,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "CUdevice",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5756,6 +5906,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUcontext",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5766,6 +5917,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUmodule",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5776,6 +5928,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUfunction",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5786,6 +5939,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUlibrary",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5796,6 +5950,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUkernel",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5806,6 +5961,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUarray",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5816,6 +5972,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUmipmappedArray",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5826,6 +5983,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUtexref",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5836,6 +5994,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUsurfref",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5846,6 +6005,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUevent",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5856,6 +6016,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | CUDA_STREAM | SIZEOF,
         c_name: "CUstream",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5866,6 +6027,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUgraphicsResource",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5876,6 +6038,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUtexObject_v1",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5886,6 +6049,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUtexObject",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5896,6 +6060,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUsurfObject_v1",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5906,6 +6071,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUsurfObject",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5916,6 +6082,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUexternalMemory",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5926,6 +6093,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUexternalSemaphore",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5936,6 +6104,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUgraph",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5946,6 +6115,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUgraphNode",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5956,6 +6126,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUgraphExec",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5966,6 +6137,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUmemoryPool",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5976,6 +6148,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUuserObject",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5986,6 +6159,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUgraphConditionalHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5996,6 +6170,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUgraphDeviceNode",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6006,6 +6181,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUasyncCallbackHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6016,6 +6192,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUgreenCtx",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6026,6 +6203,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUuuid_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6036,6 +6214,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUmemFabricHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6046,6 +6225,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUmemFabricHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6056,6 +6236,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUipcEventHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6066,6 +6247,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUipcEventHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6076,6 +6258,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUipcMemHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6086,6 +6269,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUipcMemHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6096,6 +6280,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUstreamBatchMemOpParams_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6106,6 +6291,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUstreamBatchMemOpParams_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6116,6 +6302,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6126,6 +6313,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6136,6 +6324,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6146,6 +6335,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUasyncNotificationInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6156,6 +6346,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUasyncCallback",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6166,6 +6357,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevprop_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6176,6 +6368,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevprop_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6186,6 +6379,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUlinkState",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6196,6 +6390,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUhostFn",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6206,6 +6401,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUaccessPolicyWindow_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6216,6 +6412,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUaccessPolicyWindow_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6226,6 +6423,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6236,6 +6434,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6246,6 +6445,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6256,6 +6456,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_KERNEL_NODE_PARAMS_v3_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6266,6 +6467,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMSET_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6276,6 +6478,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMSET_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6286,6 +6489,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMSET_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6296,6 +6500,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_HOST_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6306,6 +6511,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_HOST_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6316,6 +6522,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_HOST_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6326,6 +6533,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUgraphEdgeData_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6336,6 +6544,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_GRAPH_INSTANTIATE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6346,6 +6555,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUlaunchMemSyncDomainMap_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6356,6 +6566,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUlaunchAttributeValue_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6366,6 +6577,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlaunchAttribute_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6376,6 +6588,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlaunchConfig_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6386,6 +6599,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUlaunchAttributeValue_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6396,6 +6610,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUlaunchAttributeValue_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6406,6 +6621,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUlaunchAttributeValue_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6416,6 +6632,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union CUlaunchAttributeValue_union",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6426,6 +6643,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUexecAffinitySmCount_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6436,6 +6654,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUexecAffinitySmCount_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6446,6 +6665,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUexecAffinityParam_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6456,6 +6676,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUexecAffinityParam_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6466,6 +6687,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUctxCigParam_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6476,6 +6698,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUctxCreateParams_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6486,6 +6709,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUstreamCigParam_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6496,6 +6720,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUstreamCigCaptureParams_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6506,6 +6731,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlibraryHostUniversalFunctionAndDataTable_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6516,6 +6742,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUstreamCallback",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6526,6 +6753,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUoccupancyB2DSize",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6536,6 +6764,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY2D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6546,6 +6775,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY2D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6556,6 +6786,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6566,6 +6797,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6576,6 +6808,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_PEER_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6586,6 +6819,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_PEER_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6596,6 +6830,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6606,6 +6841,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_DESCRIPTOR_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6616,6 +6852,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_DESCRIPTOR_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6626,6 +6863,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY3D_DESCRIPTOR_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6636,6 +6874,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY3D_DESCRIPTOR_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6646,6 +6885,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_SPARSE_PROPERTIES_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6656,6 +6896,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_SPARSE_PROPERTIES_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6666,6 +6907,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6676,6 +6918,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6686,6 +6929,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_RESOURCE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6696,6 +6940,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_RESOURCE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6706,6 +6951,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUDA_TEXTURE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6716,6 +6962,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUDA_TEXTURE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6726,6 +6973,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_RESOURCE_VIEW_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6736,6 +6984,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_RESOURCE_VIEW_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6746,6 +6995,7 @@ static CLASSES: [Class; 355] = [
         align: 128,
         flags: SIZEOF,
         c_name: "struct CUtensorMap_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6756,6 +7006,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6766,6 +7017,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6776,6 +7028,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_LAUNCH_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6786,6 +7039,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_LAUNCH_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6796,6 +7050,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6806,6 +7061,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6816,6 +7072,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6826,6 +7083,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6836,6 +7094,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6846,6 +7105,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6856,6 +7116,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6866,6 +7127,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6876,6 +7138,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6886,6 +7149,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6896,6 +7160,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6906,6 +7171,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6916,6 +7182,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6926,6 +7193,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6936,6 +7204,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6946,6 +7215,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6956,6 +7226,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6966,6 +7237,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6976,6 +7248,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUmemGenericAllocationHandle_v1",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6986,6 +7259,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "CUmemGenericAllocationHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -6996,6 +7270,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUarrayMapInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7006,6 +7281,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUarrayMapInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7016,6 +7292,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemLocation_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7026,6 +7303,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemLocation_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7036,6 +7314,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemAllocationProp_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7046,6 +7325,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemAllocationProp_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7056,6 +7336,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmulticastObjectProp_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7066,6 +7347,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmulticastObjectProp_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7076,6 +7358,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemAccessDesc_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7086,6 +7369,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemAccessDesc_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7096,6 +7380,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUgraphExecUpdateResultInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7106,6 +7391,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUgraphExecUpdateResultInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7116,6 +7402,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemPoolProps_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7126,6 +7413,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemPoolProps_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7136,6 +7424,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUmemPoolPtrExportData_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7146,6 +7435,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUmemPoolPtrExportData_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7156,6 +7446,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemcpyAttributes_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7166,6 +7457,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUmemcpyAttributes_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7176,6 +7468,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUoffset3D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7186,6 +7479,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUoffset3D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7196,6 +7490,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUextent3D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7206,6 +7501,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUextent3D_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7216,6 +7512,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemcpy3DOperand_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7226,6 +7523,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemcpy3DOperand_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7236,6 +7534,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_BATCH_OP_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7246,6 +7545,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY3D_BATCH_OP_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7256,6 +7556,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7266,6 +7567,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7276,6 +7578,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7286,6 +7589,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEM_FREE_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7296,6 +7600,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_CHILD_GRAPH_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7306,6 +7611,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EVENT_RECORD_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7316,6 +7622,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_EVENT_WAIT_NODE_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7326,6 +7633,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7336,6 +7644,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7346,6 +7655,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_FABRIC_COPY_BATCH_OP_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7356,6 +7666,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_FABRIC_COPY_BATCH_OP_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7366,6 +7677,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7376,6 +7688,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7386,6 +7699,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUgraphNodeParams_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7396,6 +7710,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointCustomStoragePerDeviceData_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7406,6 +7721,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUcheckpointOperationHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7416,6 +7732,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointCustomStorageInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7426,6 +7743,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointLockArgs_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7436,6 +7754,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointCheckpointArgs_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7446,6 +7765,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUcheckpointGpuPair_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7456,6 +7776,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointRestoreArgs_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7466,6 +7787,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUcheckpointUnlockArgs_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7476,6 +7798,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUmemDecompressParams_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7486,6 +7809,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUcliqueInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7496,6 +7820,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "CUlogicalEndpointId",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7506,6 +7831,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUlogicalEndpointFabricHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7516,6 +7842,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUlogicalEndpointProp_struct",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7526,6 +7853,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUfabricCpyOperand_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7536,6 +7864,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUgraphRecaptureCallback",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7546,6 +7875,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUcoredumpCallbackHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7556,6 +7886,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUcoredumpStatusCallback",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7566,6 +7897,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUdevResourceDesc",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7576,6 +7908,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevSmResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7586,6 +7919,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CUdevWorkqueueConfigResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7596,6 +7930,7 @@ static CLASSES: [Class; 355] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUdevWorkqueueResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7606,6 +7941,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct CU_DEV_SM_RESOURCE_GROUP_PARAMS_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7616,6 +7952,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUdevResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7626,6 +7963,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUdevResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7636,6 +7974,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUlogsCallbackHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7646,6 +7985,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "CUlogsCallback",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7656,6 +7996,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "CUlogIterator",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7666,6 +8007,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "VdpDevice",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7676,6 +8018,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "VdpVideoSurface",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7686,6 +8029,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "VdpOutputSurface",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7696,6 +8040,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "VdpGetProcAddress",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7706,6 +8051,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "EGLint",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7716,6 +8062,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "EGLImageKHR",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7726,6 +8073,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "EGLStreamKHR",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7736,6 +8084,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "EGLSyncKHR",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7746,6 +8095,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUeglFrame_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7756,6 +8106,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct CUeglFrame_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7766,6 +8117,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "CUeglStreamConnection",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7776,6 +8128,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "GLenum",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7786,6 +8139,7 @@ static CLASSES: [Class; 355] = [
         align: 4,
         flags: SIZEOF,
         c_name: "GLuint",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -7796,6 +8150,7 @@ static CLASSES: [Class; 355] = [
         align: 8,
         flags: 0,
         c_name: "cudaBindingsDriverGlobal",
+        ones: &[],
         fields: &[],
     },
 ];

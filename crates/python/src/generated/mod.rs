@@ -17,3 +17,5 @@ pub mod nvrtc_functions;
 pub mod nvrtc_types;
 pub mod nvvm_functions;
 pub mod nvvm_types;
+pub mod runtime_functions;
+pub mod runtime_types;

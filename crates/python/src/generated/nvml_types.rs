@@ -397,6 +397,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlPciInfoExt_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -471,6 +472,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlPciInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"bus_id_legacy",
@@ -531,6 +533,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlUtilization_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"gpu",
@@ -556,6 +559,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlMemory_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"total",
@@ -588,6 +592,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlMemory_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -634,6 +639,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlSetMemoryLimits_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"name_space",
@@ -666,6 +672,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlGetMemoryLimits_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"name_space",
@@ -705,6 +712,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlBAR1Memory_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"bar1_total",
@@ -737,6 +745,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlProcessInfo_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pid",
@@ -776,6 +785,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlProcessDetail_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pid",
@@ -822,6 +832,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlProcessDetailList_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -861,6 +872,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlDeviceAttributes_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"multiprocessor_count",
@@ -935,6 +947,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlC2cModeInfo_v1_t",
+        ones: &[],
         fields: &[Field {
             name: c"is_c2c_enabled",
             offset: 0,
@@ -951,6 +964,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlDeviceAddressingMode_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -976,6 +990,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlRepairStatus_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -1008,6 +1023,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlRowRemapperHistogramValues_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"max_",
@@ -1054,6 +1070,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlBridgeChipInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -1079,6 +1096,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlBridgeChipHierarchy_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"bridge_count",
@@ -1104,6 +1122,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlValue_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"d_val",
@@ -1164,6 +1183,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlSample_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"time_stamp",
@@ -1189,6 +1209,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY | PRIVATE,
         c_name: "nvmlGpuThermalSettings_t.sensor",
+        ones: &[],
         fields: &[
             Field {
                 name: c"controller",
@@ -1235,6 +1256,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuThermalSettings_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"count",
@@ -1260,6 +1282,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlCoolerInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -1299,6 +1322,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPmgrPwrTuple_t",
+        ones: &[],
         fields: &[Field {
             name: c"pwrm_w",
             offset: 0,
@@ -1315,6 +1339,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlRailMetrics_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"freqk_hz",
@@ -1340,6 +1365,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlCoreRailMetrics_t",
+        ones: &[],
         fields: &[Field {
             name: c"rails",
             offset: 0,
@@ -1356,6 +1382,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPwrModelMetricsDlppm1xPerf_t",
+        ones: &[],
         fields: &[Field {
             name: c"perfms",
             offset: 0,
@@ -1372,6 +1399,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPwrModelMetricsDlppm1x_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"b_valid",
@@ -1418,6 +1446,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPwrModelMetricsDlppm1xDramclkEstimates_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"estimated_metrics",
@@ -1450,6 +1479,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlObservedMetrics_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"initial_dramclk_est",
@@ -1503,6 +1533,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPerfMetricsDlppc2xSample_t",
+        ones: &[],
         fields: &[Field {
             name: c"observed_metrics",
             offset: 0,
@@ -1519,6 +1550,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPwrModelMetricsSamplePfpp1x_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"freqk_hz",
@@ -1544,6 +1576,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPwrModelOperatingPointPfpp1x_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"freqk_hz",
@@ -1569,6 +1602,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPwrModelMetricsPfpp1x_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"num_vf_points",
@@ -1622,6 +1656,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPerfMetricsPfpp1xSample_t",
+        ones: &[],
         fields: &[Field {
             name: c"estimated_metrics",
             offset: 0,
@@ -1638,6 +1673,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | PRIVATE,
         c_name: "nvmlPerfMetricControllerSample_t.data",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dlppc2x",
@@ -1663,6 +1699,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPerfMetricControllerSample_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"controller_type",
@@ -1688,6 +1725,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPerfMetricsSample_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"num_controller_data",
@@ -1713,6 +1751,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlPerfMetricsSamples_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"num_samples",
@@ -1738,6 +1777,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlBBXTimeData_v1_t",
+        ones: &[],
         fields: &[Field {
             name: c"time_run",
             offset: 0,
@@ -1754,6 +1794,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuUptime_v1_t",
+        ones: &[],
         fields: &[Field {
             name: c"uptime",
             offset: 0,
@@ -1770,6 +1811,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlClkMonFaultInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"clk_api_domain",
@@ -1795,6 +1837,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlClkMonStatus_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"b_global_status",
@@ -1827,6 +1870,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlClockOffset_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -1880,6 +1924,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlDevicePowerMizerModes_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"current_mode",
@@ -1912,6 +1957,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlProcessUtilizationSample_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pid",
@@ -1965,6 +2011,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlProcessUtilizationInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"time_stamp",
@@ -2032,6 +2079,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlProcessesUtilizationInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2071,6 +2119,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlEccSramErrorStatus_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2173,6 +2222,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlPlatformInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2240,6 +2290,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlPlatformInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2307,6 +2358,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlEccSramUniqueUncorrectedErrorEntry_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"unit",
@@ -2367,6 +2419,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlEccSramUniqueUncorrectedErrorCounts_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2399,6 +2452,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "struct nvmlRemappedRowsInfo_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"corr_active_remaps",
@@ -2452,6 +2506,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY | PRIVATE,
         c_name: "struct nvmlGpuDynamicPstatesInfo_st.utilization",
+        ones: &[],
         fields: &[
             Field {
                 name: c"b_is_present",
@@ -2491,6 +2546,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuDynamicPstatesInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"flags_",
@@ -2516,6 +2572,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlAdaptiveTgpModeInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"in_band_enable_request",
@@ -2562,6 +2619,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuPlacementList_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2608,6 +2666,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuTypeBar1Info_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2633,6 +2692,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlVgpuInstanceUtilizationSample_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"vgpu_instance",
@@ -2686,6 +2746,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlVgpuInstanceUtilizationInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"time_stamp",
@@ -2753,6 +2814,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuInstancesUtilizationInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2799,6 +2861,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlVgpuProcessUtilizationSample_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"vgpu_instance",
@@ -2866,6 +2929,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlVgpuProcessUtilizationInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"process_name",
@@ -2947,6 +3011,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuProcessesUtilizationInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -2986,6 +3051,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | PRIVATE,
         c_name: "nvmlVgpuSchedulerParams_t.vgpuSchedDataWithARR",
+        ones: &[],
         fields: &[
             Field {
                 name: c"avg_factor",
@@ -3011,6 +3077,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | PRIVATE,
         c_name: "nvmlVgpuSchedulerParams_t.vgpuSchedData",
+        ones: &[],
         fields: &[Field {
             name: c"timeslice",
             offset: 0,
@@ -3027,6 +3094,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerParams_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"vgpu_sched_data_with_arr",
@@ -3052,6 +3120,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlVgpuSchedulerLogEntry_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"timestamp",
@@ -3105,6 +3174,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerLog_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"engine_id",
@@ -3158,6 +3228,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerGetState_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"scheduler_policy",
@@ -3190,6 +3261,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | PRIVATE,
         c_name: "nvmlVgpuSchedulerSetParams_t.vgpuSchedDataWithARR",
+        ones: &[],
         fields: &[
             Field {
                 name: c"avg_factor",
@@ -3215,6 +3287,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | PRIVATE,
         c_name: "nvmlVgpuSchedulerSetParams_t.vgpuSchedData",
+        ones: &[],
         fields: &[Field {
             name: c"timeslice",
             offset: 0,
@@ -3231,6 +3304,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerSetParams_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"vgpu_sched_data_with_arr",
@@ -3256,6 +3330,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerCapabilities_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"supported_schedulers",
@@ -3323,6 +3398,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuLicenseExpiry_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"year",
@@ -3383,6 +3459,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuLicenseInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"is_licensed",
@@ -3415,6 +3492,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGridLicenseExpiry_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"year",
@@ -3475,6 +3553,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlGridLicensableFeature_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"feature_code",
@@ -3528,6 +3607,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGridLicensableFeatures_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"is_grid_license_supported",
@@ -3560,6 +3640,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuTypeIdInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -3592,6 +3673,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlActiveVgpuInstanceInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -3624,6 +3706,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerState_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -3670,6 +3753,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerStateInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -3716,6 +3800,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerLogInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -3776,6 +3861,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuCreatablePlacementInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -3828,6 +3914,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerStateInfo_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"engine_id",
@@ -3867,6 +3954,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlVgpuSchedulerLogEntry_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"timestamp",
@@ -3927,6 +4015,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerLogInfo_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"engine_id",
@@ -3980,6 +4069,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuSchedulerState_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"engine_id",
@@ -4019,6 +4109,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlFieldValue_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"field_id",
@@ -4079,6 +4170,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlHwbcEntry_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"hwbc_id",
@@ -4104,6 +4196,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlLedState_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cause",
@@ -4129,6 +4222,7 @@ static CLASSES: [Class; 155] = [
         align: 1,
         flags: EQ_HASH,
         c_name: "nvmlUnitInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"name",
@@ -4168,6 +4262,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlPSUInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"state",
@@ -4207,6 +4302,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlUnitFanInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"speed",
@@ -4232,6 +4328,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlUnitFanSpeeds_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fans",
@@ -4257,6 +4354,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlEventData_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"device_",
@@ -4303,6 +4401,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlEventSetGetContextCount_v1_t",
+        ones: &[],
         fields: &[Field {
             name: c"count",
             offset: 0,
@@ -4319,6 +4418,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlEventSetGetContextInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"index",
@@ -4365,6 +4465,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"index",
@@ -4390,6 +4491,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlSystemEventData_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event_type",
@@ -4415,6 +4517,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlAccountingStats_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"gpu_utilization",
@@ -4475,6 +4578,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlAccountingStats_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pid",
@@ -4556,6 +4660,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlEncoderSessionInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"session_id",
@@ -4623,6 +4728,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlFBCStats_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"sessions_count",
@@ -4655,6 +4761,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlFBCSessionInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"session_id",
@@ -4750,6 +4857,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlConfComputeSystemCaps_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cpu_caps",
@@ -4775,6 +4883,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlConfComputeSystemState_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"environment",
@@ -4807,6 +4916,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlSystemConfComputeSettings_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -4853,6 +4963,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlSystemConfComputeSettings_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -4906,6 +5017,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlConfComputeMemSizeInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"protected_mem_size_kib",
@@ -4931,6 +5043,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlConfComputeGpuCertificate_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cert_chain_size",
@@ -4970,6 +5083,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlConfComputeGpuAttestationReport_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"is_cec_attestation_report_present",
@@ -5023,6 +5137,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuFabricInfo_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5076,6 +5191,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuFabricInfoV_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5136,6 +5252,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuFabricClique_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -5161,6 +5278,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuFabricInfo_v4_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cluster_uuid",
@@ -5221,6 +5339,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlGpuOperationalEventConfig_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"uuid",
@@ -5253,6 +5372,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlEventSetWait_v3_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"timeout_ms",
@@ -5439,6 +5559,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlCPERCursor_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cper_type_mask",
@@ -5471,6 +5592,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlGetCPER_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"cursor",
@@ -5503,6 +5625,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkSupportedBwModes_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5542,6 +5665,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkGetBwMode_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5574,6 +5698,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkSetBwMode_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5606,6 +5731,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkSetBwModeAsync_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"b_set_best",
@@ -5638,6 +5764,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvLinkInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5663,6 +5790,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlNvlinkFirmwareVersion_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ucode_type",
@@ -5702,6 +5830,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkFirmwareInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"firmware_version",
@@ -5734,6 +5863,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvLinkInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -5766,6 +5896,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvLinkInfo_v3_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"is_nvle_enabled",
@@ -5798,6 +5929,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlNvlinkTelemetrySample_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"link_id",
@@ -5844,6 +5976,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkTelemetrySamples_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"telemetry_count",
@@ -5869,6 +6002,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkGetRemapTableInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"alid",
@@ -5922,6 +6056,7 @@ static CLASSES: [Class; 155] = [
         align: 1,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkSetNvleReady_v1_t",
+        ones: &[],
         fields: &[Field {
             name: c"b_nvle_ready",
             offset: 0,
@@ -5938,6 +6073,7 @@ static CLASSES: [Class; 155] = [
         align: 1,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkLockRemapTable_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"b_remap_table_locked",
@@ -5963,6 +6099,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkNvlePrivateInfo_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"data_",
@@ -5995,6 +6132,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlNvlinkSetupNvleEncryptionKey_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"nvle_key",
@@ -6041,6 +6179,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuVersion_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"min_version",
@@ -6066,6 +6205,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuMetadata_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -6147,6 +6287,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuPgpuMetadata_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -6214,6 +6355,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlVgpuPgpuCompatibility_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"vgpu_vm_compatibility",
@@ -6239,6 +6381,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlExcludedDeviceInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pci_info",
@@ -6264,6 +6407,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlPRMCounterInput_v1_t",
+        ones: &[],
         fields: &[Field {
             name: c"local_port",
             offset: 0,
@@ -6280,6 +6424,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlPRMCounterValue_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"status",
@@ -6312,6 +6457,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlPRMCounter_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"counter_id",
@@ -6344,6 +6490,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlGpuInstancePlacement_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"start",
@@ -6369,6 +6516,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlGpuInstanceProfileInfo_v3_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -6471,6 +6619,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlGpuInstanceInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"device_",
@@ -6510,6 +6659,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH | ARRAY,
         c_name: "nvmlComputeInstancePlacement_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"start",
@@ -6535,6 +6685,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlComputeInstanceProfileInfo_v2_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -6623,6 +6774,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlComputeInstanceProfileInfo_v3_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"version",
@@ -6718,6 +6870,7 @@ static CLASSES: [Class; 155] = [
         align: 8,
         flags: EQ_HASH,
         c_name: "nvmlComputeInstanceInfo_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"device_",
@@ -6764,6 +6917,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlEccBankRemapperHistogram_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"max_spare_group_count",
@@ -6789,6 +6943,7 @@ static CLASSES: [Class; 155] = [
         align: 4,
         flags: EQ_HASH,
         c_name: "nvmlEccBankRemapperStatus_v1_t",
+        ones: &[],
         fields: &[
             Field {
                 name: c"active_remappings",

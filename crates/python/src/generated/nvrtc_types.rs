@@ -32,6 +32,7 @@ static CLASSES: [Class; 2] = [
         align: 8,
         flags: SIZEOF,
         c_name: "nvrtcBundledHeadersInfo",
+        ones: &[],
         fields: &[
             Field {
                 name: c"available",
@@ -85,6 +86,7 @@ static CLASSES: [Class; 2] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "nvrtcProgram",
+        ones: &[],
         fields: &[],
     },
 ];

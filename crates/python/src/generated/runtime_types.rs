@@ -32,6 +32,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct dim3",
+        ones: &[0, 4, 8],
         fields: &[
             Field {
                 name: c"x",
@@ -64,6 +65,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaChannelFormatDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -110,6 +112,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "struct cudaArraySparseProperties.tileExtent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"width",
@@ -142,6 +145,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaArraySparseProperties",
+        ones: &[],
         fields: &[
             Field {
                 name: c"tileExtent",
@@ -181,6 +185,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaArrayMemoryRequirements",
+        ones: &[],
         fields: &[
             Field {
                 name: c"size",
@@ -206,6 +211,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaPitchedPtr",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -245,6 +251,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExtent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"width",
@@ -277,6 +284,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaPos",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -309,6 +317,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemcpy3DParms",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcArray",
@@ -376,6 +385,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemcpyNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"flags",
@@ -408,6 +418,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemcpy3DPeerParms",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcArray",
@@ -482,6 +493,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemsetParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dst",
@@ -535,6 +547,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemsetParamsV2",
+        ones: &[],
         fields: &[
             Field {
                 name: c"dst",
@@ -595,6 +608,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaAccessPolicyWindow",
+        ones: &[],
         fields: &[
             Field {
                 name: c"base_ptr",
@@ -641,6 +655,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaHostNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fn",
@@ -666,6 +681,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaHostNodeParamsV2",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fn",
@@ -705,6 +721,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaResourceDesc_res.array",
+        ones: &[],
         fields: &[Field {
             name: c"array",
             offset: 0,
@@ -721,6 +738,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaResourceDesc_res.mipmap",
+        ones: &[],
         fields: &[Field {
             name: c"mipmap",
             offset: 0,
@@ -737,6 +755,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaResourceDesc_res.linear",
+        ones: &[],
         fields: &[
             Field {
                 name: c"devPtr",
@@ -769,6 +788,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaResourceDesc_res.pitch2D",
+        ones: &[],
         fields: &[
             Field {
                 name: c"devPtr",
@@ -815,6 +835,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "cudaResourceDesc_res.reserved",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -825,6 +846,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaResourceDesc.res",
+        ones: &[],
         fields: &[
             Field {
                 name: c"array",
@@ -864,6 +886,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaResourceDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"resType",
@@ -896,6 +919,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaResourceViewDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"format",
@@ -963,6 +987,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaPointerAttributes",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -1009,6 +1034,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaFuncAttributes",
+        ones: &[],
         fields: &[
             Field {
                 name: c"sharedSizeBytes",
@@ -1146,6 +1172,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: NEEDS_POINTER,
         c_name: "cudaMemLocation_anon0.localized",
+        ones: &[],
         fields: &[
             Field {
                 name: c"deviceId",
@@ -1171,6 +1198,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaMemLocation",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -1203,6 +1231,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaMemAccessDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"location",
@@ -1228,6 +1257,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemPoolProps",
+        ones: &[],
         fields: &[
             Field {
                 name: c"allocType",
@@ -1281,6 +1311,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaMemPoolPtrExportData",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -1291,6 +1322,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemAllocNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"poolProps",
@@ -1343,6 +1375,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemAllocNodeParamsV2",
+        ones: &[],
         fields: &[
             Field {
                 name: c"poolProps",
@@ -1395,6 +1428,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemFreeNodeParams",
+        ones: &[],
         fields: &[Field {
             name: c"dptr",
             offset: 0,
@@ -1411,6 +1445,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaMemcpyAttributes",
+        ones: &[],
         fields: &[
             Field {
                 name: c"srcAccessOrder",
@@ -1450,6 +1485,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaOffset3D",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -1482,6 +1518,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaMemcpy3DOperand_op.ptr",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -1521,6 +1558,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaMemcpy3DOperand_op.array",
+        ones: &[],
         fields: &[
             Field {
                 name: c"array",
@@ -1546,6 +1584,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaMemcpy3DOperand.op",
+        ones: &[],
         fields: &[
             Field {
                 name: c"ptr",
@@ -1571,6 +1610,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemcpy3DOperand",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -1596,6 +1636,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemcpy3DBatchOp",
+        ones: &[],
         fields: &[
             Field {
                 name: c"src",
@@ -1642,6 +1683,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUuuid_st",
+        ones: &[],
         fields: &[Field {
             name: c"bytes",
             offset: 0,
@@ -1658,11 +1700,12 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaDeviceProp",
+        ones: &[],
         fields: &[
             Field {
                 name: c"name",
                 offset: 0,
-                kind: FieldKind::Bytes(256),
+                kind: FieldKind::Chars(256),
                 settable: true,
                 doc: "bytes",
             },
@@ -2313,6 +2356,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaIpcEventHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -2323,6 +2367,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaIpcMemHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -2333,6 +2378,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaMemFabricHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -2343,6 +2389,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalMemoryHandleDesc_handle.win32",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -2368,6 +2415,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaExternalMemoryHandleDesc.handle",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fd",
@@ -2400,6 +2448,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalMemoryHandleDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -2439,6 +2488,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalMemoryBufferDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"offset",
@@ -2471,6 +2521,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalMemoryMipmappedArrayDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"offset",
@@ -2517,6 +2568,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreHandleDesc_handle.win32",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -2542,6 +2594,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaExternalSemaphoreHandleDesc.handle",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fd",
@@ -2574,6 +2627,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreHandleDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -2606,6 +2660,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreSignalParams_params.fence",
+        ones: &[],
         fields: &[Field {
             name: c"value",
             offset: 0,
@@ -2622,6 +2677,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreSignalParams_params.nvSciSync",
+        ones: &[],
         fields: &[Field {
             name: c"fence",
             offset: 0,
@@ -2638,6 +2694,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreSignalParams_params.keyedMutex",
+        ones: &[],
         fields: &[Field {
             name: c"key",
             offset: 0,
@@ -2654,6 +2711,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaExternalSemaphoreSignalParams.params",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fence",
@@ -2686,6 +2744,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreSignalParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"params",
@@ -2711,6 +2770,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreWaitParams_params.fence",
+        ones: &[],
         fields: &[Field {
             name: c"value",
             offset: 0,
@@ -2727,6 +2787,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreWaitParams_params.nvSciSync",
+        ones: &[],
         fields: &[Field {
             name: c"fence",
             offset: 0,
@@ -2743,6 +2804,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaExternalSemaphoreWaitParams_params.keyedMutex",
+        ones: &[],
         fields: &[
             Field {
                 name: c"key",
@@ -2768,6 +2830,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaExternalSemaphoreWaitParams.params",
+        ones: &[],
         fields: &[
             Field {
                 name: c"fence",
@@ -2800,6 +2863,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreWaitParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"params",
@@ -2825,6 +2889,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaDevSmResource",
+        ones: &[],
         fields: &[
             Field {
                 name: c"smCount",
@@ -2871,6 +2936,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaDevWorkqueueConfigResource",
+        ones: &[],
         fields: &[
             Field {
                 name: c"device",
@@ -2903,6 +2969,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaDevWorkqueueResource",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -2913,6 +2980,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaDevSmResourceGroupParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"smCount",
@@ -2959,6 +3027,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaDevResource_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -3005,6 +3074,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudalibraryHostUniversalFunctionAndDataTable",
+        ones: &[],
         fields: &[
             Field {
                 name: c"functionTable",
@@ -3044,6 +3114,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaKernelNodeParams",
+        ones: &[8, 12, 16, 20, 24, 28],
         fields: &[
             Field {
                 name: c"func",
@@ -3097,6 +3168,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaKernelNodeParamsV2",
+        ones: &[],
         fields: &[
             Field {
                 name: c"func",
@@ -3178,6 +3250,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreSignalNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3222,6 +3295,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreSignalNodeParamsV2",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3273,6 +3347,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreWaitNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3317,6 +3392,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaExternalSemaphoreWaitNodeParamsV2",
+        ones: &[],
         fields: &[
             Field {
                 name: c"extSemArray",
@@ -3368,6 +3444,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaConditionalNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"handle",
@@ -3420,6 +3497,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaMemcpyBatchNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"count",
@@ -3493,6 +3571,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaChildGraphNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"graph",
@@ -3518,6 +3597,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaEventRecordNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event",
@@ -3543,6 +3623,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaEventWaitNodeParams",
+        ones: &[],
         fields: &[Field {
             name: c"event",
             offset: 0,
@@ -3559,6 +3640,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphNodeParams",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -3668,6 +3750,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaGraphEdgeData_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"from_port",
@@ -3700,6 +3783,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphInstantiateParams_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"flags",
@@ -3739,6 +3823,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphExecUpdateResultInfo_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"result",
@@ -3771,6 +3856,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaGraphKernelNodeUpdate_updateData.param",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pValue",
@@ -3803,6 +3889,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaGraphKernelNodeUpdate.updateData",
+        ones: &[],
         fields: &[
             Field {
                 name: c"gridDim",
@@ -3835,6 +3922,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphKernelNodeUpdate",
+        ones: &[],
         fields: &[
             Field {
                 name: c"node",
@@ -3867,6 +3955,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaLaunchMemSyncDomainMap_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"default_",
@@ -3892,6 +3981,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "union cudaLaunchAttributeValue.clusterDim",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -3924,6 +4014,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "union cudaLaunchAttributeValue.programmaticEvent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event",
@@ -3956,6 +4047,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: NEEDS_POINTER,
         c_name: "union cudaLaunchAttributeValue.preferredClusterDim",
+        ones: &[],
         fields: &[
             Field {
                 name: c"x",
@@ -3988,6 +4080,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "union cudaLaunchAttributeValue.launchCompletionEvent",
+        ones: &[],
         fields: &[
             Field {
                 name: c"event",
@@ -4013,6 +4106,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "union cudaLaunchAttributeValue.deviceUpdatableKernelNode",
+        ones: &[],
         fields: &[
             Field {
                 name: c"deviceUpdatable",
@@ -4038,6 +4132,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union cudaLaunchAttributeValue",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pad",
@@ -4175,6 +4270,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaLaunchAttribute_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"id",
@@ -4200,6 +4296,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "cudaAsyncNotificationInfo_info.overBudget",
+        ones: &[],
         fields: &[Field {
             name: c"bytesOverBudget",
             offset: 0,
@@ -4216,6 +4313,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaAsyncNotificationInfo.info",
+        ones: &[],
         fields: &[Field {
             name: c"overBudget",
             offset: 0,
@@ -4232,6 +4330,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaAsyncNotificationInfo",
+        ones: &[],
         fields: &[
             Field {
                 name: c"type",
@@ -4257,6 +4356,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaTextureDesc",
+        ones: &[],
         fields: &[
             Field {
                 name: c"addressMode",
@@ -4359,6 +4459,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphRecaptureCallbackData",
+        ones: &[],
         fields: &[
             Field {
                 name: c"callbackFunc",
@@ -4384,6 +4485,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaEglPlaneDesc_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"width",
@@ -4437,6 +4539,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: NEEDS_POINTER,
         c_name: "struct cudaEglFrame_st.frame",
+        ones: &[],
         fields: &[
             Field {
                 name: c"pArray",
@@ -4462,6 +4565,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaEglFrame_st",
+        ones: &[],
         fields: &[
             Field {
                 name: c"frame",
@@ -4508,6 +4612,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaDevResourceDesc_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4518,6 +4623,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaExecutionContext_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4528,6 +4634,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaArray_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4538,6 +4645,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaArray_const_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4548,6 +4656,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaMipmappedArray_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4558,6 +4667,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaMipmappedArray_const_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4568,6 +4678,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "cudaHostFn_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4578,6 +4689,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUuuid_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4588,6 +4700,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct CUuuid_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4598,6 +4711,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaIpcEventHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4608,6 +4722,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaIpcMemHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4618,6 +4733,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaMemFabricHandle_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4628,6 +4744,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaDevSmResourceGroupParams_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4638,6 +4755,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaDevResource_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4648,6 +4766,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaStream_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4658,6 +4777,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaEvent_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4668,6 +4788,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaGraphicsResource_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4678,6 +4799,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaExternalMemory_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4688,6 +4810,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaExternalSemaphore_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4698,6 +4821,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaGraph_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4708,6 +4832,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaGraphNode_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4718,6 +4843,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaUserObject_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4728,6 +4854,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaGraphConditionalHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4738,6 +4865,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaFunction_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4748,6 +4876,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaKernel_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4758,6 +4887,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaLibrary_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4768,6 +4898,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaMemPool_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4778,6 +4909,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaGraphEdgeData_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4788,6 +4920,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaGraphExec_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4798,6 +4931,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphInstantiateParams_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4808,6 +4942,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaGraphExecUpdateResultInfo_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4818,6 +4953,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaGraphDeviceNode_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4828,6 +4964,7 @@ static CLASSES: [Class; 164] = [
         align: 1,
         flags: SIZEOF,
         c_name: "struct cudaLaunchMemSyncDomainMap_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4838,6 +4975,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaLaunchAttribute_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4848,6 +4986,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaAsyncCallbackHandle_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4858,6 +4997,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaAsyncNotificationInfo",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4868,6 +5008,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "cudaAsyncCallback",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4878,6 +5019,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "cudaLogsCallbackHandle",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4888,6 +5030,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "cudaLogIterator",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4898,6 +5041,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaSurfaceObject_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4908,6 +5052,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaTextureObject_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4918,6 +5063,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "cudaStreamCallback_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4928,6 +5074,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "cudaGraphRecaptureCallback_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4938,6 +5085,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: INDEX | SIZEOF,
         c_name: "cudaLogsCallback_t",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4948,6 +5096,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "VdpDevice",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4958,6 +5107,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "VdpVideoSurface",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4968,6 +5118,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "VdpOutputSurface",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4978,6 +5129,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "VdpGetProcAddress",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4988,6 +5140,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "EGLint",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -4998,6 +5151,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "EGLImageKHR",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5008,6 +5162,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "EGLStreamKHR",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5018,6 +5173,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: EQ_HASH | INDEX | SIZEOF,
         c_name: "EGLSyncKHR",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5028,6 +5184,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "struct cudaEglPlaneDesc_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5038,6 +5195,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "struct cudaEglFrame_st",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5048,6 +5206,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "cudaEglStreamConnection",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5058,6 +5217,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "GLenum",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5068,6 +5228,7 @@ static CLASSES: [Class; 164] = [
         align: 4,
         flags: SIZEOF,
         c_name: "GLuint",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5078,6 +5239,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union cudaLaunchAttributeValue",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5088,6 +5250,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: SIZEOF,
         c_name: "union cudaLaunchAttributeValue",
+        ones: &[],
         fields: &[],
     },
     Class {
@@ -5098,6 +5261,7 @@ static CLASSES: [Class; 164] = [
         align: 8,
         flags: 0,
         c_name: "cudaBindingsRuntimeGlobal",
+        ones: &[],
         fields: &[],
     },
 ];

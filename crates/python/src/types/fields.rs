@@ -133,7 +133,26 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 if !object::read(obj, offset, &mut data) {
                     return null_mut();
                 }
-                list_of(elem, &data, len as usize, None)
+                let list = list_of(elem, &data, len as usize, None);
+                if let Elem::Struct(_) = elem
+                    && !list.is_null()
+                {
+                    // The copies hold what the pointers among their bytes lead to.
+                    let size = element_size(elem);
+                    for i in 0..len as usize {
+                        let item = ffi::PyList_GetItem(list, i as isize);
+                        object::keep_same(item.cast(), 0, obj, offset + i * size, size);
+                    }
+                }
+                list
+            }
+            FieldKind::Chars(len) => {
+                let mut data = vec![0u8; len as usize];
+                if !object::read(obj, offset, &mut data) {
+                    return null_mut();
+                }
+                let end = data.iter().position(|&b| b == 0).unwrap_or(data.len());
+                ffi::PyBytes_FromStringAndSize(data.as_ptr().cast(), end as isize)
             }
             FieldKind::List(..)
             | FieldKind::RawList(..)
@@ -309,6 +328,18 @@ pub unsafe fn set(
                 }
                 put(obj, offset, &data)
             }
+            FieldKind::Chars(len) => {
+                let mut data = convert::with_bytes(value, site, <[u8]>::to_vec)?;
+                if data.len() > len as usize {
+                    site.fail(
+                        Exc::Value,
+                        &format!("at most {len} bytes fit, not {}", data.len()),
+                    );
+                    return None;
+                }
+                data.resize(len as usize, 0);
+                put(obj, offset, &data)
+            }
             FieldKind::Array(elem, len) => set_array(obj, offset, elem, len as usize, value, site),
             FieldKind::List(elem, _) => lists::set(obj, offset, elem, false, value, site).map(drop),
             FieldKind::CountedList(elem, count) => {
@@ -450,6 +481,8 @@ unsafe fn set_array(
                     held[i] = h;
                     at.copy_from_slice(&a.to_le_bytes());
                 })
+            } else if let Elem::Struct(id) = elem {
+                struct_bytes(id, item, at, site)
             } else {
                 element(elem, item, at, site)
             };
@@ -458,18 +491,42 @@ unsafe fn set_array(
                 break;
             }
         }
-        ffi::Py_DECREF(items);
         if !fine || !object::write(obj, offset, &data) {
+            ffi::Py_DECREF(items);
             for h in held {
                 ffi::Py_XDECREF(h);
             }
             return None;
         }
+        if let Elem::Struct(_) = elem {
+            for i in 0..len {
+                let item = ffi::PyTuple_GetItem(items, i as isize).cast::<Instance>();
+                object::keep_same(obj, offset + i * size, item, 0, size);
+            }
+        }
+        ffi::Py_DECREF(items);
         for (i, h) in held.into_iter().enumerate() {
             object::keep(obj, offset + 8 * i, h);
         }
     }
     Some(())
+}
+
+/// Copies the bytes of a struct of class `id`, or of one with the same C type.
+unsafe fn struct_bytes(
+    id: ClassId,
+    item: *mut ffi::PyObject,
+    at: &mut [u8],
+    site: &Site,
+) -> Option<()> {
+    // SAFETY: the item is an instance of the same C type, of which `at` has the size.
+    unsafe {
+        if !registry::of(item).is_some_and(|i| table::root(i) == table::root(id)) {
+            site.wrong(table::class(id).1.name(), item);
+            return None;
+        }
+        object::read(item.cast(), 0, at).then_some(())
+    }
 }
 
 /// Converts one element into its bytes (not for structs, which the caller copies).

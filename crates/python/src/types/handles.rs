@@ -39,6 +39,10 @@ unsafe fn class_of(obj: *mut ffi::PyObject) -> &'static table::Class {
 /// The GIL is held.
 pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     let (lib, class) = table::class(id);
+    if let Some(base) = class.base {
+        // SAFETY: the GIL is held.
+        return unsafe { derive(id, base) };
+    }
     let mut methods = vec![
         super::structs::method_get_ptr(),
         super::structs::method_reduce(),
@@ -76,16 +80,39 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
         Kind::Pointer => "A handle",
         _ => "A number with a C type of its own",
     };
-    let doc = format!(
+    let doc = describe(id, what);
+    // SAFETY: the slots match the layout of `Instance`.
+    unsafe { super::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
+}
+
+/// The type of a class that derives from another library's of the same C type, and has everything from it.
+unsafe fn derive(id: ClassId, base: ClassId) -> *mut ffi::PyTypeObject {
+    let (lib, class) = table::class(id);
+    // SAFETY: the GIL is held; the slots match the layout of `Instance`, which is the base's.
+    unsafe {
+        let base = registry::type_of(base);
+        if base.is_null() {
+            return base;
+        }
+        let slots = vec![
+            slot(ffi::Py_tp_new, new as *mut c_void),
+            slot(ffi::Py_tp_dealloc, object::handle_dealloc as *mut c_void),
+        ];
+        let doc = describe(id, "A handle");
+        super::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, Some(base))
+    }
+}
+
+fn describe(id: ClassId, what: &str) -> String {
+    let (lib, class) = table::class(id);
+    format!(
         "{}(init_value=0, _ptr=0)\n--\n\n{what}: C `{}`, {} bytes.\n\ninit_value: an int or another handle.\n\
          _ptr: address of an existing value to look at instead (0: none).\n\nSee {}",
         class.name(),
         class.c_name,
         class.size,
         lib.url
-    );
-    // SAFETY: the slots match the layout of `Instance`.
-    unsafe { super::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
+    )
 }
 
 unsafe extern "C" fn new(
@@ -159,7 +186,9 @@ unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
             let Some(value) = bits(obj) else {
                 return null_mut();
             };
-            let class = class_of(obj);
+            // Named after the class that has the C type: `<CUstream 0x5>` for a `cudaStream_t` too.
+            let id = ClassId((*obj.cast::<Instance>()).id);
+            let class = table::class(table::root(id)).1;
             let text = match class.kind {
                 Kind::Integer(p) if p.signed() => format!("<{} {}>", class.name(), value as i64),
                 Kind::Integer(_) => format!("<{} {value}>", class.name()),
@@ -198,12 +227,14 @@ unsafe extern "C" fn compare(
             ffi::Py_INCREF(ffi::Py_NotImplemented());
             return ffi::Py_NotImplemented();
         }
-        let mine = (*a.cast::<Instance>()).id;
+        let mine = ClassId((*a.cast::<Instance>()).id);
         let same = match registry::of(b) {
-            Some(id) if id.0 == mine => match (bits(a), bits(b)) {
-                (Some(x), Some(y)) => x == y,
-                _ => return null_mut(),
-            },
+            Some(id) if id == mine || table::root(id) == table::root(mine) => {
+                match (bits(a), bits(b)) {
+                    (Some(x), Some(y)) => x == y,
+                    _ => return null_mut(),
+                }
+            }
             _ => {
                 ffi::Py_INCREF(ffi::Py_NotImplemented());
                 return ffi::Py_NotImplemented();

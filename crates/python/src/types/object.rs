@@ -113,6 +113,9 @@ pub unsafe fn new_record(
             }
             (*obj).data = at;
             (*obj).id = id.0;
+            for offset in super::table::class(id).1.ones {
+                at.add(*offset as usize).cast::<u32>().write_unaligned(1);
+            }
         }
         obj.cast()
     }

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::generated::{
     cudla_types, cufile_types, driver_types, nvfatbin_types, nvjitlink_types, nvml_types,
-    nvrtc_types, nvvm_types,
+    nvrtc_types, nvvm_types, runtime_types,
 };
 
 /// Index of a Python class over all libraries (`crate::generated::ids::class`).
@@ -127,6 +127,8 @@ pub enum FieldKind {
     Bytes(u32),
     /// The same, shown in `repr` as hexadecimal digits (`CUuuid`).
     HexBytes(u32),
+    /// Text in a `char` array of this length: read as `bytes` up to the first nul, written with nuls after it.
+    Chars(u32),
     /// An array inside the struct, of this length.
     Array(Elem, u32),
     /// A pointer to elements the object owns.
@@ -247,6 +249,8 @@ pub struct Class {
     pub flags: u16,
     /// How C spells the type.
     pub c_name: &'static str,
+    /// Offsets of 32-bit words that are 1, not 0, in a fresh object: the sizes of a `dim3`.
+    pub ones: &'static [u32],
     /// Attributes in C order; empty for derived classes, which inherit them.
     pub fields: &'static [Field],
 }
@@ -351,6 +355,7 @@ pub struct Library {
 /// Every library, in the order of their ids.
 pub static LIBRARIES: &[&Library] = &[
     &driver_types::LIBRARY,
+    &runtime_types::LIBRARY,
     &nvrtc_types::LIBRARY,
     &nvjitlink_types::LIBRARY,
     &nvvm_types::LIBRARY,
