@@ -10,7 +10,7 @@ import time
 
 from sides import machine, parser, sides, table
 
-NAMES = ("driver", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla", "utils")
+NAMES = ("driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla", "utils")
 # The others are tables of the extension module that the driver is in, so what it may cost is enough for each.
 BUDGET_MS = {**dict.fromkeys((f"cuda.bindings.{name}" for name in NAMES), 8.0), "cuda.pathfinder": 5.0}
 MODULES = tuple(BUDGET_MS)

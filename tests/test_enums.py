@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver, nvrtc, runtime
 from cuda.bindings._internal import _fast_enum
 from cuda.bindings._internal._fast_enum import FastEnum, FastEnumMetaclass
 
 ENUMS = [
     cls
-    for module in (driver, nvrtc)
+    for module in (driver, runtime, nvrtc)
     for cls in (getattr(module, name) for name in dir(module))
     if isinstance(cls, FastEnumMetaclass)
 ]
@@ -23,14 +23,14 @@ R = driver.CUresult
 
 
 def test_count():
-    assert len(ENUMS) == 132
+    assert len(ENUMS) == 227
 
 
 @pytest.mark.parametrize("cls", ENUMS, ids=lambda c: c.__name__)
 def test_every_enum(cls):
     assert repr(cls) == f"<enum '{cls.__name__}'>"
     assert cls.__mro__[1:] == (FastEnum, int, object)
-    assert cls.__module__ in ("cuda.bindings.driver", "cuda.bindings.nvrtc")
+    assert cls.__module__ in ("cuda.bindings.driver", "cuda.bindings.runtime", "cuda.bindings.nvrtc")
     members = list(cls)
     assert len(cls) == len(members) == len(set(members)) > 0
     for name, member in cls.__members__.items():

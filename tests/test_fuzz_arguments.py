@@ -16,7 +16,7 @@ import threading
 
 import numpy as np
 import pytest
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver, nvrtc, runtime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import check
@@ -28,11 +28,11 @@ EXAMPLES = int(os.environ.get("CUPYRITE_FUZZ_EXAMPLES", "12"))
 
 
 def functions(module):
-    names = [n for n in dir(module) if re.match("(cu|nvrtc)[A-Z]|sizeof", n) and n not in SKIPPED]
+    names = [n for n in dir(module) if re.match("(cu|cuda|nvrtc)[A-Z]|sizeof|make_|getLocal", n) and n not in SKIPPED]
     return [f for f in (getattr(module, n) for n in names) if callable(f) and not isinstance(f, type)]
 
 
-FUNCTIONS = functions(driver) + functions(nvrtc)
+FUNCTIONS = functions(driver) + functions(runtime) + functions(nvrtc)
 
 
 def parameters(function):
@@ -118,7 +118,9 @@ def changing_list():
 
 
 HANDLES = [getattr(driver, n) for n in ("CUstream", "CUevent", "CUdeviceptr", "CUdevice", "CUcontext", "CUfunction")]
+HANDLES += [getattr(runtime, n) for n in ("cudaStream_t", "cudaArray_t", "cudaTextureObject_t")]
 STRUCTS = [getattr(driver, n) for n in ("CUDA_MEMCPY2D", "CUuuid", "CUlaunchConfig", "CUmemLocation", "CUgraphNodeParams")]
+STRUCTS += [getattr(runtime, n) for n in ("cudaMemcpy3DParms", "cudaResourceDesc", "cudaGraphNodeParams", "dim3")]
 EDGES = [0, 1, -1, 2, 3, 7, 255, 256, 4096, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**48, 2**63 - 1, 2**63, 2**64 - 1]
 EDGES += [2**64, -(2**31), -(2**63), 2**100]
 
@@ -177,7 +179,8 @@ def near(doc):
     listed = re.fullmatch(r"list\[(.*)\]", name)
     if listed:
         return st.lists(near(listed[1]), max_size=3)
-    cls = getattr(driver, name, None) or getattr(nvrtc, name, None)
+    name = doc.split(" or ")[-1] if doc.endswith("_t") else name
+    cls = getattr(driver, name, None) or getattr(runtime, name, None) or getattr(nvrtc, name, None)
     if isinstance(cls, type):
         if hasattr(cls, "__members__"):
             return st.sampled_from(list(cls))
@@ -201,8 +204,8 @@ def near(doc):
 
 
 def is_callback(doc):
-    cls = getattr(driver, doc, None)
-    return isinstance(cls, type) and bool(re.search("Callback$|HostFn$|B2DSize$|GetProcAddress$", doc))
+    cls = getattr(driver, doc, None) or getattr(runtime, doc, None)
+    return isinstance(cls, type) and bool(re.search("Callback(_t)?$|HostFn$|HostFn_t$|B2DSize$|GetProcAddress$|^cudaHostFn_t$", doc))
 
 
 NO_CODE = st.sampled_from([None, 0, "text", b"bytes", 1j, object(), [], {}])
@@ -250,7 +253,7 @@ def attempt(function, arguments, keywords=None):
     except Exception as exception:
         assert not isinstance(exception, SystemError), exception
         return
-    if function.__name__ == "sizeof":
+    if re.match("sizeof|make_", function.__name__):
         return
     assert type(result) is tuple and len(result) >= 1
 
@@ -258,7 +261,7 @@ def attempt(function, arguments, keywords=None):
 DESTROYS = {"nvrtcDestroyProgram"}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__[14:]}.{f.__name__}")
 @pytest.mark.parametrize("nearly", [False, True], ids=["anything", "nearly"])
 def test_no_arguments_crash(function, nearly, program):
     if function.__name__ in DESTROYS:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-INTERNAL = ("driver", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla")
+INTERNAL = ("driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla")
 
 
 def run(script, *options):
@@ -16,7 +16,7 @@ def run(script, *options):
     return subprocess.run([sys.executable, *options, "-c", script], capture_output=True, text=True, check=True)
 
 
-@pytest.mark.parametrize("old, new", [("cuda", "driver"), ("nvrtc", "nvrtc")])
+@pytest.mark.parametrize("old, new", [("cuda", "driver"), ("cudart", "runtime"), ("nvrtc", "nvrtc")])
 @pytest.mark.parametrize("statement", ["from cuda import {old} as it", "import cuda.{old} as it"])
 def test_old_modules_are_the_new_ones(old, new, statement):
     script = f"""

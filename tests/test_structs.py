@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver, nvrtc, runtime
 
 try:
     import numpy as np
@@ -21,7 +21,7 @@ except ImportError:
 
 
 def classes():
-    for module in (driver, nvrtc):
+    for module in (driver, runtime, nvrtc):
         for name in dir(module):
             cls = getattr(module, name)
             if isinstance(cls, type) and hasattr(cls, "getPtr"):
@@ -77,6 +77,7 @@ def wrong_kinds():
         driver.CUresult.CUDA_SUCCESS, driver.CUresult, driver.CUstream(5), [driver.CUstream(5)], driver.CUdeviceptr(7),
         driver.CUdevice(1), driver.CUhostFn(9), driver.CUlaunchConfig(), [driver.CUlaunchConfig()], driver.CUuuid(),
         driver.CUlaunchAttribute(), [driver.CUlaunchAttribute()] * 3, driver.CUlaunchAttributeValue().clusterDim, 1j,
+        runtime.dim3(), [runtime.cudaMemLocation()], runtime.cudaStream_t(5), runtime.cudaArray_t(6), runtime.cudaUUID_t(),
     ]  # fmt: skip
     if np is not None:
         values += [np.int32(4), np.uint64(5), np.float32(1.5), np.zeros(0), np.zeros(3), np.zeros((2, 2)), np.array("a")]

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason
 
 HERE = pathlib.Path(__file__).parent
 
-MODULES = ["driver", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"]
+MODULES = ["driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"]
 
 GOOD = """
 from __future__ import annotations

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from cuda.bindings import driver, nvrtc, utils
+from cuda.bindings import driver, nvrtc, runtime, utils
 
 
 @pytest.mark.parametrize("text, value", [(None, None), ("", None), ("0", False), ("No", False), ("off", False), ("FALSE", False), ("00", False),
@@ -21,7 +21,10 @@ def test_handles():
     assert utils.get_cuda_native_handle(driver.CUstream(5)) == 5
     assert utils.get_cuda_native_handle(nvrtc.nvrtcProgram(0)) == 0
     assert utils.get_cuda_native_handle(driver.EGLSyncKHR()) == 0
-    for wrong in (driver.CUdeviceptr(7), driver.CUdevice(0), driver.CUhostFn(0), driver.CUmemGenericAllocationHandle(0), driver.CUresult.CUDA_SUCCESS, 5, None):
+    for kind in (runtime.cudaStream_t, runtime.cudaEvent_t, runtime.cudaArray_t, runtime.cudaKernel_t, runtime.EGLSyncKHR):
+        assert utils.get_cuda_native_handle(kind(9)) == 9
+    for wrong in (driver.CUdeviceptr(7), driver.CUdevice(0), driver.CUhostFn(0), driver.CUmemGenericAllocationHandle(0), driver.CUresult.CUDA_SUCCESS,
+                  runtime.cudaTextureObject_t(1), runtime.cudaHostFn_t(0), runtime.dim3(), runtime.cudaError_t.cudaSuccess, 5, None):
         with pytest.raises(TypeError):
             utils.get_cuda_native_handle(wrong)
 

@@ -287,7 +287,7 @@ pub struct ParamOverlay {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberOverlay {
-    /// `list`, `pointer`, `void`, `int`, `kernel_params`, `hidden`.
+    /// `list`, `pointer`, `void`, `int`, `kernel_params`, `chars`, `hidden`.
     pub kind: Option<String>,
     /// For lists: the member with the number of elements.
     pub count: Option<String>,

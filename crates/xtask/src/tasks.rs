@@ -227,6 +227,7 @@ pub fn ci_helpers(rest: &[&str]) -> Result<(), Error> {
             env.wheel()?;
             let modules = [
                 "cuda.bindings.driver",
+                "cuda.bindings.runtime",
                 "cuda.bindings.nvrtc",
                 "cuda.bindings.nvjitlink",
                 "cuda.bindings.nvvm",

@@ -78,6 +78,13 @@ _HANDLES = {
         CUmemoryPool CUmipmappedArray CUmodule CUstream CUsurfref CUtexref CUuserObject EGLImageKHR EGLStreamKHR
         EGLSyncKHR""".split()
     ),
+    "cuda.bindings.runtime": frozenset(
+        """EGLImageKHR EGLStreamKHR EGLSyncKHR cudaArray_const_t cudaArray_t cudaAsyncCallbackHandle_t
+        cudaDevResourceDesc_t cudaEglStreamConnection cudaEvent_t cudaExecutionContext_t cudaExternalMemory_t
+        cudaExternalSemaphore_t cudaFunction_t cudaGraphDeviceNode_t cudaGraphExec_t cudaGraphNode_t cudaGraph_t
+        cudaGraphicsResource_t cudaKernel_t cudaLibrary_t cudaLogsCallbackHandle cudaMemPool_t
+        cudaMipmappedArray_const_t cudaMipmappedArray_t cudaStream_t cudaUserObject_t""".split()
+    ),
     "cuda.bindings.nvrtc": frozenset(["nvrtcProgram"]),
 }
 
