@@ -1,0 +1,110 @@
+"""Copies from global to shared memory that run while a kernel computes.
+
+A matrix product in tiles, twice: once with ordinary loads, and once with a pipeline that has the copy of the next tiles
+under way (`cp.async`) while the current ones are multiplied. The kernel asks for the copies in PTX, so that no header is
+needed.
+"""
+
+import numpy as np
+from cuda.bindings import driver
+
+from sample import Kernels, Skip, attribute, check, download, run, upload, verify
+
+SOURCE = r"""
+constexpr int TILE = 16;
+
+extern "C" __global__ void plain(const float *a, const float *b, float *c, int n)
+{
+    __shared__ float x[TILE][TILE], y[TILE][TILE];
+    int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;
+    float sum = 0;
+    for (int at = 0; at < n; at += TILE) {
+        x[threadIdx.y][threadIdx.x] = a[row * n + at + threadIdx.x];
+        y[threadIdx.y][threadIdx.x] = b[(at + threadIdx.y) * n + column];
+        __syncthreads();
+        for (int k = 0; k < TILE; k++)
+            sum += x[threadIdx.y][k] * y[k][threadIdx.x];
+        __syncthreads();
+    }
+    c[row * n + column] = sum;
+}
+
+// Starts a copy of 16 bytes that the thread does not wait for.
+__device__ void start_copy(void *to, const void *from)
+{
+    unsigned shared = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+}
+
+__device__ void end_group()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until no more than `Newest` groups are under way.
+template <int Newest> __device__ void wait_for_all_but()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(Newest) : "memory");
+}
+
+extern "C" __global__ void pipelined(const float *a, const float *b, float *c, int n)
+{
+    constexpr int STAGES = 3;
+    __shared__ __align__(16) float x[STAGES][TILE][TILE], y[STAGES][TILE][TILE];
+    int thread = threadIdx.y * TILE + threadIdx.x;
+    int row = blockIdx.y * TILE, column = blockIdx.x * TILE;
+
+    // Four floats a copy: the first 64 threads fetch a tile of `a`, the next 64 one of `b`.
+    auto fetch = [&](int tile) {
+        int at = tile * TILE, part = thread % 64, r = part / 4, k = part % 4 * 4;
+        if (at < n) {
+            if (thread < 64)
+                start_copy(&x[tile % STAGES][r][k], &a[(row + r) * n + at + k]);
+            else if (thread < 128)
+                start_copy(&y[tile % STAGES][r][k], &b[(at + r) * n + column + k]);
+        }
+        end_group();
+    };
+
+    for (int stage = 0; stage < STAGES - 1; stage++)
+        fetch(stage);
+    float sum = 0;
+    for (int tile = 0; tile * TILE < n; tile++) {
+        wait_for_all_but<STAGES - 2>();
+        // What other threads have fetched is there, and nobody reads the buffer that is filled next.
+        __syncthreads();
+        fetch(tile + STAGES - 1);
+        for (int k = 0; k < TILE; k++)
+            sum += x[tile % STAGES][threadIdx.y][k] * y[tile % STAGES][k][threadIdx.x];
+    }
+    c[(row + threadIdx.y) * n + column + threadIdx.x] = sum;
+}
+"""
+
+
+def main():
+    if attribute("COMPUTE_CAPABILITY_MAJOR") < 8:
+        raise Skip("asynchronous copies need compute capability 8.0")
+    n = 128
+    random = np.random.default_rng(3)
+    # Small whole numbers: the product is exact, in whatever order it is added up.
+    a, b = (random.integers(-4, 5, (n, n)).astype(np.float32) for _ in range(2))
+    kernels = Kernels(SOURCE)
+    left, right, product = upload(a), upload(b), upload(np.zeros_like(a))
+    start, end = (check(driver.cuEventCreate(0)) for _ in range(2))
+    for name in ("plain", "pipelined"):
+        check(driver.cuMemsetD32(product, 0xFFFFFFFF, n * n))
+        check(driver.cuEventRecord(start, 0))
+        kernels[name]((n // 16, n // 16), (16, 16), left, right, product, np.int32(n))
+        check(driver.cuEventRecord(end, 0))
+        check(driver.cuEventSynchronize(end))
+        verify((download(product, a) == a @ b).all(), f"the product of the kernel `{name}`")
+        print(f"{name:<10} {check(driver.cuEventElapsedTime(start, end)):8.3f} ms")
+    for event in (start, end):
+        check(driver.cuEventDestroy(event))
+    for pointer in (left, right, product):
+        check(driver.cuMemFree(pointer))
+
+
+if __name__ == "__main__":
+    run(main)
