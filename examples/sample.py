@@ -91,7 +91,8 @@ class Kernels:
         function = self.function(name)
 
         def launch(grid, block, *arguments, shared=0, stream=0, cooperative=False):
-            shape = [*(tuple(np.atleast_1d(grid).tolist()) + (1, 1))[:3], *(tuple(np.atleast_1d(block).tolist()) + (1, 1))[:3]]
+            grid, block = ((*np.atleast_1d(size).tolist(), 1, 1)[:3] for size in (grid, block))
+            shape = (*grid, *block)
             values = [np.asarray(a if isinstance(a, np.generic) else np.uint64(int(a))) for a in arguments]
             parameters = np.array([v.ctypes.data for v in values], np.uint64)
             if cooperative:

@@ -130,7 +130,8 @@ def mappings():
     out = np.zeros(32, np.int32)
     check(driver.cuMemcpyDtoH(out.ctypes.data, base, 128))
     assert (out == 3).all()
-    assert check(driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, int(base))) == 1
+    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    assert check(driver.cuPointerGetAttribute(ordinal, int(base))) == 1
 
 
 def everywhere():
@@ -162,3 +163,17 @@ def test_two_devices(case):
     assert run.returncode == 0 and run.stdout.endswith("fine\n"), run.stderr
     if case in ("kernels", "no_longer") and on_cpu_device():
         assert "may not access: cuCtxEnablePeerAccess" in run.stderr
+
+
+def test_what_atomics_can_do():
+    check(driver.cuInit(0))
+    if check(driver.cuDriverGetVersion()) < 13000:
+        pytest.skip("the driver is older than CUDA 13")
+    operation, can = driver.CUatomicOperation, driver.CUatomicOperationCapability
+    asked = [operation.CU_ATOMIC_OPERATION_INTEGER_ADD, operation.CU_ATOMIC_OPERATION_CAS]
+    told = check(driver.cuDeviceGetHostAtomicCapabilities(asked, 2, 0))
+    assert len(told) == 2
+    if on_cpu_device():
+        assert all(int(t) & int(can.CU_ATOMIC_CAPABILITY_SCALAR_64) for t in told)
+    status = driver.cuDeviceGetHostAtomicCapabilities([1234], 1, 0)[0]
+    assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE

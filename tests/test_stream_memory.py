@@ -180,7 +180,8 @@ def test_batches_of_ranges(managed):
 
 def test_bad_advice(managed):
     address, size = managed
-    assert driver.cuMemAdvise(address, size + (64 << 20), ADVICE.CU_MEM_ADVISE_SET_READ_MOSTLY, place("DEVICE"))[0] == INVALID
+    too_much = size + (64 << 20)
+    assert driver.cuMemAdvise(address, too_much, ADVICE.CU_MEM_ADVISE_SET_READ_MOSTLY, place("DEVICE"))[0] == INVALID
     beyond = place("DEVICE", 1000)
     status, = driver.cuMemAdvise(address, size, ADVICE.CU_MEM_ADVISE_SET_ACCESSED_BY, beyond)
     assert status == driver.CUresult.CUDA_ERROR_INVALID_DEVICE

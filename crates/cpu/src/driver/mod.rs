@@ -149,6 +149,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             memset::ENTRIES,
             module::ENTRIES,
             occupancy::ENTRIES,
+            peers::ENTRIES,
             pointer::ENTRIES,
             pool::ENTRIES,
             proc_address::ENTRIES,
