@@ -241,7 +241,7 @@ fn allocate(
     levels: u32,
     mipmapped: bool,
 ) -> Res<(Arc<Storage>, Charge)> {
-    let format = Format::new(d.format, d.channels).ok_or(Code::INVALID_VALUE)?;
+    let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
     let device = device::by_ordinal(context.device)?;
     array_limits::check(device, d.size, d.flags, mipmapped)?;
     check_flags(d, &format)?;
@@ -263,6 +263,23 @@ fn allocate(
     drop(charge);
     let charge = space().charge(storage.bytes())?;
     Ok((storage, charge))
+}
+
+/// Why a format and a number of channels make none here: the block formats 6H and 7 exist on GPUs.
+fn no_format(d: &Description) -> Code {
+    match (sys::CUarray_format(d.format), d.channels) {
+        (
+            sys::CUarray_format::CU_AD_FORMAT_BC6H_UF16
+            | sys::CUarray_format::CU_AD_FORMAT_BC6H_SF16,
+            3,
+        )
+        | (
+            sys::CUarray_format::CU_AD_FORMAT_BC7_UNORM
+            | sys::CUarray_format::CU_AD_FORMAT_BC7_UNORM_SRGB,
+            4,
+        ) => Code::NOT_SUPPORTED,
+        _ => Code::INVALID_VALUE,
+    }
 }
 
 fn create(out: u64, read: impl FnOnce() -> Res<Description>) -> Res {

@@ -20,7 +20,6 @@ mod boxes;
 mod checked;
 mod context;
 mod copy;
-mod copy_batch;
 mod device;
 mod errors;
 mod event;
@@ -136,7 +135,6 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             boxes::ENTRIES,
             context::ENTRIES,
             copy::ENTRIES,
-            copy_batch::ENTRIES,
             device::ENTRIES,
             errors::ENTRIES,
             event::ENTRIES,
@@ -149,7 +147,6 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             memset::ENTRIES,
             module::ENTRIES,
             occupancy::ENTRIES,
-            peers::ENTRIES,
             pointer::ENTRIES,
             pool::ENTRIES,
             proc_address::ENTRIES,
