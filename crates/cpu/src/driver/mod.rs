@@ -20,6 +20,7 @@ mod boxes;
 mod checked;
 mod context;
 mod copy;
+mod copy_batch;
 mod device;
 mod errors;
 mod event;
@@ -135,6 +136,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             boxes::ENTRIES,
             context::ENTRIES,
             copy::ENTRIES,
+            copy_batch::ENTRIES,
             device::ENTRIES,
             errors::ENTRIES,
             event::ENTRIES,
@@ -147,6 +149,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             memset::ENTRIES,
             module::ENTRIES,
             occupancy::ENTRIES,
+            peers::ENTRIES,
             pointer::ENTRIES,
             pool::ENTRIES,
             proc_address::ENTRIES,

@@ -5,10 +5,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use super::Res;
+use super::checked::{get_array, non_null, put};
 use super::context::Context;
 use super::errors::Code;
 use super::queue::lock;
+use super::{Res, device, entries};
 use crate::memory::Viewer;
 
 /// Pairs (context, peer): kernels of the first may use what the second has allocated.
@@ -59,5 +60,63 @@ pub(super) fn viewer(context: &Context) -> Viewer {
     Viewer {
         device: context.device,
         peers,
+    }
+}
+
+/// What can be done natively with a `CUatomicOperation` on memory of the host or of a peer, as
+/// `CUatomicOperationCapability` bits. It is what kernels can do on memory of their own: there is one memory.
+///
+/// # Errors
+/// `INVALID_VALUE` for a number that is no operation.
+fn capabilities(operation: u32) -> Res<u32> {
+    const SIGNED: u32 = 1;
+    const UNSIGNED: u32 = 2;
+    const REDUCTION: u32 = 4;
+    const SCALAR_32: u32 = 8;
+    const SCALAR_64: u32 = 16;
+    const BOTH: u32 = SCALAR_32 | SCALAR_64;
+    Ok(match operation {
+        // Integers: add, minimum, maximum.
+        0..=2 => SIGNED | UNSIGNED | REDUCTION | BOTH,
+        // Increment and decrement with a bound.
+        3 | 4 => UNSIGNED | REDUCTION | SCALAR_32,
+        // And, or, exclusive or.
+        5..=7 => UNSIGNED | REDUCTION | BOTH,
+        // Exchange, compare and swap.
+        8 | 9 => UNSIGNED | BOTH,
+        // Floating point: add; there is no instruction for minimum and maximum.
+        10 => SIGNED | REDUCTION | BOTH,
+        11 | 12 => 0,
+        _ => return Err(Code::INVALID_VALUE),
+    })
+}
+
+fn tell_capabilities(out: u64, operations: u64, count: u32) -> Res {
+    non_null(out)?;
+    non_null(operations)?;
+    if count == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut found = Vec::new();
+    for operation in get_array::<u32>(operations, count as usize)? {
+        found.push(capabilities(operation)?);
+    }
+    for (i, value) in found.into_iter().enumerate() {
+        put(out.wrapping_add(4 * i as u64), value)?;
+    }
+    Ok(())
+}
+
+entries! {
+    fn host_atomics "cuDeviceGetHostAtomicCapabilities" (out: u64, operations: u64, count: u32, device: i32) {
+        device::by_ordinal(device)?;
+        tell_capabilities(out, operations, count)
+    }
+    fn peer_atomics "cuDeviceGetP2PAtomicCapabilities"
+        (out: u64, operations: u64, count: u32, from: i32, to: i32) {
+        if device::by_ordinal(from)?.ordinal == device::by_ordinal(to)?.ordinal {
+            return Err(Code::INVALID_DEVICE);
+        }
+        tell_capabilities(out, operations, count)
     }
 }

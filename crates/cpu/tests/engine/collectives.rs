@@ -224,9 +224,12 @@ B:  bar.sync 0;
     @%p3 bra R;
     ret;"
     );
-    let out = Buffer::zeros(1);
-    let mut l = Launch::new(40, 96);
-    l.cooperative = true;
-    l.run(&module("", 1, &body), &[out.addr]).unwrap();
-    assert_eq!(out.get(), [120]);
+    // The second grid has more blocks than may otherwise be under way at once.
+    for (blocks, threads) in [(40, 96), (2500, 32)] {
+        let out = Buffer::zeros(1);
+        let mut l = Launch::new(blocks, threads);
+        l.cooperative = true;
+        l.run(&module("", 1, &body), &[out.addr]).unwrap();
+        assert_eq!(out.get(), [3 * blocks]);
+    }
 }

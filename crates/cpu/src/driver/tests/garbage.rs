@@ -108,6 +108,10 @@ fn nothing_crashes() {
             if name.starts_with("cuDevicePrimaryCtx") {
                 continue;
             }
+            // With a stream and an address that happen to be right, this waits for a value that nobody writes.
+            if name.starts_with("cuStreamWaitValue") || name.starts_with("cuStreamBatchMemOp") {
+                continue;
+            }
             let args: [u64; 12] = std::array::from_fn(|_| match numbers.next() % 16 {
                 0 | 1 => 0,
                 2 => 1,
