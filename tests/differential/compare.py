@@ -116,11 +116,12 @@ def judge(peer, ours):
     return "same", ""
 
 
-def meant(module, section, label, what):
+def meant(module, section, label, what, peer, ours):
     """The reason why this difference is meant, or None."""
-    for pattern, difference, reason in DELIBERATE:
+    for pattern, difference, reason, *test in DELIBERATE:
         if re.fullmatch(pattern, f"{module} {section} {label}") and re.search(difference, what):
-            return reason
+            if not test or (peer is not None and ours is not None and test[0](peer, ours)):
+                return reason
     return None
 
 
@@ -158,7 +159,7 @@ def main():
         else:
             verdict, what = judge(peer_cases[key], our_cases[key])
         if verdict == "differs":
-            reason = meant(module, section, label, what)
+            reason = meant(module, section, label, what, peer_cases.get(key), our_cases.get(key))
             if reason:
                 verdict = "differs on purpose"
                 reasons[reason] += 1

@@ -1,38 +1,228 @@
 """Differences from NVIDIA's package that are meant, each with its reason.
 
-(pattern of "MODULE SECTION LABEL", pattern of what compare.py says of the difference, reason)
+A rule: (pattern of "MODULE SECTION LABEL", pattern of what compare.py says of the difference, reason[, test]). The test
+is given both outcomes, NVIDIA's first, and says whether the difference is the one that the reason is about; a rule whose
+pattern of the difference would match others too has one.
 """
 
-REFUSALS = r"raises builtins\.(TypeError|ValueError|OverflowError|AttributeError|UnicodeEncodeError), ours (builtins\.)?(TypeError|ValueError|OverflowError|UnicodeEncodeError)$"
+import re
+
+# ----------------------------------------------------------------------------------------------------------
+# Tests
+
+
+def leaves(value, path=""):
+    """(path, leaf) of a described value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from leaves(inner, f"{path}[{i}]")
+    else:
+        yield path, value
+
+
+def unwritten(peer, ours):
+    """Whether the values differ only where ours is zero or empty: the peer shows what its memory held before."""
+    a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
+    different = {k for k in a.keys() | b.keys() if a.get(k) != b.get(k)}
+    # An unknown number in an enum raises; zero is a member or raises in its turn.
+    return all(b.get(k) in (0, "", None, "0.0") or ".exception" in k or ".enum" in k or ".name" in k for k in different) and same_calls(peer, ours)
+
+
+def same_calls(peer, ours, but=()):
+    """Whether C was called with the same arguments, leaving out those at the positions `but`."""
+    from compare import same_argument
+
+    if [c["f"] for c in peer.get("calls", [])] != [c["f"] for c in ours.get("calls", [])]:
+        return False
+    return all(
+        len(p["a"]) == len(o["a"]) and all(i in but or same_argument(x, y) for i, (x, y) in enumerate(zip(p["a"], o["a"], strict=True)))
+        for p, o in zip(peer["calls"], ours["calls"], strict=True)
+    )
+
+
+def same_result(peer, ours):
+    """Whether the value or the exception is the same."""
+    return peer.get("value") == ours.get("value") and peer.get("raises") == ours.get("raises")
+
+
+def only(*positions):
+    """Only the arguments at these positions of the C function differ, and the result is the same."""
+    return lambda peer, ours: same_result(peer, ours) and same_calls(peer, ours, positions)
+
+
+def empty_arrays(peer, ours):
+    """Only the types of empty arrays differ."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            if value.get("ndarray") == [] and "dtype" in value:
+                return {k: v for k, v in value.items() if k != "dtype"}
+            return {k: plain(v) for k, v in value.items()}
+        return [plain(v) for v in value] if isinstance(value, list) else value
+
+    return plain(peer.get("value")) == plain(ours.get("value"))
+
+
+def asks_again(peer, ours):
+    """Ours makes the peer's calls and then more of the same: the list had grown."""
+    a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
+    return len(b) > len(a) and b[: len(a)] == a and set(b[len(a) :]) <= set(a)
+
+
+def not_asked(peer, ours):
+    """Ours makes the first of the peer's calls and stops, because there is nothing to ask for."""
+    a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
+    return len(b) < len(a) and a[: len(b)] == b
+
+
+def leftovers(peer, ours):
+    """C is called in the same order, and its structs differ only where ours are clear."""
+    a, b = peer.get("calls", []), ours.get("calls", [])
+    if [c["f"] for c in a] != [c["f"] for c in b]:
+        return False
+    for p, o in zip(a, b, strict=True):
+        for x, y in zip(p["a"], o["a"], strict=True):
+            if x == y:
+                continue
+            kind = x.partition(" ")[0]
+            if kind not in ("in", "out", "count") or kind != y.partition(" ")[0]:
+                return False
+            x, y = x.partition(" ")[2].partition("+")[0], y.partition(" ")[2].partition("+")[0]
+            if len(x) != len(y) or any(x[i : i + 2] != y[i : i + 2] and y[i : i + 2] not in ("00", "ee") for i in range(0, len(x), 2)):
+                return False
+    return True
+
+
+def unknown_status(peer, ours):
+    """Ours gives the status as a number."""
+    value = ours.get("value", {}).get("tuple", [{}])
+    return value[0] == {"int": 12345}
+
+
+def plain_number(peer, ours):
+    """C is called alike, and ours gives a number where the peer finds no member."""
+    value = ours.get("value", {}).get("tuple", [])
+    return same_calls(peer, ours) and any(isinstance(v, dict) and set(v) == {"int"} for v in value[1:])
+
+
+def no_call(peer, ours):
+    """Ours refuses before C is called."""
+    return not ours.get("calls")
+
+
+def after_nul(peer, ours):
+    """Texts in buffers differ only behind their end."""
+
+    def cut(value):
+        if isinstance(value, dict):
+            if "bytes" in value:
+                return {"bytes": re.sub(r"^((?:..)*?)00.*$", r"\1", value["bytes"])}
+            return {k: cut(v) for k, v in value.items()}
+        return [cut(v) for v in value] if isinstance(value, list) else value
+
+    return cut(peer.get("value")) == cut(ours.get("value"))
+
+
+def structs_of_numbers(peer, ours):
+    """The peer gives a list of structs."""
+    value = peer.get("value")
+    return isinstance(value, dict) and bool(value.get("list")) and all("class" in v for v in value["list"])
+
+
+def structs_of_bytes(peer, ours):
+    """Both give lists of structs; the peer's hold what its memory held."""
+    return structs_of_numbers(peer, ours) and structs_of_numbers(ours, peer)
+
+
+def shorter_list(peer, ours):
+    """Ours gives as many elements as there was room for; the peer as many as C tells of."""
+    a, b = (next((v["list"] for v in x["value"]["tuple"] if isinstance(v, dict) and "list" in v), []) for x in (peer, ours))
+    return len(b) < len(a) and a[: len(b)] == b
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Rules
+
+REFUSED = r"builtins\.(TypeError|ValueError|OverflowError|AttributeError|UnicodeEncodeError|IndexError|RuntimeError)"
+REFUSALS = rf"raises {REFUSED}, ours ((builtins\.)?(TypeError|ValueError|OverflowError|UnicodeEncodeError)|cupyrite\._native\.ListTooSmallError)$"
+SHORT = r"ours (raises )?cupyrite\._native\.ListTooSmallError"
+# Parameters that take an address of host memory.
+ADDRESSES = (
+    "userData|nvSciSyncAttrList|code|data|ptr|handle|p|osHandle|addr|dstHost|srcHost|image|fatCubin|buffer|globalAddress|hostPtr|value|"
+    "ppExportTable|descriptors|vdpGetProcAddress"
+)
 
 DELIBERATE = [
-    (r"\w+ \w+ .*", REFUSALS, "a refusal of a wrong argument is of another built-in class"),
-    (r"\w+ functions \w+ \w+=nul", "returns, ours raises builtins.ValueError", "a NUL inside a string would be cut off silently"),
+    (r"\w+ \w+ .*", REFUSALS, "a refusal of a wrong argument is of another built-in class", no_call),
+    (r"\w+ functions \w+ \w+=nul", "returns, ours raises builtins.ValueError", "a NUL inside a string would be cut off silently", no_call),
     (r"\w+ attributes .* = (None|object|str|bytes|1\.5)", "raises builtins.AttributeError, ours builtins.TypeError", "a wrong kind is a TypeError"),
-    (r"\w+ attributes .*", r"returns, ours raises builtins\.(TypeError|OverflowError)", "addresses take no floats"),
+    (r"\w+ attributes .* = 1\.5", r"returns, ours raises builtins\.TypeError", "addresses take no floats"),
+    (r"\w+ attributes .* = (-1|2\*\*\d\d)", r"returns, ours raises builtins\.OverflowError", "a number that does not fit the member is refused"),
     (r"\w+ attributes .* = (\[\]|own)", "raises builtins.(TypeError|ValueError), ours returns", "a list can be emptied"),
     (r"\w+ attributes .* = bytes", "raises builtins.ValueError, ours returns", "bytes are numbers too"),
-    (r"\w+ attributes .*", "raises builtins.TypeError, ours returns", "integers of NumPy and objects with __index__ are taken"),
-    (r"nvml attributes (ConfCompute|Nvlink|PwrModel|PerfMetrics)\w*(\(\d?\)|\.\w+ = .*)", "values differ", "an empty array has its elements' type, not float64"),
-    (r"nvml functions device_get_(conf_compute_gpu_\w+|nvlink_\w+) .*", "values differ", "an empty array has its elements' type, not float64"),
-    (r"cufile (functions|scripts) .*", "(exceptions of the same class differ|values differ)", "the texts of cuFile's statuses are our own; the peer returns what C left unwritten"),
-    (r"cufile functions \w+ error:-\d+", "", "a negative status is an error, not success with unwritten results"),
-    (r"\w+ functions \w+ \w+=(2\*\*31|2\*\*32|True|negative|float)", r"returns, ours raises (builtins\.(ValueError|TypeError)|cuda\.bindings\.\w+\.\w*InvalidArgument\w*)", "an address that cannot be one is refused before C sees it"),
-    (r"cudla functions submit_task .*", "ours (raises )?builtins.(ValueError|TypeError)", "more tasks than there are"),
-    (r"cudla functions module_get_attributes .*", "(C is called differently|values differ)", "an empty list needs no second call; the peer shows memory that C did not write"),
-    (r"nvml functions device_get_gsp_firmware_version .*", "values differ", "the version is a text; the peer gives its first character's code"),
+    (r"\w+ attributes .* = (1\.5|0|1|7|2\*\*\d\d|None|own|-1)", "raises builtins.TypeError, ours returns", "integers of NumPy and objects with __index__ are taken"),
+    (r"nvml attributes \w+\.\w+ = (\(1, 2\)|\[1, 2, 3\])", "raises builtins.TypeError, ours returns", "any sequence of numbers is taken"),
+    (r"nvml attributes (ConfCompute|Nvlink|PwrModel|PerfMetrics)\w*(\(\d?\)|\.\w+ = .*)", "values differ", "an empty array has its elements' type, not float64", empty_arrays),
+    (r"nvml functions device_get_(conf_compute_gpu_\w+|nvlink_\w+) .*", "values differ", "an empty array has its elements' type, not float64", empty_arrays),
+    (r"cufile (functions|scripts) .*", "exceptions of the same class differ", "the texts of cuFile's statuses are our own"),
+    (r"cufile (functions|scripts) .*", "values differ", "the peer returns what C left unwritten", unwritten),
+    (r"cufile scripts .*op_status_error.*", "values differ", "the texts of cuFile's statuses are our own"),
+    (r"cufile functions op_status_error .*", "values differ", "the texts of cuFile's statuses are our own"),
+    (r"cufile functions \w+ error:-\d+", "returns, ours raises", "a negative status is an error, not success with unwritten results"),
+    (rf"\w+ functions \w+ ({ADDRESSES}|\w+)=(2\*\*31|2\*\*32|True|negative|float)", r"returns, ours raises (builtins\.(ValueError|TypeError)|cuda\.bindings\.\w+\.\w*InvalidArgument\w*)", "an address that cannot be one is refused before C sees it", no_call),
+    (r"cudla functions submit_task .*", "ours (raises )?builtins.(ValueError|TypeError)", "more tasks than there are", no_call),
+    (r"cudla functions module_get_attributes .*", "C is called differently", "an empty list needs no second call", not_asked),
+    (r"cudla functions module_get_attributes .*", "values differ", "the peer shows memory that C did not write", unwritten),
+    (r"nvml functions device_get_gsp_firmware_version .*", "values differ", "the version is a text; the peer gives its first character's code",
+     lambda p, o: "int" in p["value"] and "str" in o["value"]),
     (r"nvjitlink scripts mistakes: log's text", "values differ", "the peer frees a module's name while the library still refers to it"),
-    (r"nvml functions \w+_(current_clock_freqs|hostname_v1|performance_modes|power_management_limit_v2|read_write_prm_v1|driver_branch|handle_by_uuidv|supported_placements|field_values|fan_speed_rpm|temperature_v|scheduler_state_v2) .*", "C is called differently", "the peer hands C a struct that it did not clear"),
-    (r"nvml functions device_get_(gpu_instances|samples|vgpu_utilization|clock_offsets|temperature_v|vgpu_\w+|\w*placements) .*", "", "the peer drops an argument of the first call, or the recorder's number of elements makes no sense"),
-    (r"nvml functions (gpu_instance|device|vgpu_instance)_get_\w+ (two:7|error:7)", "", "a list is asked for again when it has grown"),
-    (r"nvml functions device_(clear|get)_field_values .*", "", "an empty list needs no call that fills it"),
-    (r"nvml functions (device_set_vgpu_heterogeneous_mode|device_set_power_management_limit_v2|device_get_clock_offsets|device_get_temperature_v) .*", "OverflowError", "the struct's member is narrower or unsigned: what does not fit is refused"),
-    (r"nvml functions \w*event\w* .*", "InvalidArgumentError", "a handle that the module did not make is refused"),
-    (r"nvml functions (device|gpu_instance|event_set|set)_\w+ \w+=(None|object|tuple|list|2\*\*63|2\*\*64)", "ours raises builtins", "a struct is needed"),
-    (r"nvml functions (vgpu_type_get_name|device_get_nvlink_\w+|system_event_set_create) .*", "", "the peer shows memory that C did not write"),
-    (r"\w+ functions device_get_(cpu|memory)_affinity\w* \w+=2\*\*31", "hangs", "gigabytes are asked for; both take their time"),
     (r"\w+ facts dtype _py_anon_\w+", "only the peer has it", "private names are there but not listed"),
-    (r"cufile functions batch_io_set_up nr=2\*\*31", "crashes", "the recorder writes as many handles as it is told"),
-    (r"cufile functions get_parameter_string len=negative", "ours returns", "a length that is no length is left to C"),
-    (r"nvml functions gpu_instance_get_(active_vgpus|creatable_vgpus|vgpu_type_creatable_placements) fill", "values differ", "the recorder tells of elements without writing any"),
+    (r"\w+ functions device_get_(cpu|memory)_affinity\w* \w+=2\*\*31", "hangs", "gigabytes are asked for; both take their time"),
+    # ------------------------------------------------------------------------------------------------------
+    # The driver
+    (r"(driver|runtime|nvrtc) functions \w+ error:12345", "raises builtins.ValueError, ours returns", "a status that the enum does not know is given as its number", unknown_status),
+    (r"(driver|runtime) functions \w+ .*", rf"returns, {SHORT}", "C would read past a list that is shorter than its count", no_call),
+    (r"(driver|runtime) functions \w+ error:12345", rf"raises builtins.ValueError, {SHORT}", "C would read past a list that is shorter than its count", no_call),
+    (r"driver functions cu(Device(GetName|GetPCIBusId)) length=(0|negative)", "C is called differently", "a buffer has room for the end of a text", only(1)),
+    (r"driver functions cuDeviceGetName .*", "values differ", "what lies behind the end of a text is zero", after_nul),
+    (r"driver scripts .*cuDevice(GetName|GetPCIBusId).*", "values differ", "what lies behind the end of a text is zero", after_nul),
+    (r"driver (functions|scripts) .*cuDeviceGetLuid.*", "values differ", "a LUID is eight bytes, not a text that ends at a zero", after_nul),
+    (r"driver functions cuDeviceGetCliqueInfo fill", "values differ", "as many elements as there was room for", shorter_list),
+    (r"driver functions (cuStreamAddCallback|cuDeviceRegisterAsyncNotification|cuLogsRegisterCallback|cuLaunchHostFunc\w*|cuUserObjectCreate) .*",
+     "C is called differently", "the peer puts a function of its own between the driver and the callback", only(0, 1, 2)),
+    (r"driver functions cuVDPAU(GetDevice|CtxCreate) .*", "C is called differently", "C takes the function itself; the peer passes the address of the object that holds it", only(2, 4)),
+    (r"driver functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources) (conn|pStream|pCudaResource|resources)=(1|99|True|2\*\*31|2\*\*32|2\*\*63)",
+     "C is called differently", "a number stands for the handle, as everywhere; the peer takes it for the handle's address", only(0, 1, 2)),
+    (r"driver functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources) (conn|pStream|pCudaResource|resources)=(float|another class)",
+     "raises builtins.TypeError, ours returns", "a number stands for the handle, as everywhere"),
+    (r"driver functions (cuCoredump\w+|cuDevice[GS]etGraphMemAttribute|cuMemPool\w+|cuMem\w*Export\w+|cuLogicalEndpointExport|cuMemRangeGet\w+|cuPointer\w+) \w+=(0|1|99|True|float|first|last|of another enum|negative|2\*\*31)",
+     "raises builtins.AttributeError, ours returns", "an attribute may be given by its number"),
+    (r"driver (functions|scripts) .*(cuMemPoolSetAttribute|cuDeviceSetGraphMemAttribute).*", "raises builtins.AttributeError, ours returns",
+     "a number is taken where the peer needs a cuuint64_t"),
+    (r"(driver|runtime) functions \w+ \w+=negative", "raises builtins.OverflowError, ours returns", "an enum's number goes to C as it is; C refuses what it does not know",
+     lambda p, o: any("ffffffff" in a for c in o["calls"] for a in c["a"])),
+    (r"driver functions cuEGLStreamProducerConnect (height|width)=negative", "raises builtins.OverflowError, ours returns", "an EGLint is signed"),
+    (r"driver functions cuEGLStreamProducerConnect (height|width)=2\*\*31", "returns, ours raises builtins.OverflowError", "an EGLint is signed", no_call),
+    (r"driver functions cuLaunchKernel(Ex)? extra=None", "raises builtins.TypeError, ours returns", "None is no extra"),
+    (r"driver functions cuLogsDumpTo(File|Memory) iterator=(0|1|99|True|float|2\*\*31|another class)", "raises builtins.TypeError, ours returns", "an iterator may be given by its number"),
+    (r"driver functions cuLogsDumpToMemory buffer=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
+    (r"driver functions cuVDPAU\w+ vdpGetProcAddress=float", "raises builtins.TypeError, ours returns", "a number stands for the function"),
+    (r"driver functions (cuMemcpy\w*H\w*|cuMemHostRegister|cuParamSetv|cuLinkAddData) \w+=bytes", "returns, ours raises builtins.ValueError",
+     "C would read or write past the buffer, or write into bytes", no_call),
+    (r"driver functions cuLogsDumpToMemory (size=(99|2\*\*\d\d)|buffer=bytes)", "returns, ours raises builtins.(ValueError|TypeError)", "C would write past the buffer, or into bytes", no_call),
+    (r"driver functions cuLogicalEndpointExport handleType=(99|2\*\*31)", "returns, ours raises builtins.(TypeError|ValueError)", "a handle of an unknown type has an unknown size", no_call),
+    (r"driver functions (cuDeviceGetCliqueInfo|cuGLGetDevices|cuGraph\w+|cu(Library|Module)Enumerate\w+|cuMemRangeGetAttribute|cuStreamGetCaptureInfo) \w+=2\*\*3[12]",
+     "ours crashes or hangs, as does the peer", "gigabytes are asked for; both take their time"),
+    (r"driver attributes CU\w+\(\d\)", "returns, ours raises builtins.ValueError", "an address that cannot be read is refused"),
+    (r"(driver|runtime) attributes \w+\.\w+ = bytes", "values differ", "the peer takes the elements of bytes for structs and reads past them", structs_of_bytes),
+    (r"(driver|runtime) attributes \w+\.\w+ = (bytes|\(1, 2\)|\[1, 2, 3\]|str|long str)", "returns, ours raises builtins.TypeError",
+     "the peer takes numbers for structs and reads what they do not have", structs_of_numbers),
+    (r"driver attributes \w+\.\w+ = (-1|2\*\*31)", "(raises builtins.OverflowError, ours returns|arguments cannot be made)", "an enum's number goes to C as it is; reading one that is no member raises"),
+    (r"driver attributes (CUdevWorkqueueConfigResource\w*\.device = -1|EGLint\(-1\))", "raises builtins.OverflowError, ours returns", "a device and an EGLint are signed"),
+    (r"driver scripts contexts: (cuCtxCreate #4|cu\w+ #\d+)", "(raises builtins.TypeError, ours returns|only ours has it)", "cuCtxCreate takes the older form, without parameters, too",
+     lambda p, o: True),
+    (r"driver (functions|scripts) .*", "raises builtins.ValueError, ours returns", "a number that is no member of an enum is given as it is", plain_number),
 ]

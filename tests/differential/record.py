@@ -218,7 +218,7 @@ def public(module):
 
 def functions(module):
     """{name: function}"""
-    return {n: f for n, f in public(module).items() if callable(f) and not isinstance(f, type)}
+    return {n: f for n, f in public(module).items() if callable(f) and not isinstance(f, type) and getattr(f, "__module__", "") != "typing"}
 
 
 def classes(module):
@@ -343,7 +343,10 @@ def attribute_tasks(module):
                         setattr(it, attribute, value)
                     except Exception as error:
                         return {"raises": describe_exception(error)}
-                    value = getattr(it, attribute)
+                    try:
+                        value = getattr(it, attribute)
+                    except Exception as error:
+                        value = error
                     # What lies behind the end of a text is nobody's business.
                     return {"value": describe(value), "bytes": None if isinstance(value, str) else content(it)}
 
@@ -379,7 +382,7 @@ def facts(module):
             out[f"dtype {name}"] = {"descr": repr(value.fields and {k: (str(v[0]), v[1]) for k, v in value.fields.items()}), "itemsize": value.itemsize}
         elif isinstance(value, (int, str)):
             out[f"constant {name}"] = describe(value)
-        elif callable(value) and not isinstance(value, type):
+        elif callable(value) and not isinstance(value, type) and getattr(value, "__module__", "") != "typing":
             out[f"signature {name}"] = parameters(value)
     return out
 
