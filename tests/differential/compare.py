@@ -53,6 +53,11 @@ def same_argument(peer, ours):
     """Whether C saw the same argument."""
     if peer == ours:
         return True
+    if {peer, ours} == {"in ", "0"}:
+        return True  # an array of nothing
+    if peer.startswith("kernel ") and ours.startswith("kernel "):
+        a, b = peer.split(), ours.split()
+        return len(a) == len(b) and all(x == y or same_bytes(x, y, False) for x, y in zip(a[1:], b[1:], strict=True))
     for what in ("in ", "out ", "count "):
         if peer.startswith(what) and ours.startswith(what):
             return same_bytes(peer[len(what) :], ours[len(what) :], what == "out ")
@@ -65,6 +70,15 @@ def same_calls(peer, ours):
     return all(
         len(p["a"]) == len(o["a"]) and all(map(same_argument, p["a"], o["a"])) for p, o in zip(peer, ours, strict=True)
     )
+
+
+def without_addresses(value):
+    """A value whose numbers that look like addresses are all the same."""
+    if isinstance(value, dict):
+        if set(value) == {"int"} and isinstance(value["int"], int) and 1 << 40 <= value["int"] < 1 << 48:
+            return {"int": "address"}
+        return {k: without_addresses(v) for k, v in value.items()}
+    return [without_addresses(v) for v in value] if isinstance(value, list) else value
 
 
 def shape(value):
@@ -107,7 +121,7 @@ def judge(peer, ours):
     a, b = peer["value"], ours["value"]
     if peer.get("volatile") or ours.get("volatile"):
         a, b = shape(a), shape(b)
-    if a != b:
+    if a != b and without_addresses(a) != without_addresses(b):
         return "differs", "values differ"
     if not same_calls(peer.get("calls", []), ours.get("calls", [])):
         return "differs", "C is called differently"

@@ -31,6 +31,17 @@ def unwritten(peer, ours):
     return all(b.get(k) in (0, "", None, "0.0") or ".exception" in k or ".enum" in k or ".name" in k for k in different) and same_calls(peer, ours)
 
 
+def unwritten_value(peer, ours):
+    """As `unwritten`, whatever the calls were."""
+    return unwritten({**peer, "calls": []}, {**ours, "calls": []})
+
+
+def goes_on(peer, ours):
+    """Ours makes the peer's calls (the text of the error aside), and may make more of them."""
+    a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
+    return b[: len(a)] == a
+
+
 def same_calls(peer, ours, but=()):
     """Whether C was called with the same arguments, leaving out those at the positions `but`."""
     from compare import same_argument
@@ -66,12 +77,6 @@ def empty_arrays(peer, ours):
     return plain(peer.get("value")) == plain(ours.get("value"))
 
 
-def asks_again(peer, ours):
-    """Ours makes the peer's calls and then more of the same: the list had grown."""
-    a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
-    return len(b) > len(a) and b[: len(a)] == a and set(b[len(a) :]) <= set(a)
-
-
 def not_asked(peer, ours):
     """Ours makes the first of the peer's calls and stops, because there is nothing to ask for."""
     a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
@@ -100,6 +105,14 @@ def unknown_status(peer, ours):
     """Ours gives the status as a number."""
     value = ours.get("value", {}).get("tuple", [{}])
     return value[0] == {"int": 12345}
+
+
+def size_first(peer, ours):
+    """Ours asks for the size and then makes the peer's call."""
+    a, b = peer.get("calls", []), ours.get("calls", [])
+    if len(b) == len(a) == 1 and peer.get("value") == ours.get("value"):
+        return b[0]["f"] == a[0]["f"] + "Size"  # which fails as the call itself does
+    return len(b) == len(a) + 1 and b[0]["f"] == a[0]["f"] + "Size" and [c["f"] for c in a] == [c["f"] for c in b[1:]]
 
 
 def plain_number(peer, ours):
@@ -172,6 +185,10 @@ DELIBERATE = [
     (r"cufile scripts .*op_status_error.*", "values differ", "the texts of cuFile's statuses are our own"),
     (r"cufile functions op_status_error .*", "values differ", "the texts of cuFile's statuses are our own"),
     (r"cufile functions \w+ error:-\d+", "returns, ours raises", "a negative status is an error, not success with unwritten results"),
+    (r"cufile functions (read|write)v? error:-1", "raises builtins.ValueError, ours builtins.OSError", "-1 means errno"),
+    (r"cufile functions use_count error:-1", "raises builtins.ValueError, ours returns", "a function without a status returns nothing"),
+    (r"cufile functions get_parameter_string len=negative", "ours returns", "a length that is no length is left to C"),
+    (r"cufile functions batch_io_set_up nr=2\*\*31", "crashes", "the recorder writes as many handles as it is told"),
     (rf"\w+ functions \w+ ({ADDRESSES}|\w+)=(2\*\*31|2\*\*32|True|negative|float)", r"returns, ours raises (builtins\.(ValueError|TypeError)|cuda\.bindings\.\w+\.\w*InvalidArgument\w*)", "an address that cannot be one is refused before C sees it", no_call),
     (r"cudla functions submit_task .*", "ours (raises )?builtins.(ValueError|TypeError)", "more tasks than there are", no_call),
     (r"cudla functions module_get_attributes .*", "C is called differently", "an empty list needs no second call", not_asked),
@@ -181,6 +198,25 @@ DELIBERATE = [
     (r"nvjitlink scripts mistakes: log's text", "values differ", "the peer frees a module's name while the library still refers to it"),
     (r"\w+ facts dtype _py_anon_\w+", "only the peer has it", "private names are there but not listed"),
     (r"\w+ functions device_get_(cpu|memory)_affinity\w* \w+=2\*\*31", "hangs", "gigabytes are asked for; both take their time"),
+    # ------------------------------------------------------------------------------------------------------
+    # NVML
+    (r"nvml functions \w+_(current_clock_freqs|hostname_v1|performance_modes|power_management_limit_v2|read_write_prm_v1|driver_branch|handle_by_uuidv|field_values|fan_speed_rpm|temperature_v|scheduler_state_v2) .*",
+     "C is called differently", "the peer hands C a struct that it did not clear", leftovers),
+    (r"nvml functions device_get_vgpu_type_supported_placements .*", "C is called differently", "the peer drops the mode in the first call", only(2)),
+    (r"nvml functions (device_get_(samples|vgpu_utilization|vgpu_type_(supported|creatable)_placements)|gpu_instance_get_\w*vgpu\w*|system_event_set_create|vgpu_type_get_name|device_get_nvlink_\w+) .*",
+     "values differ", "the peer shows memory that C did not write", unwritten_value),
+    (r"nvml functions vgpu_type_get_name .*", "raises builtins.UnicodeDecodeError, ours returns", "the peer shows memory that C did not write"),
+    (r"nvml functions system_event_set_create .*", "C is called differently", "the peer hands C a struct that it did not clear", leftovers),
+    (r"nvml functions (gpu_instance|device|vgpu_instance)_get_\w+ (two:7|error:7)", "(C is called differently|raises cuda.bindings.nvml.InsufficientSizeError, ours returns)",
+     "the size is asked for, and again when the list has grown", goes_on),
+    (r"nvml functions device_get_vgpu_metadata error:7", "returns, ours raises cuda.bindings.nvml.InsufficientSizeError", "status 7 without a size is an error"),
+    (r"nvml functions event_set_get_context_data_v1 error:7", "raises cuda.bindings.nvml.InsufficientSizeError, ours returns", "no size, no data"),
+    (r"nvml functions device_(clear|get)_field_values values=(list|tuple|bytes)", "", "an empty list needs no call, and bytes are no list", no_call),
+    (r"nvml functions (\w*event\w*|\w*mig_device\w*) .*", "ours (raises )?cuda.bindings.nvml.InvalidArgumentError", "a handle that the module did not make is refused", no_call),
+    (r"nvml functions (device|gpu_instance|event_set|set|system)_\w+ \w+=(None|object|tuple|list|bytes|2\*\*63|2\*\*64)", "returns, ours raises builtins.(TypeError|ValueError)", "a struct is needed", no_call),
+    (r"nvml functions event_set_register_gpu_operational_events_v1 .*", "ours (raises )?builtins.ValueError", "an empty struct is refused", no_call),
+    (r"nvml functions (device_set_vgpu_heterogeneous_mode|device_set_power_management_limit_v2|device_get_clock_offsets|device_get_temperature_v|device_get_vgpu_processes_utilization_info) .*",
+     "OverflowError", "the struct's member is narrower or unsigned: what does not fit is refused"),
     # ------------------------------------------------------------------------------------------------------
     # The driver
     (r"(driver|runtime|nvrtc) functions \w+ error:12345", "raises builtins.ValueError, ours returns", "a status that the enum does not know is given as its number", unknown_status),
@@ -194,18 +230,30 @@ DELIBERATE = [
     (r"driver functions (cuStreamAddCallback|cuDeviceRegisterAsyncNotification|cuLogsRegisterCallback|cuLaunchHostFunc\w*|cuUserObjectCreate) .*",
      "C is called differently", "the peer puts a function of its own between the driver and the callback", only(0, 1, 2)),
     (r"driver functions cuVDPAU(GetDevice|CtxCreate) .*", "C is called differently", "C takes the function itself; the peer passes the address of the object that holds it", only(2, 4)),
-    (r"driver functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources) (conn|pStream|pCudaResource|resources)=(1|99|True|2\*\*31|2\*\*32|2\*\*63)",
+    (r"(driver|nvrtc) functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources|nvrtcDestroyProgram) (conn|pStream|pCudaResource|resources|prog)=(1|99|True|2\*\*31|2\*\*32|2\*\*63)",
      "C is called differently", "a number stands for the handle, as everywhere; the peer takes it for the handle's address", only(0, 1, 2)),
-    (r"driver functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources) (conn|pStream|pCudaResource|resources)=(float|another class)",
+    (r"(driver|nvrtc) functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources|nvrtcDestroyProgram) (conn|pStream|pCudaResource|resources|prog)=(float|another class)",
      "raises builtins.TypeError, ours returns", "a number stands for the handle, as everywhere"),
+    (r"driver functions cuPointerSetAttribute CU_\w+ = \w+", "raises builtins.AttributeError, ours returns", "C is asked: it refuses what cannot be set"),
+    (r"driver functions cuLinkCreate CU_JIT_WALL_TIME = .*", "C is called differently", "the option's word holds a float; the peer passes the address of one", only(2)),
+    (r"driver functions cu(LinkCreate|ModuleLoadDataEx) CU_JIT_WALL_TIME = .*", "C is called differently", "the option's word holds a float; the peer passes the address of one", only(2, 3, 4)),
+    (r"driver functions cu(LinkCreate|ModuleLoadDataEx) CU_JIT_(GLOBAL|REFERENCED)_\w+ = .*", "raises builtins.TypeError, ours returns", "an address, or no list at all, is taken too"),
+    (r"nvrtc functions nvrtcGetSupportedArchs error:\d+", "raises builtins.TypeError, ours returns", "a failed call returns its status and None"),
     (r"driver functions (cuCoredump\w+|cuDevice[GS]etGraphMemAttribute|cuMemPool\w+|cuMem\w*Export\w+|cuLogicalEndpointExport|cuMemRangeGet\w+|cuPointer\w+) \w+=(0|1|99|True|float|first|last|of another enum|negative|2\*\*31)",
      "raises builtins.AttributeError, ours returns", "an attribute may be given by its number"),
     (r"driver (functions|scripts) .*(cuMemPoolSetAttribute|cuDeviceSetGraphMemAttribute).*", "raises builtins.AttributeError, ours returns",
      "a number is taken where the peer needs a cuuint64_t"),
-    (r"(driver|runtime) functions \w+ \w+=negative", "raises builtins.OverflowError, ours returns", "an enum's number goes to C as it is; C refuses what it does not know",
+    (r"(driver|runtime|nvrtc) functions \w+ \w+=negative", "raises builtins.OverflowError, ours returns", "an enum's number goes to C as it is; C refuses what it does not know",
      lambda p, o: any("ffffffff" in a for c in o["calls"] for a in c["a"])),
     (r"driver functions cuEGLStreamProducerConnect (height|width)=negative", "raises builtins.OverflowError, ours returns", "an EGLint is signed"),
     (r"driver functions cuEGLStreamProducerConnect (height|width)=2\*\*31", "returns, ours raises builtins.OverflowError", "an EGLint is signed", no_call),
+    (r"driver functions cu(Link|ModuleLoad|LibraryLoad)\w+ CU_\w+ = (int|bool|float) [017]?", "raises builtins.AttributeError, ours returns", "an option's enum may be given by its number"),
+    (r"driver functions cuLaunch(Cooperative)?Kernel(Ex)? ctypes value", "raises builtins.TypeError, ours returns", "a ctypes value says its own type"),
+    (r"driver functions cuLaunch(Cooperative)?Kernel(Ex)? list", "raises builtins.TypeError, ours returns", "a list serves as well as a tuple"),
+    (r"nvrtc functions nvrtcGet\w+ .*", "C is called differently", "the size is asked for first: a buffer that is too short is refused", size_first),
+    (r"nvrtc functions nvrtcGet\w+ \w+=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
+    (r"nvrtc functions nvrtc(CompileProgram numOptions|CreateProgram numHeaders)=negative", "C is called differently", "the recorder reads past the lists", only(2, 4, 5)),
+    (r"driver attributes cudaBindingsDriverGlobal\(-?\d\)", "returns, ours raises builtins.TypeError", "it holds nothing that it could be made from"),
     (r"driver functions cuLaunchKernel(Ex)? extra=None", "raises builtins.TypeError, ours returns", "None is no extra"),
     (r"driver functions cuLogsDumpTo(File|Memory) iterator=(0|1|99|True|float|2\*\*31|another class)", "raises builtins.TypeError, ours returns", "an iterator may be given by its number"),
     (r"driver functions cuLogsDumpToMemory buffer=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
@@ -216,7 +264,7 @@ DELIBERATE = [
     (r"driver functions cuLogicalEndpointExport handleType=(99|2\*\*31)", "returns, ours raises builtins.(TypeError|ValueError)", "a handle of an unknown type has an unknown size", no_call),
     (r"driver functions (cuDeviceGetCliqueInfo|cuGLGetDevices|cuGraph\w+|cu(Library|Module)Enumerate\w+|cuMemRangeGetAttribute|cuStreamGetCaptureInfo) \w+=2\*\*3[12]",
      "ours crashes or hangs, as does the peer", "gigabytes are asked for; both take their time"),
-    (r"driver attributes CU\w+\(\d\)", "returns, ours raises builtins.ValueError", "an address that cannot be read is refused"),
+    (r"driver attributes (CU|anon_)\w+\(\d\)", "returns, ours raises builtins.ValueError", "an address that cannot be read is refused"),
     (r"(driver|runtime) attributes \w+\.\w+ = bytes", "values differ", "the peer takes the elements of bytes for structs and reads past them", structs_of_bytes),
     (r"(driver|runtime) attributes \w+\.\w+ = (bytes|\(1, 2\)|\[1, 2, 3\]|str|long str)", "returns, ours raises builtins.TypeError",
      "the peer takes numbers for structs and reads what they do not have", structs_of_numbers),

@@ -68,7 +68,7 @@ typedef unsigned long long word;
 struct field { unsigned offset, size, count; char kind; };
 
 /* v value, f float, h handle or untyped pointer, t text, i struct or array that C reads, o one that C writes,
-   n number of elements by address, s a text that C gives out, l a list that C gives out, a untyped memory that C
+   n number of elements by address (m: C changes it), s a text that C gives out, l a list that C gives out, a untyped memory that C
    writes, b untyped memory that C reads, k parameters of a kernel. `count`: the parameter with the number of elements,
    or -1; `less`: how many fewer there are. */
 struct param { char kind; signed char count, less; unsigned size, fields_n; const struct field *fields; };
@@ -143,7 +143,7 @@ static word elements(const struct param *p, const struct param *all, const word 
     if (p->count < 0) return 1;
     const struct param *c = &all[(int)p->count];
     word n = words[(int)p->count];
-    if (c->kind == 'n') {
+    if (c->kind == 'n' || c->kind == 'm') {
         word size = 0;
         n = can_read(n, &size, c->size) ? size : 0;
     } else if (c->size < 8) n &= (1ull << 8 * c->size) - 1;
@@ -201,7 +201,7 @@ static long hit(const char *name, int n, const struct param *params, const word 
                 add_bytes(&line, text, length);
                 add(&line, "\"");
             } break;
-            case 'i': case 'n': add_structs(&line, p->kind == 'i' ? "in" : "count", w, p, p->kind == 'i' ? elements(p, params, words) : 1); break;
+            case 'i': case 'n': case 'm': add_structs(&line, p->kind == 'i' ? "in" : "count", w, p, p->kind == 'i' ? elements(p, params, words) : 1); break;
             default:
                 /* What a scalar output holds beforehand is nobody's business; a struct brings its version word. */
                 if (w == 0) add(&line, "\"0\"");
@@ -225,7 +225,6 @@ static long hit(const char *name, int n, const struct param *params, const word 
         case 's': put(words[i], &text, 8); continue;
         case 'l': put(words[i], &list, 8); continue;
         case 'a': if (!zero) put(words[i], "\1", 1); continue;
-        case 'n': { word five = 5; if (p->count < 0 && !zero) put(words[i], &five, p->size); } continue;
         case 'o': break;
         default: continue;
         }
@@ -245,6 +244,10 @@ static long hit(const char *name, int n, const struct param *params, const word 
             continue;
         }
         for (word k = 0; k < many; k++) fill(words[i] + k * p->size, p, zero);
+    }
+    for (int i = 0; i < n && !zero; i++) {
+        word five = 5;
+        if (params[i].kind == 'm') put(words[i], &five, params[i].size);   /* there are more than asked for */
     }
     return status;
 }
@@ -483,7 +486,7 @@ class Description:
         if to == char and ty["is_const"]:
             return "t", -1, 8, None
         if what == "count":
-            return "n", count, size, None
+            return "m", count, size, None
         if what in ("in", None):
             return ("i", count, size, to) if what == "in" or ty["is_const"] else ("h", -1, 8, None)
         if to == char:

@@ -16,8 +16,8 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-REAL = ("driver", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
-RECORDED = ("driver", "cudla", "cufile", "nvml")
+REAL = ("driver", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
+RECORDED = ("driver", "nvrtc", "cudla", "cufile", "nvml")
 
 
 def record(side, python, path, module, options):

@@ -70,6 +70,8 @@ class Typed:
     def of(self, function, names):
         """One argument a parameter."""
         kinds = self.functions.get(function)
+        if function == "sizeof":
+            kinds = [{"kind": "class"}]
         if kinds is None or len(kinds) != len(names):
             raise ValueError(f"{function} has other parameters than described: {names}")
         counts = {k["count"] for k in kinds if k["kind"] in ("list", "option_values") and k.get("count") is not None}

@@ -13,8 +13,17 @@ def address(_):
     return ctypes.addressof(ROOM)
 
 
+KEPT = []
+
+
+def fresh():
+    """The address of memory that nobody has written to."""
+    KEPT.append(ctypes.create_string_buffer(64))
+    return ctypes.addressof(KEPT[-1])
+
+
 ARGUMENTS = {
-    ("batch_io_get_status", "iocbp"): lambda m: m.IOEvents(4),
+    ("batch_io_get_status", "iocbp"): lambda m: m.IOEvents(64),
     ("batch_io_submit", "iocbp"): lambda m: m.IOParams(4),
     ("driver_set_poll_mode", "poll"): True,
     ("get_stats_l1", "stats"): lambda m: m.StatsLevel1(),
@@ -26,7 +35,7 @@ ARGUMENTS = {
     ("set_parameter_bool", "value"): True,
     ("get_parameter_string", "len"): 64,
     ("set_parameter_string", "desc_str"): address,
-    ("batch_io_get_status", "nr"): address,
+    ("batch_io_get_status", "nr"): lambda m: fresh(),
     ("*", "timeout"): address,
 }
 # Every address that C would write to or read from.

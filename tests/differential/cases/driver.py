@@ -27,7 +27,6 @@ def _numbers(kind, count):
 
 ARGUMENTS = {
     ("sizeof", "objType"): lambda m: m.CUuuid,
-    ("*", "nodeParams"): None,  # by function, below
     # A struct that points at others needs others to point at.
     ("cuDevResourceGenerateDesc", "resources"): lambda m: [m.CUdevResource(), m.CUdevResource()],
     ("*", "input_"): lambda m: m.CUdevResource(),
@@ -45,8 +44,7 @@ ARGUMENTS = {
     ("*", "pixelBoxLowerCorner"): lambda m: [-1],
     ("*", "pixelBoxUpperCorner"): lambda m: [2],
 }
-del ARGUMENTS["*", "nodeParams"]
-for _name in ("cuGraphAddNode", "cuGraphNodeSetParams", "cuGraphExecNodeSetParams"):
+for _name in ("cuGraphAddNode", "cuGraphAddNode_v3", "cuGraphNodeSetParams", "cuGraphNodeSetParams_v2", "cuGraphExecNodeSetParams"):
     ARGUMENTS[_name, "nodeParams"] = _node_params
 
 
