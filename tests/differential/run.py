@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-REAL = ("driver", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
+REAL = ("driver", "runtime", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
 RECORDED = ("driver", "nvrtc", "cudla", "cufile", "nvml")
 
 
