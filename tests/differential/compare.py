@@ -3,7 +3,8 @@
     python tests/differential/compare.py peer.json ours.json
 
 Prints how many cases agree, what differs, which differences are meant (deliberate.py, with reasons), and how many of the
-module's functions were compared with a result. Exit status 1 if a difference is not meant, or if ours crashes or hangs.
+module's functions were compared with a result, and why the others were not (reasons.py, where the records do not say).
+Exit status 1 if a difference is not meant, if ours crashes or hangs, or if a function has neither a result nor a reason.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from deliberate import DELIBERATE  # noqa: E402
+from reasons import REASONS  # noqa: E402
 
 
 def looks_like_address(word):
@@ -153,6 +155,67 @@ def flat(record):
     return {k: v for k, v in found.items() if v is not None}
 
 
+# What came of a function, from worst to best; the reason of the worse ones is found in the records.
+NOT_CALLED, PEER_CRASHES, ON_PURPOSE, SAME_ERROR, SAME_VALUE = range(5)
+
+
+class Comparison:
+    """Two records, compared: verdicts, differences, what came of each function."""
+
+    def __init__(self, peer, ours):
+        self.module, self.recorder = peer["module"].rpartition(".")[2], peer["recorder"]
+        self.peer, self.ours = flat(peer), flat(ours)
+        self.names = sorted({label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")})
+        self.verdicts, self.reasons = collections.Counter(), collections.Counter()
+        self.differences = collections.defaultdict(list)
+        self.best = {name: (NOT_CALLED, "") for name in self.names}
+        for key in sorted(self.peer.keys() | self.ours.keys()):
+            self.case(key)
+
+    def case(self, key):
+        section, label = key
+        peer, ours = self.peer.get(key), self.ours.get(key)
+        if peer is None or ours is None:
+            verdict, what = "differs", "only the peer has it" if ours is None else "only ours has it"
+        else:
+            verdict, what = judge(peer, ours)
+        reached, why = None, ""
+        if verdict == "differs":
+            why = meant(self.module, section, label, what, peer, ours)
+            if why:
+                verdict, reached = "differs on purpose", ON_PURPOSE
+                self.reasons[why] += 1
+            else:
+                self.differences[section, what].append(key)
+        elif verdict == "peer crashes":
+            reached, why = PEER_CRASHES, "NVIDIA's package crashes"
+        elif verdict == "same" and "value" in peer:
+            reached = SAME_VALUE
+            status = peer["value"].get("tuple", [None])[0] if isinstance(peer["value"], dict) else None
+            if isinstance(status, dict) and status.get("value") and not self.recorder:
+                # A tuple whose status is an error is an error, however it comes.
+                reached, why = SAME_ERROR, f"both answer {status['name']}"
+        elif verdict == "same" and "raises" in peer and "status" in peer["raises"]:
+            reached, why = SAME_ERROR, f"both raise {peer['raises']['exception'].rpartition('.')[2]}"
+        elif verdict == "same" and "raises" in peer and "FunctionNotFound" in peer["raises"]["exception"]:
+            reached, why = SAME_ERROR, "the installed library does not have it"
+        self.verdicts[verdict] += 1
+        if reached is not None and section in ("functions", "scripts"):
+            name = peer.get("function") or label.split()[0]
+            if name in self.best and reached > self.best[name][0]:
+                self.best[name] = reached, why
+
+    def without(self):
+        """{function: reason or None} of the functions that never gave the same value."""
+        out = {}
+        for name, (reached, why) in self.best.items():
+            if reached == SAME_VALUE:
+                continue
+            listed = next((r for pattern, r in REASONS["recorder" if self.recorder else "real"].get(self.module, ()) if re.fullmatch(pattern, name)), None)
+            out[name] = listed or why or None
+        return out
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("peer", type=pathlib.Path)
@@ -163,43 +226,26 @@ def main():
     peer, ours = (json.loads(p.read_text()) for p in (options.peer, options.ours))
     if peer["module"] != ours["module"] or peer["recorder"] != ours["recorder"]:
         parser.error("the two files record different things")
-    module = peer["module"].rpartition(".")[2]
-    peer_cases, our_cases = flat(peer), flat(ours)
-    verdicts, differences, reasons, agreed = collections.Counter(), collections.defaultdict(list), collections.Counter(), set()
-    for key in sorted(peer_cases.keys() | our_cases.keys()):
-        section, label = key
-        if key not in our_cases or key not in peer_cases:
-            verdict, what = "differs", "only the peer has it" if key in peer_cases else "only ours has it"
-        else:
-            verdict, what = judge(peer_cases[key], our_cases[key])
-        if verdict == "differs":
-            reason = meant(module, section, label, what, peer_cases.get(key), our_cases.get(key))
-            if reason:
-                verdict = "differs on purpose"
-                reasons[reason] += 1
-            else:
-                differences[section, what].append(key)
-        elif verdict == "same" and "value" in peer_cases[key]:
-            # A function whose result was compared, not only its refusals.
-            agreed.add(peer_cases[key].get("function") or label.split()[0] if section in ("functions", "scripts") else "")
-        verdicts[verdict] += 1
-
-    print(f"{module}: {sum(verdicts.values())} cases: " + ", ".join(f"{n} {v}" for v, n in verdicts.most_common()))
-    for reason, n in reasons.most_common():
+    found = Comparison(peer, ours)
+    module = found.module
+    print(f"{module}: {sum(found.verdicts.values())} cases: " + ", ".join(f"{n} {v}" for v, n in found.verdicts.most_common()))
+    for reason, n in found.reasons.most_common():
         print(f"  {n:6} on purpose: {reason}")
-    for (section, what), keys in sorted(differences.items(), key=lambda item: -len(item[1])):
+    for (section, what), keys in sorted(found.differences.items(), key=lambda item: -len(item[1])):
         print(f"  {len(keys):6} {section}: {what}")
         for key in keys[: options.show]:
             print(f"           {key[1]}")
             if options.full:
-                print(f"             peer {json.dumps(peer_cases.get(key))[:1500]}")
-                print(f"             ours {json.dumps(our_cases.get(key))[:1500]}")
-    names = {label.split()[1] for section, label in peer_cases if section == "facts" and label.startswith("signature ")}
-    missing = sorted(names - agreed)
-    print(f"{module}: {len(names & agreed)} of {len(names)} functions gave the same results at least once")
-    if missing:
-        print("  without one: " + ", ".join(missing))
-    return 1 if differences else 0
+                print(f"             peer {json.dumps(found.peer.get(key))[:1500]}")
+                print(f"             ours {json.dumps(found.ours.get(key))[:1500]}")
+    without = found.without()
+    print(f"{module}: {len(found.names) - len(without)} of {len(found.names)} functions gave the same results at least once")
+    for reason, n in collections.Counter(r for r in without.values() if r).most_common():
+        print(f"  {n:6} without one: {reason}")
+    unexplained = sorted(name for name, reason in without.items() if not reason)
+    if unexplained:
+        print("  without one and without a reason: " + ", ".join(unexplained))
+    return 1 if found.differences or unexplained else 0
 
 
 if __name__ == "__main__":
