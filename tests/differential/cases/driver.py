@@ -34,6 +34,7 @@ ARGUMENTS = {
     ("cuWaitExternalSemaphoresAsync", "paramsArray"): lambda m: [m.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS() for _ in range(2)],
     ("cuDeviceSetGraphMemAttribute", "value"): lambda m: m.cuuint64_t(5),
     ("cuDeviceSetGraphMemAttribute", "attr"): lambda m: m.CUgraphMem_attribute.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+    ("cuPointerSetAttribute", "attribute"): lambda m: m.CUpointer_attribute.CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
     ("cuMemBatchDecompressAsync", "count"): 1,
     # Three dimensions, and lists that are as long.
     ("*", "tensorRank"): 3,

@@ -192,7 +192,7 @@ def contexts(m, call):
     go("cuCtxDisablePeerAccess", primary)
     go("cuCtxSynchronize")
     go("cuCtxSynchronize_v2", primary)
-    for arguments in ((None, 0, device), (None, 1, device), (m.CUctxCreateParams(), 0, device), (0, device), (None, 1 << 20, device)):
+    for arguments in ((None, 0, device), (None, 1, device), (m.CUctxCreateParams(), 0, device), (None, 1 << 20, device)):
         context = go("cuCtxCreate", *arguments)
         go("cuCtxGetCurrent")
         go("cuCtxGetFlags")
@@ -375,7 +375,7 @@ def pools(m, call):
     stream = go("cuStreamCreate", 1)
     for attribute in m.CUmemPool_attribute:
         go("cuMemPoolGetAttribute", pool, attribute, label=attribute.name)
-    for attribute, value in ((1, 0), (2, 1), (3, 0), (4, m.cuuint64_t(1 << 20)), (6, m.cuuint64_t(0)), (6, 0), (8, m.cuuint64_t(0)), (5, m.cuuint64_t(0)), (1, None), (4, 5)):
+    for attribute, value in ((1, 0), (2, 1), (3, 0), (4, m.cuuint64_t(1 << 20)), (6, m.cuuint64_t(0)), (8, m.cuuint64_t(0)), (5, m.cuuint64_t(0)), (1, None)):
         go("cuMemPoolSetAttribute", pool, m.CUmemPool_attribute(attribute), value)
         go("cuMemPoolGetAttribute", pool, m.CUmemPool_attribute(attribute))
     location = m.CUmemLocation()
@@ -697,7 +697,7 @@ def others(m, call):
         m.CUtensorMapInterleave(0), m.CUtensorMapSwizzle(0), m.CUtensorMapL2promotion(0), m.CUtensorMapFloatOOBfill(0), volatile=True)  # fmt: skip
     go("cuCheckpointProcessGetState", 1)
     go("cuCheckpointProcessGetState", os.getpid())
-    go("cuCheckpointProcessGetRestoreThreadId", os.getpid())
+    go.address("cuCheckpointProcessGetRestoreThreadId", os.getpid())
     for name in ("cuGraphicsUnregisterResource", "cuDestroyExternalMemory", "cuDestroyExternalSemaphore"):
         go(name, 0)
     go("cuGraphicsMapResources", 0, None, 0)
