@@ -328,10 +328,15 @@ impl Texture {
             }
         };
         let integers = reads_integers(&format, &descriptor);
-        let border = descriptor.border.map(|v| match format.kind {
-            ChannelKind::Signed if integers => v as i32 as u32,
-            ChannelKind::Unsigned if integers => v as u32,
-            _ => v.to_bits(),
+        let border = std::array::from_fn(|k| {
+            let v = descriptor.border[k];
+            match format.kind {
+                // A channel that the format does not have is zero outside too.
+                _ if k >= usize::from(format.channels) => 0,
+                ChannelKind::Signed if integers => v as i32 as u32,
+                ChannelKind::Unsigned if integers => v as u32,
+                _ => v.to_bits(),
+            }
         });
         Ok(Self {
             descriptor,

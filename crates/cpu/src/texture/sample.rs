@@ -2,7 +2,8 @@
 //!
 //! The way of a fetch: level of detail per lane, then for each mipmap level that some lane needs the texel numbers of
 //! all its lanes, addresses, one loader call for each corner of the filter, and the weighted sum. Weights have eight
-//! fractional bits as on a GPU; the sum itself is exact until it is rounded to `f32` at the end.
+//! fractional bits as on a GPU; the sum itself is exact until it is rounded to `f32` at the end. Where the guide leaves
+//! room, the choice is what an H200 does; `tests/differential/textures.py` compares.
 //!
 //! What the guide leaves open is chosen here: a fetch without level of detail takes level zero (within the clamp of the
 //! descriptor); anisotropy, only for two-dimensional images and explicit gradients, averages up to
@@ -184,7 +185,7 @@ impl Texture {
     fn finish(sums: &Sums, mask: u32, out: &mut Rows) {
         for (row, sum) in out.iter_mut().zip(sums) {
             for l in lanes(mask) {
-                row[l] = (sum[l] as f32).to_bits();
+                row[l] = rounded(sum[l]).to_bits();
             }
         }
     }
@@ -290,6 +291,13 @@ impl Texture {
             return;
         }
         let corners = self.corners(level, f, spot, mask);
+        let mut scale = *scale;
+        if f.view.dimensions == 1 && self.descriptor.address[1] == AddressMode::Border {
+            // A GPU filters one dimension like two with a second coordinate of zero, half of it outside.
+            let border = self.border.map(|b| [b; LANES]);
+            scale = scale.map(|s| s / 2.0);
+            accumulate(sums, &border, &scale, mask);
+        }
         for (sites, weight) in corners
             .sites
             .iter()
@@ -302,7 +310,7 @@ impl Texture {
                 continue;
             }
             let mut all = *weight;
-            for (w, s) in all.iter_mut().zip(scale) {
+            for (w, s) in all.iter_mut().zip(&scale) {
                 *w *= s;
             }
             // SAFETY: the sites are texels of the image; the rest is the caller's promise.
@@ -327,16 +335,12 @@ impl Texture {
             *axis = self.axis(image, k, f).linear(&spot.position[k]);
         }
         let mut out = Corners::new(1 << dimensions);
-        for n in 0..out.count {
-            let bit = |k: usize| n >> k & 1;
-            for l in lanes(mask) {
-                let texel = |k: usize| axes[k].texels[bit(k)][l];
+        for l in lanes(mask) {
+            let weights = products(dimensions, [0, 1, 2].map(|k| axes[k].weight[l]));
+            for (n, weight) in weights.into_iter().enumerate().take(out.count) {
+                let texel = |k: usize| axes[k].texels[n >> k & 1][l];
                 out.sites[n][l] = self.site(image, spot.slice[l], texel(0), texel(1), texel(2));
-                let mut weight = 1.0;
-                for (k, axis) in axes.iter().enumerate().take(dimensions) {
-                    weight *= part(axis.weight[l], bit(k));
-                }
-                out.weights[n][l] = weight;
+                out.weights[n][l] = f64::from(weight) / 256.0;
             }
         }
         out
@@ -355,10 +359,11 @@ impl Texture {
             let (i, u) = axis(0).split(spot.position[0][l]);
             let (j, v) = axis(1).split(spot.position[1][l]);
             let (face, first) = (spot.slice[l] % 6, spot.slice[l] / 6 * 6);
+            let weights = products(2, [u, v, 0]);
             let mut missing = None;
             for c in 0..4 {
                 let (x, y) = (i + (c & 1) as i32, j + (c >> 1) as i32);
-                out.weights[c][l] = part(u, c & 1) * part(v, c >> 1);
+                out.weights[c][l] = f64::from(weights[c]) / 256.0;
                 let (to, x, y) = match (inside.contains(&x), inside.contains(&y)) {
                     (true, true) => (face, x, y),
                     (false, false) => {
@@ -513,6 +518,50 @@ impl Texture {
 fn part(weight: u32, second: usize) -> f64 {
     let w = if second == 1 { weight } else { 256 - weight };
     f64::from(w) / 256.0
+}
+
+/// The nearest `f32`; of two equally near ones the greater in magnitude, as an H200 rounds.
+#[inline(always)]
+fn rounded(v: f64) -> f32 {
+    /// Bits of a `f64` that a `f32` does not have.
+    const MORE: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+    let bits = v.to_bits() + (1 << (MORE - 1));
+    f64::from_bits(bits >> MORE << MORE) as f32
+}
+
+/// The share `w / 256` of a weight.
+#[inline(always)]
+fn share(weight: u32, w: u32) -> u32 {
+    (weight * w + 128) >> 8
+}
+
+/// Weights of two, four or eight texels in 256ths, x fastest, from those of the second texel in each dimension.
+///
+/// The products are rounded to 256ths themselves, in this order and this way on an H200 (found from its results: all of
+/// the two-dimensional ones, and nine of ten three-dimensional ones, come out exactly).
+#[inline(always)]
+fn products(dimensions: usize, [x, y, z]: [u32; 3]) -> [u32; 8] {
+    match dimensions {
+        1 => [256 - x, x, 0, 0, 0, 0, 0, 0],
+        2 => {
+            let both = share(x, y);
+            [256 + both - x - y, x - both, y - both, both, 0, 0, 0, 0]
+        }
+        _ => {
+            let mut out = [0; 8];
+            for (k, slab) in [256 - z, z].into_iter().enumerate() {
+                let right = share(slab, x);
+                let left = slab - right;
+                let below_right = share(right, y);
+                let above_left = share(left, 256 - y);
+                out[4 * k] = above_left;
+                out[4 * k + 1] = right - below_right;
+                out[4 * k + 2] = left - above_left;
+                out[4 * k + 3] = below_right;
+            }
+            out
+        }
+    }
 }
 
 #[inline(always)]

@@ -22,9 +22,6 @@ pub type Row<T> = [T; LANES];
 /// The four components of all lanes, as bits.
 pub type Rows = [Row<u32>; 4];
 
-/// Bits of `1.0_f32`.
-const ONE: u32 = 0x3f80_0000;
-
 /// Where the number of a texel in its block is put into the address of the block (addresses have 47 bits).
 pub const TEXEL_SHIFT: u32 = 56;
 
@@ -44,32 +41,28 @@ trait Channel {
     fn alpha(bits: u32) -> u32 {
         Self::value(bits)
     }
-    /// What a fourth channel that is not stored reads as.
-    const ONE: u32;
 }
 
 macro_rules! channel {
-    ($name:ident, $one:expr, $bits:ident => $value:expr) => {
+    ($name:ident, $bits:ident => $value:expr) => {
         struct $name;
         impl Channel for $name {
             #[inline(always)]
             fn value($bits: u32) -> u32 {
                 $value
             }
-            const ONE: u32 = $one;
         }
     };
 }
 
-channel!(Plain, 1, bits => bits);
-channel!(PlainFloat, ONE, bits => bits);
-channel!(Signed8, 1, bits => i32::from(bits as i8) as u32);
-channel!(Signed16, 1, bits => i32::from(bits as i16) as u32);
-channel!(Unorm8, ONE, bits => (bits as f32 / 255.0).to_bits());
-channel!(Unorm16, ONE, bits => (bits as f32 / 65535.0).to_bits());
-channel!(Snorm8, ONE, bits => (f32::from(bits as i8) / 127.0).max(-1.0).to_bits());
-channel!(Snorm16, ONE, bits => (f32::from(bits as i16) / 32767.0).max(-1.0).to_bits());
-channel!(Half, ONE, bits => half::f16::from_bits(bits as u16).to_f32().to_bits());
+channel!(Plain, bits => bits);
+channel!(Signed8, bits => i32::from(bits as i8) as u32);
+channel!(Signed16, bits => i32::from(bits as i16) as u32);
+channel!(Unorm8, bits => (bits as f32 / 255.0).to_bits());
+channel!(Unorm16, bits => (bits as f32 / 65535.0).to_bits());
+channel!(Snorm8, bits => (f32::from(bits as i8) / 127.0).max(-1.0).to_bits());
+channel!(Snorm16, bits => (f32::from(bits as i16) / 32767.0).max(-1.0).to_bits());
+channel!(Half, bits => half::f16::from_bits(bits as u16).to_f32().to_bits());
 
 struct Srgb8;
 impl Channel for Srgb8 {
@@ -81,7 +74,6 @@ impl Channel for Srgb8 {
     fn alpha(bits: u32) -> u32 {
         Unorm8::value(bits)
     }
-    const ONE: u32 = ONE;
 }
 
 /// Stored channels: `BITS` wide, `N` of them.
@@ -149,7 +141,7 @@ unsafe fn plain<C: Channel, const BITS: u32, const N: usize>(
         if site != 0 {
             // SAFETY: the caller's promise.
             let bits = unsafe { stored::<BITS, N>(site) };
-            texel = [0, 0, 0, C::ONE];
+            texel = [0; 4];
             for k in 0..N {
                 texel[k] = if k == 3 {
                     C::alpha(bits[k])
@@ -292,7 +284,6 @@ pub fn loader(format: &Format, integers: bool, srgb: bool) -> Loader {
         (16, Float) => by_count!(Half, 16),
         (16, Unsigned | Unorm) => by_count!(Unorm16, 16),
         (16, _) => by_count!(Snorm16, 16),
-        (_, Float) => by_count!(PlainFloat, 32),
         _ => by_count!(Plain, 32),
     }
 }
