@@ -122,16 +122,6 @@ impl Axis {
         }
         out
     }
-
-    /// Texels by number.
-    pub fn numbered(&self, x: &Row<i32>) -> Row<i32> {
-        let (n, mode) = (self.extent as i32, self.effective());
-        let mut out = [0; LANES];
-        for (o, &x) in out.iter_mut().zip(x) {
-            *o = Self::map(x.saturating_add(self.offset), n, mode);
-        }
-        out
-    }
 }
 
 #[cfg(test)]
@@ -214,17 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn offsets_and_numbers() {
+    fn offsets() {
         let a = Axis {
             offset: -2,
             ..axis(4, true, AddressMode::Wrap)
         };
         assert_eq!(a.point(&[0.3; LANES])[0], 3);
         assert_eq!(a.linear(&[0.5; LANES]).texels, [[3; LANES], [0; LANES]]);
-        let b = axis(4, false, AddressMode::Border);
-        assert_eq!(b.numbered(&[4; LANES])[0], OUTSIDE);
-        assert_eq!(b.numbered(&[i32::MIN; LANES])[0], OUTSIDE);
-        let c = axis(4, false, AddressMode::Clamp);
-        assert_eq!(c.numbered(&[i32::MAX; LANES])[0], 3);
     }
 }

@@ -7,7 +7,7 @@ use cupyrite_sys::driver as sys;
 
 use super::format::{ChannelKind, Format};
 use super::storage::{Shape, Storage};
-use super::texel::{Loader, loader};
+use super::texel::{Loader, Precision, interpolation, loader};
 
 /// What a coordinate outside the texture means (CUDA Programming Guide, "Texture Memory").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -243,6 +243,12 @@ pub struct Texture {
     pub(crate) loader: Loader,
     /// What [`AddressMode::Border`] gives, as bits of what a fetch gives.
     pub(crate) border: [u32; 4],
+    /// Reads its elements for interpolation.
+    pub(crate) blend: Loader,
+    /// The border for interpolation.
+    pub(crate) blend_border: [u32; 4],
+    /// What interpolation rounds to.
+    pub(crate) precision: Precision,
 }
 
 impl Texture {
@@ -328,16 +334,15 @@ impl Texture {
             }
         };
         let integers = reads_integers(&format, &descriptor);
-        let border = std::array::from_fn(|k| {
-            let v = descriptor.border[k];
-            match format.kind {
-                // A channel that the format does not have is zero outside too.
-                _ if k >= usize::from(format.channels) => 0,
-                ChannelKind::Signed if integers => v as i32 as u32,
-                ChannelKind::Unsigned if integers => v as u32,
-                _ => v.to_bits(),
-            }
-        });
+        let load = loader(&format, integers, descriptor.srgb);
+        let (blend, precision) = interpolation(&format, descriptor.srgb)
+            .filter(|_| !integers)
+            .unwrap_or((load, Precision::Single));
+        let border = std::array::from_fn(|k| border(&format, integers, k, descriptor.border[k]));
+        let scale = match precision {
+            Precision::Fixed(scale) => scale,
+            _ => 1.0,
+        };
         Ok(Self {
             descriptor,
             resource,
@@ -345,8 +350,11 @@ impl Texture {
             format,
             images,
             layers,
-            loader: loader(&format, integers, descriptor.srgb),
+            loader: load,
             border,
+            blend,
+            blend_border: border.map(|b| (f32::from_bits(b) * scale).to_bits()),
+            precision,
         })
     }
 
@@ -402,6 +410,25 @@ impl Texture {
             }
             _ => None,
         }
+    }
+}
+
+/// Channel `k` of the border as an H200 has it: in the precision of the format where that is fixed, and for integers the
+/// lowest bits of the number's pattern.
+fn border(format: &Format, integers: bool, k: usize, v: f32) -> u32 {
+    if k >= usize::from(format.channels) {
+        return 0;
+    }
+    let most = |bits: u8| ((1u64 << bits) - 1) as f32;
+    let fixed = |low: f32, most: f32| ((v.max(low).min(1.0) * most - 0.5).ceil() / most).to_bits();
+    match (format.kind, format.bits) {
+        (ChannelKind::Float, _) => v.to_bits(),
+        (ChannelKind::Signed, bits) if integers => {
+            ((v.to_bits() << (32 - bits)) as i32 >> (32 - bits)) as u32
+        }
+        (ChannelKind::Unsigned, bits) if integers => v.to_bits() & (u32::MAX >> (32 - bits)),
+        (ChannelKind::Unsigned | ChannelKind::Unorm, bits) => fixed(0.0, most(bits)),
+        (ChannelKind::Signed | ChannelKind::Snorm, bits) => fixed(-1.0, most(bits - 1)),
     }
 }
 

@@ -18,6 +18,8 @@ mod sample;
 mod srgb;
 mod storage;
 mod surface;
+#[cfg(test)]
+mod tests;
 mod texel;
 
 pub use descriptor::{

@@ -55,10 +55,11 @@ fn array_size(shape: Shape, layers: u32) -> u32 {
 }
 
 impl Texture {
-    /// The attribute; extents of mipmap level `level`, of the last one if there are not so many.
+    /// The attribute; extents of mipmap level `level`, zero if there are not so many.
     pub fn query(&self, what: Query, level: u32) -> u32 {
-        let last = self.images.len() - 1;
-        let image = &self.images[(level as usize).min(last)];
+        let Some(image) = self.images.get(level as usize) else {
+            return 0;
+        };
         let shape = match self.geometry {
             Geometry::Array(shape) => shape,
             Geometry::Buffer => Shape {

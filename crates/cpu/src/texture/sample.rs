@@ -13,7 +13,7 @@
 use super::address::{Axis, Between, OUTSIDE};
 use super::cube;
 use super::descriptor::{AddressMode, Filter, Geometry, Image, Texture};
-use super::texel::{LANES, Row, Rows, TEXEL_SHIFT};
+use super::texel::{LANES, Loader, Precision, Row, Rows, TEXEL_SHIFT};
 
 /// What a fetch takes for the shape of the texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +103,10 @@ impl Texture {
             }
         };
         if self.geometry == Geometry::Buffer {
-            let texel = position[0].map(|x| x.floor() as i32);
-            // SAFETY: the caller's promise.
-            unsafe { self.fetch_buffer(&texel, mask, out) };
+            // Linear memory is read by element number; a position gives zeros, as on an H200.
+            for row in out.iter_mut() {
+                lanes(mask).for_each(|l| row[l] = 0);
+            }
             return;
         }
         let spot = self.spot(f, position, mask);
@@ -114,11 +115,11 @@ impl Texture {
             // SAFETY: the caller's promise.
             unsafe {
                 if self.descriptor.filter == Filter::Point || integers {
-                    self.point(0, f, &spot, mask, out);
+                    self.point(0, f, &spot, mask, (self.loader, &self.border), out);
                 } else {
                     let mut sums = [[0.0; LANES]; 4];
                     self.add(0, f, &spot, mask, &[1.0; LANES], &mut sums);
-                    Self::finish(&sums, mask, out);
+                    self.finish(&sums, mask, out);
                 }
             }
             return;
@@ -129,7 +130,7 @@ impl Texture {
                 let m = foot.nearest(level, mask);
                 if m != 0 {
                     // SAFETY: the caller's promise.
-                    unsafe { self.point(level, f, &spot, m, out) };
+                    unsafe { self.point(level, f, &spot, m, (self.loader, &self.border), out) };
                 }
             }
             return;
@@ -158,7 +159,7 @@ impl Texture {
                 }
             }
         }
-        Self::finish(&sums, mask, out);
+        self.finish(&sums, mask, out);
     }
 
     /// The four texels that linear filtering would use at level zero, one component of each: below left, below right,
@@ -182,10 +183,15 @@ impl Texture {
         }
     }
 
-    fn finish(sums: &Sums, mask: u32, out: &mut Rows) {
+    fn finish(&self, sums: &Sums, mask: u32, out: &mut Rows) {
         for (row, sum) in out.iter_mut().zip(sums) {
             for l in lanes(mask) {
-                row[l] = rounded(sum[l]).to_bits();
+                let v = match self.precision {
+                    Precision::Single => rounded::<24>(sum[l]),
+                    Precision::Half => rounded::<11>(sum[l]),
+                    Precision::Fixed(scale) => (sum[l] + 0.5).floor() as f32 / scale,
+                };
+                row[l] = v.to_bits();
             }
         }
     }
@@ -246,7 +252,15 @@ impl Texture {
     }
 
     /// Nearest texels of one level.
-    unsafe fn point(&self, level: usize, f: &Fetch, spot: &Spot, mask: u32, out: &mut Rows) {
+    unsafe fn point(
+        &self,
+        level: usize,
+        f: &Fetch,
+        spot: &Spot,
+        mask: u32,
+        with: (Loader, &[u32; 4]),
+        out: &mut Rows,
+    ) {
         let image = &self.images[level];
         let mut texels = [[0; LANES]; 3];
         let axes = usize::from(f.view.dimensions);
@@ -254,7 +268,7 @@ impl Texture {
             *row = self.axis(image, k, f).point(&spot.position[k]);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.load(image, &spot.slice, &texels, mask, out) };
+        unsafe { self.load(image, &spot.slice, &texels, mask, with, out) };
     }
 
     unsafe fn load(
@@ -263,6 +277,7 @@ impl Texture {
         slice: &Row<u32>,
         texels: &[Row<i32>; 3],
         mask: u32,
+        with: (Loader, &[u32; 4]),
         out: &mut Rows,
     ) {
         let mut sites = [0; LANES];
@@ -270,7 +285,7 @@ impl Texture {
             sites[l] = self.site(image, slice[l], texels[0][l], texels[1][l], texels[2][l]);
         }
         // SAFETY: the sites are texels of the image; the rest is the caller's promise.
-        unsafe { (self.loader)(&sites, mask, &self.border, out) };
+        unsafe { with.0(&sites, mask, with.1, out) };
     }
 
     /// Adds `scale` times the value of one level, filtered as the texture says.
@@ -284,9 +299,10 @@ impl Texture {
         sums: &mut Sums,
     ) {
         let mut rows = [[0; LANES]; 4];
+        let blend = (self.blend, &self.blend_border);
         if self.descriptor.filter == Filter::Point {
             // SAFETY: the caller's promise.
-            unsafe { self.point(level, f, spot, mask, &mut rows) };
+            unsafe { self.point(level, f, spot, mask, blend, &mut rows) };
             accumulate(sums, &rows, scale, mask);
             return;
         }
@@ -294,7 +310,7 @@ impl Texture {
         let mut scale = *scale;
         if f.view.dimensions == 1 && self.descriptor.address[1] == AddressMode::Border {
             // A GPU filters one dimension like two with a second coordinate of zero, half of it outside.
-            let border = self.border.map(|b| [b; LANES]);
+            let border = self.blend_border.map(|b| [b; LANES]);
             scale = scale.map(|s| s / 2.0);
             accumulate(sums, &border, &scale, mask);
         }
@@ -314,7 +330,7 @@ impl Texture {
                 *w *= s;
             }
             // SAFETY: the sites are texels of the image; the rest is the caller's promise.
-            unsafe { (self.loader)(sites, m, &self.border, &mut rows) };
+            unsafe { blend.0(sites, m, blend.1, &mut rows) };
             accumulate(sums, &rows, &all, m);
         }
     }
@@ -361,9 +377,9 @@ impl Texture {
             let (face, first) = (spot.slice[l] % 6, spot.slice[l] / 6 * 6);
             let weights = products(2, [u, v, 0]);
             let mut missing = None;
-            for c in 0..4 {
+            for (c, weight) in weights.into_iter().enumerate().take(4) {
                 let (x, y) = (i + (c & 1) as i32, j + (c >> 1) as i32);
-                out.weights[c][l] = f64::from(weights[c]) / 256.0;
+                out.weights[c][l] = f64::from(weight) / 256.0;
                 let (to, x, y) = match (inside.contains(&x), inside.contains(&y)) {
                     (true, true) => (face, x, y),
                     (false, false) => {
@@ -390,39 +406,38 @@ impl Texture {
         out
     }
 
+    /// Texels by number: zero outside, whatever the address mode, as an H200 has it. (One-dimensional arrays give
+    /// nothing but zeros there: `tex1Dfetch` is for linear memory.)
     unsafe fn fetch_texels(&self, f: &Fetch, texel: &[Row<i32>; 3], mask: u32, out: &mut Rows) {
         if self.geometry == Geometry::Buffer {
             // SAFETY: the caller's promise.
             unsafe { self.fetch_buffer(&texel[0], mask, out) };
             return;
         }
-        let level = |l: usize| match &f.detail {
-            Detail::Level(lod) => (lod[l].max(0.0) as usize).min(self.images.len() - 1),
-            _ => 0,
-        };
-        let mut slice = [0; LANES];
-        if f.view.layered {
-            for l in lanes(mask) {
-                slice[l] = f.layer[l].min(self.layers - 1);
-            }
-        }
-        for (n, image) in self.images.iter().enumerate() {
-            let m = lanes(mask).fold(0, |m, l| m | u32::from(level(l) == n) << l);
-            if m == 0 {
+        let nothing = f.view.dimensions == 1 && !f.view.layered;
+        let mut sites = [0; LANES];
+        for l in lanes(mask) {
+            let level = match &f.detail {
+                Detail::Level(lod) => lod[l] as i64,
+                _ => 0,
+            };
+            let Some(image) = usize::try_from(level).ok().and_then(|n| self.images.get(n)) else {
                 continue;
+            };
+            let mut at = [0; 3];
+            let mut inside = !nothing;
+            for k in 0..usize::from(f.view.dimensions) {
+                let i = i64::from(texel[k][l]) + i64::from(f.offset[k]);
+                inside &= (0..i64::from(image.extent[k])).contains(&i);
+                at[k] = i as i32;
             }
-            let mut texels = [[0; LANES]; 3];
-            let axes = usize::from(f.view.dimensions);
-            for (k, row) in texels.iter_mut().enumerate().take(axes) {
-                let axis = Axis {
-                    normalized: false,
-                    ..self.axis(image, k, f)
-                };
-                *row = axis.numbered(&texel[k]);
+            let slice = if f.view.layered { f.layer[l] } else { 0 };
+            if inside && slice < self.layers {
+                sites[l] = self.site(image, slice, at[0], at[1], at[2]);
             }
-            // SAFETY: the caller's promise.
-            unsafe { self.load(image, &slice, &texels, m, out) };
         }
+        // SAFETY: the sites are texels of the images; the rest is the caller's promise.
+        unsafe { (self.loader)(&sites, mask, &[0; 4], out) };
     }
 
     /// Elements of linear memory by number; zero outside.
@@ -520,13 +535,12 @@ fn part(weight: u32, second: usize) -> f64 {
     f64::from(w) / 256.0
 }
 
-/// The nearest `f32`; of two equally near ones the greater in magnitude, as an H200 rounds.
+/// The nearest number of so many significant bits; of two equally near ones the greater in magnitude, as an H200 rounds.
 #[inline(always)]
-fn rounded(v: f64) -> f32 {
-    /// Bits of a `f64` that a `f32` does not have.
-    const MORE: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
-    let bits = v.to_bits() + (1 << (MORE - 1));
-    f64::from_bits(bits >> MORE << MORE) as f32
+fn rounded<const DIGITS: u32>(v: f64) -> f32 {
+    let more = f64::MANTISSA_DIGITS - DIGITS;
+    let bits = v.to_bits() + (1 << (more - 1));
+    f64::from_bits(bits >> more << more) as f32
 }
 
 /// The share `w / 256` of a weight.

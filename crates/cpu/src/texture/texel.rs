@@ -64,6 +64,15 @@ channel!(Snorm8, bits => (f32::from(bits as i8) / 127.0).max(-1.0).to_bits());
 channel!(Snorm16, bits => (f32::from(bits as i16) / 32767.0).max(-1.0).to_bits());
 channel!(Half, bits => half::f16::from_bits(bits as u16).to_f32().to_bits());
 
+// The sixteen-bit numbers that interpolation works on.
+channel!(Wide8, bits => ((bits * 257) as f32).to_bits());
+channel!(Wide16, bits => (bits as f32).to_bits());
+channel!(WideSigned8, bits => {
+    let v = f64::from((bits as i8).max(-127)) * 32767.0 / 127.0;
+    (v.round() as f32).to_bits()
+});
+channel!(WideSigned16, bits => f32::from((bits as i16).max(-32767)).to_bits());
+
 struct Srgb8;
 impl Channel for Srgb8 {
     #[inline(always)]
@@ -244,6 +253,44 @@ block_loader!(bc4s, 8, |block, texel| blocks::bc4(
 ));
 block_loader!(bc5u, 16, |block, texel| blocks::bc5(block, texel, false));
 block_loader!(bc5s, 16, |block, texel| blocks::bc5(block, texel, true));
+
+/// What interpolation rounds its results to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Precision {
+    /// `binary32`.
+    Single,
+    /// `binary16`.
+    Half,
+    /// Whole multiples of one over this number.
+    Fixed(f32),
+}
+
+/// How elements of `format` are interpolated: integers of 8 and 16 bits that are read as fractions become numbers of 16
+/// bits, of which the loader gives multiples, and halves stay halves (so an H200 does it).
+pub fn interpolation(format: &Format, srgb: bool) -> Option<(Loader, Precision)> {
+    macro_rules! by_count {
+        ($channel:ty, $bits:literal) => {
+            match format.channels {
+                1 => plain::<$channel, $bits, 1>,
+                2 => plain::<$channel, $bits, 2>,
+                _ => plain::<$channel, $bits, 4>,
+            }
+        };
+    }
+    use ChannelKind::{Float, Unorm, Unsigned};
+    if format.packing != Packing::Plain || srgb && format.bits == 8 {
+        return None;
+    }
+    let unsigned = matches!(format.kind, Unsigned | Unorm);
+    Some(match (format.bits, format.kind) {
+        (16, Float) => (loader(format, false, false), Precision::Half),
+        (8, _) if unsigned => (by_count!(Wide8, 8), Precision::Fixed(65535.0)),
+        (8, _) => (by_count!(WideSigned8, 8), Precision::Fixed(32767.0)),
+        (16, _) if unsigned => (by_count!(Wide16, 16), Precision::Fixed(65535.0)),
+        (16, _) => (by_count!(WideSigned16, 16), Precision::Fixed(32767.0)),
+        _ => return None,
+    })
+}
 
 /// The loader for elements of `format`, as integers or as numbers, with or without conversion from sRGB (which only
 /// numbers of 8 bits know).
