@@ -1,13 +1,11 @@
 //! Block-compressed formats 1 to 5 (the Direct3D 11 functional specification calls them BC1 to BC5): four by four texels
 //! in a block of two end points and an index per texel.
 
-/// The five, six and five bits of a colour as numbers from 0 to 1.
+/// The five, six and five bits of a colour as numbers from 0 to 1, widened to eight bits on the way as an H200 does.
 fn rgb565(v: u32) -> [f32; 3] {
-    [
-        (v >> 11 & 31) as f32 / 31.0,
-        (v >> 5 & 63) as f32 / 63.0,
-        (v & 31) as f32 / 31.0,
-    ]
+    let five = |v: u32| ((v << 3 | v >> 2) & 255) as f32 / 255.0;
+    let six = |v: u32| ((v << 2 | v >> 4) & 255) as f32 / 255.0;
+    [five(v >> 11 & 31), six(v >> 5 & 63), five(v & 31)]
 }
 
 fn mix<const N: usize>(a: [f32; N], b: [f32; N], part: f32, whole: f32) -> [f32; N] {

@@ -55,9 +55,15 @@ fn fraction(part: f64, whole: f64) -> f32 {
     ((part / whole + 1.0) / 2.0) as f32
 }
 
-/// Where a direction meets the cube. Numbers that are none count as zero.
+/// Where a direction meets the cube. Numbers that are none count as zero, and so do subnormal ones.
 pub fn project(direction: [f32; 3]) -> OnFace {
-    let d = direction.map(|v| if v.is_nan() { 0.0 } else { f64::from(v) });
+    let d = direction.map(|v| {
+        if v.is_nan() || v.abs() < f32::MIN_POSITIVE {
+            0.0
+        } else {
+            f64::from(v)
+        }
+    });
     let face = face_of(d);
     let [s, t, m] = in_axes(face, d);
     OnFace {
@@ -77,13 +83,7 @@ pub fn derivative(direction: [f32; 3], change: [f32; 3]) -> [f32; 2] {
         return [0.0; 2];
     }
     // The quotient rule on (s / m + 1) / 2.
-    [ds, dt]
-        .into_iter()
-        .zip([s, t])
-        .map(|(dp, p)| ((dp * m - p * dm) / (m * m) / 2.0) as f32)
-        .collect::<Vec<_>>()
-        .try_into()
-        .unwrap_or([0.0; 2])
+    [(ds, s), (dt, t)].map(|(dp, p)| ((dp * m - p * dm) / (m * m) / 2.0) as f32)
 }
 
 /// The texel across the edge: `i` or `j`, not both, lies just outside of a face of `n` by `n` texels.

@@ -420,7 +420,9 @@ fn border(format: &Format, integers: bool, k: usize, v: f32) -> u32 {
         return 0;
     }
     let most = |bits: u8| ((1u64 << bits) - 1) as f32;
-    let fixed = |low: f32, most: f32| ((v.max(low).min(1.0) * most - 0.5).ceil() / most).to_bits();
+    // Adding zero makes a negative zero positive.
+    let fixed =
+        |low: f32, most: f32| ((v.max(low).min(1.0) * most - 0.5).ceil() / most + 0.0).to_bits();
     match (format.kind, format.bits) {
         (ChannelKind::Float, _) => v.to_bits(),
         (ChannelKind::Signed, bits) if integers => {

@@ -70,7 +70,14 @@ impl Texture {
         };
         match what {
             Query::Width => extent(image, shape.dimensions, 0),
+            // Layers stand in the first dimension that an image does not have, as on an H200.
+            Query::Height if shape.dimensions == 1 => match (self.geometry, shape.layered) {
+                (Geometry::Buffer, _) => 0,
+                (_, true) => self.layers,
+                (_, false) => 1,
+            },
             Query::Height => extent(image, shape.dimensions, 1),
+            Query::Depth if shape.dimensions == 2 => array_size(shape, self.layers),
             Query::Depth => extent(image, shape.dimensions, 2),
             Query::ChannelDataType => data_type(&self.format),
             Query::ChannelOrder => order(&self.format),
@@ -93,11 +100,22 @@ impl Texture {
 }
 
 impl Surface {
+    /// Layers, every face counted; zero if there are none.
+    fn stacked(&self) -> u32 {
+        if self.shape.layered || self.shape.cubemap {
+            self.layers
+        } else {
+            0
+        }
+    }
+
     /// The attribute.
     pub fn query(&self, what: Query) -> u32 {
         match what {
             Query::Width => extent(&self.image, self.shape.dimensions, 0),
+            Query::Height if self.shape.dimensions == 1 => self.stacked(),
             Query::Height => extent(&self.image, self.shape.dimensions, 1),
+            Query::Depth if self.shape.dimensions == 2 => self.stacked(),
             Query::Depth => extent(&self.image, self.shape.dimensions, 2),
             Query::ChannelDataType => data_type(&self.format),
             Query::ChannelOrder => order(&self.format),

@@ -307,12 +307,9 @@ impl Texture {
             return;
         }
         let corners = self.corners(level, f, spot, mask);
-        let mut scale = *scale;
-        if f.view.dimensions == 1 && self.descriptor.address[1] == AddressMode::Border {
-            // A GPU filters one dimension like two with a second coordinate of zero, half of it outside.
+        if self.edged(f) {
             let border = self.blend_border.map(|b| [b; LANES]);
-            scale = scale.map(|s| s / 2.0);
-            accumulate(sums, &border, &scale, mask);
+            accumulate(sums, &border, &scale.map(|s| s / 2.0), mask);
         }
         for (sites, weight) in corners
             .sites
@@ -326,13 +323,21 @@ impl Texture {
                 continue;
             }
             let mut all = *weight;
-            for (w, s) in all.iter_mut().zip(&scale) {
+            for (w, s) in all.iter_mut().zip(scale) {
                 *w *= s;
             }
             // SAFETY: the sites are texels of the image; the rest is the caller's promise.
             unsafe { blend.0(sites, m, blend.1, &mut rows) };
             accumulate(sums, &rows, &all, m);
         }
+    }
+
+    /// Whether half of a linear fetch comes from the border: a GPU filters one dimension like two, with a second
+    /// coordinate of zero, which is half outside.
+    fn edged(&self, f: &Fetch) -> bool {
+        f.view.dimensions == 1
+            && !f.view.layered
+            && self.descriptor.address[1] == AddressMode::Border
     }
 
     /// The texels that linear filtering uses, x fastest, then y, then z.
@@ -350,9 +355,15 @@ impl Texture {
         for (k, axis) in axes.iter_mut().enumerate().take(dimensions) {
             *axis = self.axis(image, k, f).linear(&spot.position[k]);
         }
+        let edged = self.edged(f);
         let mut out = Corners::new(1 << dimensions);
         for l in lanes(mask) {
-            let weights = products(dimensions, [0, 1, 2].map(|k| axes[k].weight[l]));
+            let mut weights = products(dimensions, [0, 1, 2].map(|k| axes[k].weight[l]));
+            if edged {
+                // The texels of the second row of two.
+                let [_, _, left, right, ..] = products(2, [axes[0].weight[l], 128, 0]);
+                weights[..2].copy_from_slice(&[left, right]);
+            }
             for (n, weight) in weights.into_iter().enumerate().take(out.count) {
                 let texel = |k: usize| axes[k].texels[n >> k & 1][l];
                 out.sites[n][l] = self.site(image, spot.slice[l], texel(0), texel(1), texel(2));
@@ -506,7 +517,7 @@ impl Texture {
             let lod = lod.max(d.min_mip).min(d.max_mip);
             let last = (self.images.len() - 1) as f32;
             let lod = lod.max(0.0).min(last);
-            foot.lod[l] = (f64::from(lod) * 256.0 + 0.5).floor() as u32;
+            foot.lod[l] = (lod * 256.0) as u32;
         }
         foot
     }

@@ -78,9 +78,9 @@ impl Surface {
             let x = x * i64::from(unit);
             let y = if p.view.dimensions > 1 { y } else { 0 };
             let z = if p.view.dimensions > 2 { z } else { 0 };
-            // A negative number of a layer is outside too.
+            // A negative number of a layer is a large one.
             let layer = if p.view.layered {
-                i64::from(p.layer[lane] as i32)
+                i64::from(p.layer[lane])
             } else {
                 0
             };
@@ -124,7 +124,7 @@ impl Surface {
     }
 
     /// Stores the values of a formatted access, converted to the surface's format: numbers in `f32` for formats of
-    /// numbers, integers for integers.
+    /// numbers, integers (saturating) for integers.
     ///
     /// # Safety
     /// The sites are zero or come from [`Self::sites`] of a formatted access to this surface.
@@ -160,7 +160,14 @@ fn encode(format: &Format, values: [u32; 4]) -> u128 {
             (ChannelKind::Float, 16) => half::f16::from_f32(number(k)).to_bits().into(),
             (ChannelKind::Unorm, _) => scaled(number(k), 0.0, keep as f32),
             (ChannelKind::Snorm, _) => scaled(number(k), -1.0, (keep >> 1) as f32),
-            _ => value,
+            // Integers that do not fit become the nearest that does.
+            (ChannelKind::Signed, 32) => value,
+            (ChannelKind::Signed, _) => {
+                let most = (keep >> 1) as i32;
+                (value as i32).clamp(-most - 1, most) as u32
+            }
+            (ChannelKind::Unsigned, _) => value.min(keep),
+            (ChannelKind::Float, _) => value,
         };
         out |= u128::from(channel & keep) << (bits as usize * k);
     }

@@ -532,4 +532,6 @@ fn formatted_stores_convert() {
     assert_eq!(store(194, 4, [f(0.0), f(1.0), f(2.0), f(0.5)]), 0x80ff_ff00);
     assert_eq!(store(199, 2, [f(-1.0), f(1.0), 0, 0]), 0x7f81);
     assert_eq!(store(1, 4, [1, 2, 3, 4]), 0x0403_0201);
+    assert_eq!(store(1, 4, [256, u32::MAX, 255, 0]), 0x00ff_ffff);
+    assert_eq!(store(8, 4, [128, u32::MAX, -200i32 as u32, 5]), 0x0580_ff7f);
 }
