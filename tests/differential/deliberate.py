@@ -167,7 +167,7 @@ def shorter_list(peer, ours):
 # Rules
 
 REFUSED = r"builtins\.(TypeError|ValueError|OverflowError|AttributeError|UnicodeEncodeError|IndexError|RuntimeError)"
-REFUSALS = rf"raises {REFUSED}, ours ((builtins\.)?(TypeError|ValueError|OverflowError|UnicodeEncodeError)|cupyrite\._native\.ListTooSmallError)$"
+REFUSALS = rf"raises {REFUSED}, ours ((builtins\.)?(TypeError|ValueError|OverflowError|UnicodeEncodeError|IndexError)|cupyrite\._native\.ListTooSmallError)$"
 SHORT = r"ours (raises )?cupyrite\._native\.ListTooSmallError"
 # Parameters that take an address of host memory.
 ADDRESSES = (
@@ -262,7 +262,7 @@ DELIBERATE = [
     (r"nvrtc functions nvrtcGet\w+ .*", "C is called differently", "the size is asked for first: a buffer that is too short is refused", size_first),
     (r"nvrtc functions nvrtcGet\w+ \w+=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
     (r"nvrtc functions nvrtc(CompileProgram numOptions|CreateProgram numHeaders)=negative", "C is called differently", "the recorder reads past the lists", only(2, 4, 5)),
-    (r"driver attributes cudaBindingsDriverGlobal\(-?\d\)", "returns, ours raises builtins.TypeError", "it holds nothing that it could be made from"),
+    (r"(driver|runtime) attributes cudaBindings\w+Global\(-?\d\)", "returns, ours raises builtins.TypeError", "it holds nothing that it could be made from"),
     (r"driver functions cuLaunchKernel(Ex)? extra=None", "raises builtins.TypeError, ours returns", "None is no extra"),
     (r"driver functions cuLogsDumpTo(File|Memory) iterator=(0|1|99|True|float|2\*\*31|another class)", "raises builtins.TypeError, ours returns", "an iterator may be given by its number"),
     (r"driver functions cuLogsDumpToMemory buffer=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
@@ -273,12 +273,12 @@ DELIBERATE = [
     (r"driver functions cuLogicalEndpointExport handleType=(99|2\*\*31)", "returns, ours raises builtins.(TypeError|ValueError)", "a handle of an unknown type has an unknown size", no_call),
     (r"driver functions (cuDeviceGetCliqueInfo|cuGLGetDevices|cuGraph\w+|cu(Library|Module)Enumerate\w+|cuMemRangeGetAttribute|cuStreamGetCaptureInfo) \w+=2\*\*3[12]",
      "ours crashes or hangs, as does the peer", "gigabytes are asked for; both take their time"),
-    (r"driver attributes (CU|anon_)\w+\(\d\)", "returns, ours raises builtins.ValueError", "an address that cannot be read is refused"),
+    (r"(driver|runtime) attributes (CU|cuda|anon_)\w+\(\d\)", "returns, ours raises builtins.ValueError", "an address that cannot be read is refused"),
     (r"(driver|runtime) attributes \w+\.\w+ = bytes", "values differ", "the peer takes the elements of bytes for structs and reads past them", structs_of_bytes),
     (r"(driver|runtime) attributes \w+\.\w+ = (bytes|\(1, 2\)|\[1, 2, 3\]|str|long str)", "returns, ours raises builtins.TypeError",
      "the peer takes numbers for structs and reads what they do not have", structs_of_numbers),
-    (r"driver attributes \w+\.\w+ = (-1|2\*\*31)", "(raises builtins.OverflowError, ours returns|arguments cannot be made)", "an enum's number goes to C as it is; reading one that is no member raises"),
-    (r"driver attributes (CUdevWorkqueueConfigResource\w*\.device = -1|EGLint\(-1\))", "raises builtins.OverflowError, ours returns", "a device and an EGLint are signed"),
+    (r"(driver|runtime) attributes \w+\.\w+ = (-1|2\*\*31)", "(raises builtins.OverflowError, ours returns|arguments cannot be made)", "an enum's number goes to C as it is; reading one that is no member raises"),
+    (r"(driver|runtime) attributes (CUdevWorkqueueConfigResource\w*\.device = -1|EGLint\(-1\))", "raises builtins.OverflowError, ours returns", "a device and an EGLint are signed"),
     (r"(driver|runtime) scripts graphs: cu(da)?GraphBatchMemOpNodeGetParams", "values differ", "a list that C wrote into a struct is shown; the peer's stays empty",
      lambda p, o: p["value"]["tuple"][1][".paramArray"]["list"] == []),
     (r"driver (functions|scripts) .*", "raises builtins.ValueError, ours returns", "a number that is no member of an enum is given as it is", plain_number),

@@ -10,7 +10,7 @@ MODULE = "cuda.bindings.driver"
 MODES = ("ok", "fill", "error:1", "error:700", "error:999", "error:12345")
 SCRIPTS = (
     real.before_init, real.devices, real.errors, real.contexts, real.green_contexts, real.memory, real.pools, real.virtual_memory,
-    real.streams, real.modules, real.libraries, real.others, graphs.graphs, graphs.capture, graphs.arrays, graphs.node_parameters,
+    real.streams, real.modules, real.libraries, real.others, graphs.graphs, graphs.capture, graphs.arrays, graphs.node_parameters, real.sizes,
 )  # fmt: skip
 
 

@@ -672,6 +672,12 @@ def libraries(m, call):
 # Other
 
 
+def sizes(m, call):
+    """The size of every class."""
+    for name in sorted(n for n in dir(m) if isinstance(getattr(m, n), type) and hasattr(getattr(m, n), "getPtr") and not n.startswith("_")):
+        call(f"sizeof {name}", m.sizeof, getattr(m, name))
+
+
 def others(m, call):
     go, device, _ = started(m, call)
     for attribute in m.CUcoredumpSettings:

@@ -1,5 +1,7 @@
 """NVRTC: with the recorder every function; the real library, which needs no GPU."""
 
+from cases.driver_real import sizes
+
 MODULE = "cuda.bindings.nvrtc"
 MODES = ("ok", "fill", "error:1", "error:6", "error:11", "error:12345")
 
@@ -64,4 +66,4 @@ def others(m, call):
         call(f"{name} of nothing", getattr(m, name), *arguments)
 
 
-SCRIPTS = (compiling, headers, others)
+SCRIPTS = (compiling, headers, others, sizes)

@@ -9,7 +9,7 @@ import ctypes
 from cuda.bindings import driver
 
 from cases import runtime_graphs as graphs
-from cases.driver_real import HOST, KERNELS, STREAM, Caller, compiled
+from cases.driver_real import HOST, KERNELS, STREAM, Caller, compiled, sizes
 
 MODULE = "cuda.bindings.runtime"
 
@@ -42,6 +42,9 @@ def without_a_device(m, call):
     for kind in m.cudaChannelFormatKind:
         for bits in ((8, 0, 0, 0), (16, 16, 0, 0), (32, 32, 32, 32), (32, 0, 0, 0)):
             go("cudaCreateChannelDesc", *bits, kind)
+    call("make_cudaExtent", m.make_cudaExtent, 1, 2, 3)
+    call("make_cudaPos", m.make_cudaPos, 1, 2, 3)
+    call("make_cudaPitchedPtr", m.make_cudaPitchedPtr, 4096, 2, 3, 4)
     go("cudaMemcpy", 0, 0, 0, m.cudaMemcpyKind.cudaMemcpyHostToHost)
     go("cudaGetDeviceCount")
     go("cudaFree", 0)
@@ -438,4 +441,4 @@ def others(m, call):
     go("cudaGetLastError")
 
 
-SCRIPTS = (without_a_device, devices, memory, pools, streams, libraries, arrays, others, graphs.graphs, graphs.capture, graphs.node_parameters)
+SCRIPTS = (without_a_device, devices, memory, pools, streams, libraries, arrays, others, graphs.graphs, graphs.capture, graphs.node_parameters, sizes)
