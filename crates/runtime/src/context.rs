@@ -120,13 +120,24 @@ pub(crate) fn current() -> Res {
 
 /// The primary context of `device`, retained if it is not yet.
 pub(crate) fn primary(device: CUdevice) -> Res<usize> {
-    let mut primaries = primaries();
-    if let Some(primary) = primaries.iter().find(|p| p.device == device && p.retained) {
-        return Ok(primary.handle);
+    let held = |primaries: &[Primary]| {
+        let primary = primaries.iter().find(|p| p.device == device && p.retained);
+        primary.map(|p| p.handle)
+    };
+    if let Some(handle) = held(&primaries()) {
+        return Ok(handle);
     }
+    // Not under the lock: a context takes its time, and threads may each make that of another device.
     let mut context: CUcontext = std::ptr::null_mut();
     cu!(cuDevicePrimaryCtxRetain(&mut context, device))?;
     let handle = context as usize;
+    let mut primaries = primaries();
+    if let Some(handle) = held(&primaries) {
+        // Another thread was faster; one hold is enough.
+        drop(primaries);
+        cu!(cuDevicePrimaryCtxRelease(device))?;
+        return Ok(handle);
+    }
     primaries.retain(|p| p.handle != handle);
     primaries.push(Primary {
         handle,
