@@ -61,7 +61,10 @@ fn entry_point(
 entries! {
     fn get_entry_point "cudaGetDriverEntryPoint" | "cudaGetDriverEntryPoint_ptsz"
         (name: u64, out: u64, flags: u64, status: u64) {
-        entry_point(name, out, VERSION, flags, status, PER_THREAD)
+        // The driver refuses to be asked for what is newer than itself.
+        let mut newest = 0;
+        cu!(cuDriverGetVersion(&mut newest))?;
+        entry_point(name, out, VERSION.min(newest), flags, status, PER_THREAD)
     }
     fn get_entry_point_by_version "cudaGetDriverEntryPointByVersion" | "cudaGetDriverEntryPointByVersion_ptsz"
         (name: u64, out: u64, version: u32, flags: u64, status: u64) {
