@@ -93,12 +93,20 @@ impl Side {
         Ok((side, element))
     }
 
-    /// Whether rows of `width` bytes fit their pitch.
+    /// Whether a box of rows of `width` bytes lies within what pitch and height say of memory. The size of the box alone is
+    /// a matter of the pitch; where it begins, and what has one row or slice only, a matter of the value.
     fn check(&self, width: usize, height: usize, depth: usize) -> Res {
-        let memory = self.memory != CUmemorytype::CU_MEMORYTYPE_ARRAY;
-        let long = self.x.checked_add(width).is_none_or(|end| end > self.pitch);
-        if memory && long && (height > 1 || depth > 1) {
+        if self.memory == CUmemorytype::CU_MEMORYTYPE_ARRAY {
+            return Ok(());
+        }
+        if ((height > 1 || depth > 1) && width > self.pitch) || (depth > 1 && height > self.rows) {
             return Err(Error::INVALID_PITCH_VALUE);
+        }
+        let beyond = |start: usize, size: usize, end: usize| {
+            end != 0 && start.checked_add(size).is_none_or(|last| last > end)
+        };
+        if beyond(self.x, width, self.pitch) || beyond(self.y, height, self.rows) {
+            return Err(Error::INVALID_VALUE);
         }
         Ok(())
     }
@@ -150,10 +158,6 @@ impl Job {
         })
     }
 
-    fn is_empty(&self) -> bool {
-        self.width == 0 || self.height == 0 || self.depth == 0
-    }
-
     fn in_one_context(&self) -> CUDA_MEMCPY3D {
         CUDA_MEMCPY3D {
             srcXInBytes: self.from.x,
@@ -182,17 +186,25 @@ impl Job {
     }
 }
 
+/// Whether there is nothing to copy, wherever it lies.
+fn is_empty(extent: &cudaExtent) -> bool {
+    extent.width == 0 || extent.height == 0 || extent.depth == 0
+}
+
 /// What the parameters of `cudaMemcpy3D` are in the driver's terms; nothing if there is nothing to copy. Needs a current
 /// context.
 pub(crate) fn translate(parameters: &cudaMemcpy3DParms) -> Res<Option<CUDA_MEMCPY3D>> {
     let p = parameters;
     let kind = Kind::new(p.kind.0 as u32)?;
+    if is_empty(&p.extent) {
+        return Ok(None);
+    }
     let job = Job::new(
         Side::new(p.srcArray as u64, p.srcPtr, p.srcPos, kind.source())?,
         Side::new(p.dstArray as u64, p.dstPtr, p.dstPos, kind.target())?,
         p.extent,
     )?;
-    Ok((!job.is_empty()).then(|| job.in_one_context()))
+    Ok(Some(job.in_one_context()))
 }
 
 fn box_copy(parameters: u64, order: Order) -> Res {
@@ -210,6 +222,9 @@ fn box_copy(parameters: u64, order: Order) -> Res {
 fn peer_copy(parameters: u64, order: Order) -> Res {
     let p = get::<cudaMemcpy3DPeerParms>(parameters)?;
     context::current()?;
+    if is_empty(&p.extent) {
+        return Ok(());
+    }
     let unified = Kind::Default.source();
     let job = Job::new(
         Side::new(p.srcArray as u64, p.srcPtr, p.srcPos, unified)?,
@@ -220,9 +235,6 @@ fn peer_copy(parameters: u64, order: Order) -> Res {
         peer::context_of(p.srcDevice)?,
         peer::context_of(p.dstDevice)?,
     );
-    if job.is_empty() {
-        return Ok(());
-    }
     let one = job.in_one_context();
     let copy = CUDA_MEMCPY3D_PEER {
         srcXInBytes: one.srcXInBytes,
@@ -273,9 +285,16 @@ fn plane(rows: Rows, kind: u32, order: Order) -> Res {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
     }
-    if rows.width > rows.to_pitch || rows.width > rows.from_pitch {
+    if rows.height > 1 && (rows.width > rows.to_pitch || rows.width > rows.from_pitch) {
         return Err(Error::INVALID_PITCH_VALUE);
     }
+    // The pitch of one row is of no use, so it may be any that the row fits into, and none.
+    let pitch = |pitch: usize| match pitch {
+        _ if rows.height > 1 => Ok(pitch),
+        0 => Ok(rows.width),
+        _ if pitch < rows.width => Err(Error::INVALID_VALUE),
+        _ => Ok(rows.width),
+    };
     let on_host = |memory| memory == CUmemorytype::CU_MEMORYTYPE_HOST;
     let copy = CUDA_MEMCPY2D {
         srcMemoryType: kind.source(),
@@ -285,7 +304,7 @@ fn plane(rows: Rows, kind: u32, order: Order) -> Res {
             std::ptr::null()
         },
         srcDevice: if on_host(kind.source()) { 0 } else { rows.from },
-        srcPitch: rows.from_pitch,
+        srcPitch: pitch(rows.from_pitch)?,
         dstMemoryType: kind.target(),
         dstHost: if on_host(kind.target()) {
             rows.to as *mut c_void
@@ -293,7 +312,7 @@ fn plane(rows: Rows, kind: u32, order: Order) -> Res {
             std::ptr::null_mut()
         },
         dstDevice: if on_host(kind.target()) { 0 } else { rows.to },
-        dstPitch: rows.to_pitch,
+        dstPitch: pitch(rows.to_pitch)?,
         WidthInBytes: rows.width,
         Height: rows.height,
         ..CUDA_MEMCPY2D::default()

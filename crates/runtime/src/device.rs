@@ -15,14 +15,16 @@ use crate::{Res, context};
 /// `cudaDeviceMapHost`: implied in every context the runtime makes.
 const MAP_HOST: u32 = 0x08;
 
-/// Refuses flags of a device that do not exist, and more than one way of waiting.
-fn check_flags(flags: u32) -> Res {
+/// The flags of a context that these flags of a device ask for; bits without a meaning are let pass, and more than one way
+/// of waiting is not.
+fn context_flags(flags: u32) -> Res<u32> {
     const WAITING: u32 = 0x07;
-    const ALL: u32 = WAITING | MAP_HOST | 0x10 | 0x80;
-    if flags & !ALL != 0 || !matches!(flags & WAITING, 0 | 1 | 2 | 4) {
+    const LOCAL_MEMORY: u32 = 0x10;
+    const SYNCHRONOUS: u32 = 0x80;
+    if flags > 0xFF || !matches!(flags & WAITING, 0 | 1 | 2 | 4) {
         return Err(Error::INVALID_VALUE);
     }
-    Ok(())
+    Ok(flags & (WAITING | LOCAL_MEMORY | SYNCHRONOUS))
 }
 
 /// An attribute of a device.
@@ -80,9 +82,13 @@ entries! {
         cu!(cuCtxSetSharedMemConfig(CUsharedconfig(config as _)))
     }
     fn set_flags "cudaSetDeviceFlags" (flags: u32) {
-        check_flags(flags)?;
+        let flags = context_flags(flags)?;
+        if context::is_foreign()? {
+            return Err(Error::INCOMPATIBLE_DRIVER_CONTEXT);
+        }
         let device = context::device(context::current_device()?)?;
-        cu!(cuDevicePrimaryCtxSetFlags(device, flags & !MAP_HOST))
+        cu!(cuDevicePrimaryCtxSetFlags(device, flags))?;
+        context::current()
     }
     fn get_flags "cudaGetDeviceFlags" (out: u64) {
         non_null(out)?;
@@ -100,13 +106,9 @@ entries! {
     fn init_device "cudaInitDevice" (ordinal: i32, device_flags: u32, flags: u32) {
         /// `cudaInitDeviceFlagsAreValid`.
         const FLAGS_ARE_VALID: u32 = 1;
-        if flags & !FLAGS_ARE_VALID != 0 {
-            return Err(Error::INVALID_VALUE);
-        }
         let device = context::device(ordinal)?;
         if flags & FLAGS_ARE_VALID != 0 {
-            check_flags(device_flags)?;
-            cu!(cuDevicePrimaryCtxSetFlags(device, device_flags & !MAP_HOST))?;
+            cu!(cuDevicePrimaryCtxSetFlags(device, context_flags(device_flags)?))?;
         }
         context::primary(device).map(|_| ())
     }
@@ -142,7 +144,8 @@ entries! {
         put_bytes(out, &bytes)
     }
     fn reset_persisting_l2 "cudaCtxResetPersistingL2Cache" () {
-        context::current()?;
+        // No context is made for this.
+        context::ready()?;
         cu!(cuCtxResetPersistingL2Cache())
     }
     fn flush_rdma_writes "cudaDeviceFlushGPUDirectRDMAWrites" (target: u32, scope: u32) {

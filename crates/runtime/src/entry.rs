@@ -61,10 +61,11 @@ pub(crate) fn guard_quiet(body: impl FnOnce() -> Res) -> u32 {
     }
 }
 
-/// [`guard_quiet`] for all but the functions that tell of errors: a failure becomes the thread's last error.
+/// [`guard_quiet`] for all but the functions that tell of errors: a failure becomes the thread's last error. That work is
+/// not done yet is an answer, not a failure.
 pub(crate) fn guard(body: impl FnOnce() -> Res) -> u32 {
     let status = guard_quiet(body);
-    if status != Error::SUCCESS.0 {
+    if status != Error::SUCCESS.0 && status != Error::NOT_READY.0 {
         thread::set_last_error(Error(status));
     }
     status

@@ -3,12 +3,21 @@
 use cupyrite_sys::driver::CUevent;
 
 use crate::checked::{non_null, put};
-use crate::context;
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::stream::handle;
+use crate::{Res, context};
 
-fn create(out: u64, flags: u32) -> crate::Res {
+/// An event that may exist. The null handle is refused before a context is made for it.
+fn event(handle: u64) -> Res<CUevent> {
+    if handle == 0 {
+        return Err(Error::INVALID_RESOURCE_HANDLE);
+    }
+    context::current()?;
+    Ok(handle as CUevent)
+}
+
+fn create(out: u64, flags: u32) -> Res {
     non_null(out)?;
     context::current()?;
     let mut event: CUevent = std::ptr::null_mut();
@@ -26,8 +35,7 @@ entries! {
         create(out, flags)
     }
     fn event_destroy "cudaEventDestroy" (event: u64) {
-        context::current()?;
-        cu!(cuEventDestroy(event as CUevent))
+        cu!(cuEventDestroy(self::event(event)?))
     }
     fn event_record "cudaEventRecord" | "cudaEventRecord_ptsz" (event: u64, stream: u64) {
         context::current()?;
@@ -39,18 +47,15 @@ entries! {
         cu!(cuEventRecordWithFlags(event as CUevent, handle::<PER_THREAD>(stream), flags))
     }
     fn event_query "cudaEventQuery" (event: u64) {
-        context::current()?;
-        cu!(cuEventQuery(event as CUevent))
+        cu!(cuEventQuery(self::event(event)?))
     }
     fn event_synchronize "cudaEventSynchronize" (event: u64) {
-        context::current()?;
-        cu!(cuEventSynchronize(event as CUevent))
+        cu!(cuEventSynchronize(self::event(event)?))
     }
     fn event_elapsed_time "cudaEventElapsedTime" (out: u64, start: u64, end: u64) {
         non_null(out)?;
-        context::current()?;
+        let (start, end) = (event(start)?, event(end)?);
         let mut milliseconds = 0f32;
-        let (start, end) = (start as CUevent, end as CUevent);
         match cu!(cuEventElapsedTime(&mut milliseconds, start, end)) {
             // Drivers before CUDA 12.8 have the first form alone, which differs in its errors only.
             Err(Error::CALL_REQUIRES_NEWER_DRIVER) => cu!(cuEventElapsedTime_cuda12(&mut milliseconds, start, end)),

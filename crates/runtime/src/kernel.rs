@@ -30,9 +30,7 @@ pub(crate) fn function(of: u64) -> Res<CUfunction> {
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
     match cu!(cuFuncGetAttribute(&mut 0, attribute, of as CUfunction)) {
         Ok(()) => Ok(of as CUfunction),
-        Err(Error::INVALID_RESOURCE_HANDLE | Error::INVALID_VALUE) => {
-            Err(Error::INVALID_DEVICE_FUNCTION)
-        }
+        Err(Error::INVALID_VALUE) => Err(Error::INVALID_RESOURCE_HANDLE),
         Err(error) => Err(error),
     }
 }

@@ -9,7 +9,7 @@ use crate::checked::{get, plain};
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::stream::handle;
-use crate::{Res, context, kernel};
+use crate::{Res, context};
 
 plain!(cudaLaunchConfig_t);
 
@@ -59,14 +59,10 @@ fn fits(grid: dim3, block: dim3) -> Res<bool> {
     Ok(threads <= limit(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?)
 }
 
-/// The runtime's words for what the driver refused: it has codes of its own for a bad configuration and a bad kernel.
-fn explain(outcome: Res, func: u64, grid: dim3, block: dim3) -> Res {
+/// The runtime's word for what the driver refused: it has a code of its own for a bad configuration.
+fn explain(outcome: Res, grid: dim3, block: dim3) -> Res {
     match outcome {
         Err(Error::INVALID_VALUE) if !fits(grid, block)? => Err(Error::INVALID_CONFIGURATION),
-        Err(Error::INVALID_RESOURCE_HANDLE) => {
-            kernel::function(func)?;
-            Err(Error::INVALID_RESOURCE_HANDLE)
-        }
         outcome => outcome,
     }
 }
@@ -89,7 +85,7 @@ fn launch(func: u64, config: &CUlaunchConfig, arguments: u64) -> Res {
     // The driver takes a kernel where it takes a function.
     let (f, arguments) = (func as CUfunction, arguments as *mut *mut c_void);
     let outcome = cu!(cuLaunchKernelEx(config, f, arguments, std::ptr::null_mut()));
-    explain(outcome, func, grid, block)
+    explain(outcome, grid, block)
 }
 
 entries! {
@@ -119,6 +115,6 @@ entries! {
             func as CUfunction, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
             handle::<PER_THREAD>(stream), arguments as *mut *mut c_void
         ));
-        explain(outcome, func, grid, block)
+        explain(outcome, grid, block)
     }
 }

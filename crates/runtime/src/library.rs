@@ -29,7 +29,7 @@ fn answer(out: u64, library: CUlibrary) -> Res {
 fn load_data(out: u64, code: u64, o: &Options) -> Res {
     non_null(out)?;
     non_null(code)?;
-    context::current()?;
+    context::ready()?;
     let mut library: CUlibrary = std::ptr::null_mut();
     cu!(cuLibraryLoadData(
         &mut library,
@@ -47,7 +47,7 @@ fn load_data(out: u64, code: u64, o: &Options) -> Res {
 fn load_file(out: u64, path: u64, o: &Options) -> Res {
     non_null(out)?;
     let path = get_text(path)?;
-    context::current()?;
+    context::ready()?;
     let mut library: CUlibrary = std::ptr::null_mut();
     cu!(cuLibraryLoadFromFile(
         &mut library,
@@ -86,13 +86,13 @@ entries! {
         })
     }
     fn library_unload "cudaLibraryUnload" (library: u64) {
-        context::current()?;
+        context::ready()?;
         cu!(cuLibraryUnload(library as CUlibrary))
     }
     fn library_get_kernel "cudaLibraryGetKernel" (out: u64, library: u64, name: u64) {
         non_null(out)?;
         let name = get_text(name)?;
-        context::current()?;
+        context::ready()?;
         let mut kernel: CUkernel = std::ptr::null_mut();
         cu!(cuLibraryGetKernel(&mut kernel, library as CUlibrary, name.as_ptr()))?;
         put(out, kernel as u64)
@@ -123,14 +123,14 @@ entries! {
     }
     fn library_get_kernel_count "cudaLibraryGetKernelCount" (out: u64, library: u64) {
         non_null(out)?;
-        context::current()?;
+        context::ready()?;
         let mut count = 0;
         cu!(cuLibraryGetKernelCount(&mut count, library as CUlibrary))?;
         put(out, count)
     }
     fn library_enumerate_kernels "cudaLibraryEnumerateKernels" (out: u64, count: u32, library: u64) {
         non_null(out)?;
-        context::current()?;
+        context::ready()?;
         cu!(cuLibraryEnumerateKernels(out as *mut CUkernel, count, library as CUlibrary))
     }
     fn get_func_by_symbol "cudaGetFuncBySymbol" (out: u64, symbol: u64) {
@@ -138,16 +138,9 @@ entries! {
         context::current()?;
         put(out, kernel::function(symbol)? as u64)
     }
-    fn get_kernel "cudaGetKernel" (out: u64, symbol: u64) {
+    fn get_kernel "cudaGetKernel" (out: u64, _symbol: u64) {
         non_null(out)?;
-        context::current()?;
-        if symbol != 0 {
-            let mut function = std::ptr::null_mut();
-            // A kernel is its own answer; no stub of a host program is registered here.
-            if cu!(cuKernelGetFunction(&mut function, symbol as CUkernel)).is_ok() {
-                return put(out, symbol);
-            }
-        }
+        // A stub of a host program; none is registered here, and a kernel of a library is none.
         Err(Error::INVALID_DEVICE_FUNCTION)
     }
     // Symbols are addresses of host variables that a compiler registered. Nothing registers any with this runtime, so

@@ -36,9 +36,22 @@ fn free(address: CUdeviceptr) {
     }
 }
 
+/// `cudaHostAllocPortable`, `cudaHostAllocMapped`, `cudaHostAllocWriteCombined`; the first two are those of registration too.
+const PORTABLE: u32 = 1;
+const MAPPED: u32 = 2;
+const WRITE_COMBINED: u32 = 4;
+
 fn host_alloc(out: u64, size: usize, flags: u32) -> Res {
     non_null(out)?;
+    if flags & !(PORTABLE | MAPPED | WRITE_COMBINED) != 0 {
+        return Err(Error::INVALID_VALUE);
+    }
     context::current()?;
+    // In one address space all of it is mapped, and portable unless the caches are passed by.
+    let flags = match flags & WRITE_COMBINED {
+        0 => PORTABLE | MAPPED,
+        _ => WRITE_COMBINED | MAPPED,
+    };
     let mut address: *mut c_void = std::ptr::null_mut();
     if size > 0 {
         cu!(cuMemHostAlloc(&mut address, size, flags))?;
@@ -61,9 +74,7 @@ entries! {
     }
     fn free_device "cudaFree" (address: u64) {
         context::current()?;
-        if address == 0 {
-            return Ok(());
-        }
+        // The null pointer too is the driver's: it tells of an error of the context.
         cu!(cuMemFree(address))
     }
     fn malloc_pitch "cudaMallocPitch" (out: u64, pitch_out: u64, width: usize, height: usize) {
@@ -103,7 +114,7 @@ entries! {
     }
     fn host_register "cudaHostRegister" (address: u64, size: usize, flags: u32) {
         context::current()?;
-        cu!(cuMemHostRegister(address as *mut c_void, size, flags))
+        cu!(cuMemHostRegister(address as *mut c_void, size, flags | MAPPED))
     }
     fn host_unregister "cudaHostUnregister" (address: u64) {
         context::current()?;
@@ -121,13 +132,19 @@ entries! {
         context::current()?;
         let mut flags = 0;
         cu!(cuMemHostGetFlags(&mut flags, host as *mut c_void))?;
-        put(out, flags)
+        // How registered memory may be accessed is not told.
+        put(out, flags & (PORTABLE | MAPPED | WRITE_COMBINED))
     }
     fn malloc_managed "cudaMallocManaged" (out: u64, size: usize, flags: u32) {
         non_null(out)?;
         context::current()?;
+        if !matches!(flags, 1 | 2) {
+            return Err(Error::INVALID_VALUE);
+        }
         let mut address: CUdeviceptr = 0;
-        cu!(cuMemAllocManaged(&mut address, size, flags))?;
+        if size > 0 {
+            cu!(cuMemAllocManaged(&mut address, size, flags))?;
+        }
         put(out, address).inspect_err(|_| free(address))
     }
     fn mem_get_info "cudaMemGetInfo" (free: u64, total: u64) {

@@ -27,6 +27,12 @@ entries! {
         if flags != 0 {
             return Err(Error::INVALID_VALUE);
         }
+        let (mine, other) = (context::device(context::current_device()?)?, context::device(peer)?);
+        let mut can = 0;
+        cu!(cuDeviceCanAccessPeer(&mut can, mine, other))?;
+        if can == 0 {
+            return Err(Error::PEER_ACCESS_UNSUPPORTED);
+        }
         cu!(cuCtxEnablePeerAccess(context_of(peer)?, flags))
     }
     fn disable "cudaDeviceDisablePeerAccess" (peer: i32) {
@@ -35,19 +41,19 @@ entries! {
     }
     fn memcpy_peer "cudaMemcpyPeer" (to: u64, to_device: i32, from: u64, from_device: i32, count: usize) {
         context::current()?;
-        let (target, source) = (context_of(to_device)?, context_of(from_device)?);
         if count == 0 {
             return Ok(());
         }
+        let (target, source) = (context_of(to_device)?, context_of(from_device)?);
         cu!(cuMemcpyPeer(to, target, from, source, count))
     }
     fn memcpy_peer_async "cudaMemcpyPeerAsync"
         (to: u64, to_device: i32, from: u64, from_device: i32, count: usize, stream: u64) {
         context::current()?;
-        let (target, source) = (context_of(to_device)?, context_of(from_device)?);
         if count == 0 {
             return Ok(());
         }
+        let (target, source) = (context_of(to_device)?, context_of(from_device)?);
         cu!(cuMemcpyPeerAsync(to, target, from, source, count, handle::<PER_THREAD>(stream)))
     }
     fn p2p_attribute "cudaDeviceGetP2PAttribute" (out: u64, attribute: u32, from: i32, to: i32) {

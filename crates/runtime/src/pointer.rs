@@ -15,7 +15,8 @@ const NO_DEVICE: i32 = -2;
 entries! {
     fn pointer_get_attributes "cudaPointerGetAttributes" (out: u64, address: u64) {
         non_null(out)?;
-        context::current()?;
+        // No context is made for this: where there is none, there is no memory of it.
+        context::ready()?;
         let mut memory = CUmemorytype(0);
         let (mut device_address, mut host_address) = (0u64, 0u64);
         let (mut managed, mut ordinal) = (0u32, NO_DEVICE);

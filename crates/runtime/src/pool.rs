@@ -40,6 +40,9 @@ entries! {
     }
     fn free_async "cudaFreeAsync" | "cudaFreeAsync_ptsz" (address: u64, stream: u64) {
         context::current()?;
+        if address == 0 {
+            return Ok(());
+        }
         cu!(cuMemFreeAsync(address, handle::<PER_THREAD>(stream)))
     }
     fn device_get_default_pool "cudaDeviceGetDefaultMemPool" (out: u64, ordinal: i32) {

@@ -23,9 +23,6 @@ fn plane(address: u64, pitch: usize, value: u8, width: usize, height: usize, ord
     if width == 0 || height == 0 {
         return Ok(());
     }
-    if height > 1 && width > pitch {
-        return Err(Error::INVALID_PITCH_VALUE);
-    }
     order.run(
         || cu!(cuMemsetD2D8(address, pitch, value, width, height)),
         |stream| {
@@ -46,17 +43,14 @@ fn volume(to: cudaPitchedPtr, value: u8, extent: cudaExtent, order: Order) -> Re
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
     }
-    if width > to.pitch {
+    let address = to.ptr as u64;
+    if height > to.ysize {
         return Err(Error::INVALID_VALUE);
     }
-    let address = to.ptr as u64;
     // Slices that follow each other without a gap are one plane.
     if depth == 1 || height == to.ysize {
         let rows = height.checked_mul(depth).ok_or(Error::INVALID_VALUE)?;
         return plane(address, to.pitch, value, width, rows, order);
-    }
-    if height > to.ysize {
-        return Err(Error::INVALID_VALUE);
     }
     let slice = to.pitch.checked_mul(to.ysize).ok_or(Error::INVALID_VALUE)? as u64;
     for z in 0..depth as u64 {

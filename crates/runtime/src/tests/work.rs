@@ -94,17 +94,21 @@ fn a_kernel_of_a_library_runs() {
         rt!("cudaLaunchKernelExC", &none, kernel, &arguments),
         Error::INVALID_CONFIGURATION
     );
-    for garbage in [0u64, 0x1234_5678, p] {
+    assert_eq!(
+        rt!("cudaLaunchKernelExC", &config, 0, &arguments),
+        Error::INVALID_DEVICE_FUNCTION
+    );
+    for garbage in [0x1234_5678u64, p] {
         assert_eq!(
             rt!("cudaLaunchKernelExC", &config, garbage, &arguments),
-            Error::INVALID_DEVICE_FUNCTION
+            Error::INVALID_RESOURCE_HANDLE
         );
     }
     ok!("cudaFree", p);
     ok!("cudaLibraryUnload", library);
     assert_eq!(
         rt!("cudaLaunchKernelExC", &config, kernel, &arguments),
-        Error::INVALID_DEVICE_FUNCTION
+        Error::INVALID_RESOURCE_HANDLE
     );
 }
 
@@ -138,7 +142,7 @@ fn kernels_and_their_functions_have_attributes() {
     );
     assert_eq!(
         rt!("cudaFuncGetAttributes", &mut a, 0xabcdu64),
-        Error::INVALID_DEVICE_FUNCTION
+        Error::INVALID_RESOURCE_HANDLE
     );
     ok!("cudaFuncSetAttribute", kernel, 8, 1024);
     ok!("cudaFuncGetAttributes", &mut a, kernel);
