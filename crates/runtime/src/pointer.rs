@@ -8,6 +8,7 @@ use cupyrite_sys::runtime::{cudaMemoryType, cudaPointerAttributes};
 use crate::checked::{non_null, put};
 use crate::context;
 use crate::entry::{cu, entries};
+use crate::errors::Error;
 
 /// `cudaInvalidDeviceId`: the device of memory that belongs to none.
 const NO_DEVICE: i32 = -2;
@@ -15,7 +16,6 @@ const NO_DEVICE: i32 = -2;
 entries! {
     fn pointer_get_attributes "cudaPointerGetAttributes" (out: u64, address: u64) {
         non_null(out)?;
-        // No context is made for this: where there is none, there is no memory of it.
         context::ready()?;
         let mut memory = CUmemorytype(0);
         let (mut device_address, mut host_address) = (0u64, 0u64);
@@ -35,7 +35,16 @@ entries! {
             (&raw mut ordinal).cast(),
         ];
         // This form of the query answers for any address: what does not apply stays zero.
-        cu!(cuPointerGetAttributes(which.len() as u32, which.as_mut_ptr(), values.as_mut_ptr(), address))?;
+        let mut ask = || cu!(cuPointerGetAttributes(which.len() as u32, which.as_mut_ptr(), values.as_mut_ptr(), address));
+        match ask() {
+            // A driver may want a context for it; the null pointer is known without.
+            Err(Error::DEVICE_UNINITIALIZED) if address != 0 => {
+                context::current()?;
+                ask()?;
+            }
+            Err(_) if address == 0 => (),
+            outcome => outcome?,
+        }
         let kind = match memory {
             _ if managed != 0 => cudaMemoryType::cudaMemoryTypeManaged,
             CUmemorytype::CU_MEMORYTYPE_HOST => cudaMemoryType::cudaMemoryTypeHost,

@@ -227,6 +227,10 @@ entries! {
         non_null(out)?;
         let wanted = get_name(id)?;
         // `domain:bus:device`, with or without the function, and without the domain if it is zero.
+        let hexadecimal = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
+        if !wanted.contains(':') || !wanted.split([':', '.']).all(hexadecimal) {
+            return Err(Code::INVALID_VALUE);
+        }
         let wanted = wanted.split('.').next().unwrap_or_default().to_ascii_uppercase();
         let device = all()?
             .iter()

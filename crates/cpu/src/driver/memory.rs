@@ -131,6 +131,11 @@ entries! {
             return Err(Code::NOT_SUPPORTED);
         }
         let context = context::current()?;
+        let last = address.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?;
+        let allocated = |at| space().find(at).is_some_and(|r| r.kind != Kind::Registered);
+        if allocated(address) || allocated(last) {
+            return Err(Code::INVALID_VALUE);
+        }
         let region = space().register(address, size, flags & REGISTER_READ_ONLY != 0, context.id)?;
         super::pointer::remember_host_flags(region.id, flags);
         Ok(())
@@ -141,8 +146,11 @@ entries! {
         }
         let context = context::current()?;
         let ours = |r: &Region| r.kind == Kind::Registered;
-        if !space().find(address).is_some_and(|r| r.base == address && ours(&r)) {
-            return Err(Code::HOST_MEMORY_NOT_REGISTERED);
+        match space().find(address) {
+            Some(r) if r.base == address && ours(&r) => (),
+            // Known, and not the beginning of a registration.
+            Some(_) => return Err(Code::INVALID_VALUE),
+            None => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
         }
         context.synchronize()?;
         let region = space().free_if(address, ours).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)?;
@@ -163,7 +171,8 @@ entries! {
     fn mem_host_get_flags "cuMemHostGetFlags" (out: u64, address: u64) {
         non_null(out)?;
         context::current()?;
-        let region = space().find(address).filter(is_pinned).ok_or(Code::INVALID_VALUE)?;
+        let shared = |r: &Region| is_pinned(r) || r.kind == Kind::Managed;
+        let region = space().find(address).filter(shared).ok_or(Code::INVALID_VALUE)?;
         put(out, super::pointer::host_flags(&region))
     }
     fn mem_get_address_range "cuMemGetAddressRange_v2" (base: u64, size: u64, address: u64) {

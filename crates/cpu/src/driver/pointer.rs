@@ -32,7 +32,7 @@ pub(super) fn host_flags(region: &Region) -> u32 {
         .get(&region.id)
         .copied()
         .unwrap_or(0);
-    if region.kind == Kind::Host {
+    if matches!(region.kind, Kind::Host | Kind::Managed) {
         given | MAPPED
     } else {
         given
