@@ -6,6 +6,7 @@
 mod classes;
 mod functions;
 pub mod html;
+mod meanings;
 pub mod pyi;
 
 use std::fmt::Write;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::ir::{Api, Library, Style};
 use crate::naming::{short_title, title};
 use html::{Names, code, escape, page, prose, table};
+use meanings::Meanings;
 
 /// Modules written by hand: the name, and where their text is, without its ending.
 const BY_HAND: &[(&str, &str)] = &[
@@ -33,6 +35,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
     for (name, path) in BY_HAND {
         by_hand.push((*name, pyi::parse(&read(&root.join(path))?)));
     }
+    let meanings = Meanings::load(root, &shown)?;
     let mut names = Names::default();
     for lib in &shown {
         for name in own_names(lib) {
@@ -55,7 +58,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
     for lib in shown {
         files.push((
             PathBuf::from(format!("{}.html", lib.name)),
-            module(lib, &names),
+            module(lib, &names, &meanings),
         ));
     }
     for (name, module) in &by_hand {
@@ -152,7 +155,7 @@ fn all_names(names: &Names) -> String {
     page("All names", &body)
 }
 
-fn module(lib: &Library, names: &Names) -> String {
+fn module(lib: &Library, names: &Names, meanings: &Meanings) -> String {
     let python = &lib.python;
     let mut body = format!(
         "<h1>{}</h1>\n<p>{}. What its calls mean: <a href=\"{}\">NVIDIA's documentation</a>.</p>\n",
@@ -211,7 +214,7 @@ fn module(lib: &Library, names: &Names) -> String {
              <p>The size in bytes of the C type that a class of this module stands for.</p>\n",
         );
     }
-    body.push_str(&classes::sections(lib, names));
+    body.push_str(&classes::sections(lib, names, meanings));
     page(&python.name, &body)
 }
 

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use super::html::{Names, code, escape, table};
+use super::meanings::Meanings;
 use crate::backend::differences::c_type;
 use crate::backend::python_types::in_c_order;
 use crate::backend::{stubs, stubs_raising};
 use crate::ir::{AttrKind, ClassKind, Library, PyAttr, PyClass, PyEnum};
 
 /// All of them, with their headings.
-pub fn sections(lib: &Library, names: &Names) -> String {
+pub fn sections(lib: &Library, names: &Names, meanings: &Meanings) -> String {
     let python = &lib.python;
     let mut out = String::new();
     if !python.classes.is_empty() {
@@ -23,7 +24,7 @@ pub fn sections(lib: &Library, names: &Names) -> String {
     if !python.enums.is_empty() {
         out.push_str("<h2>Enums</h2>\n");
         for e in &python.enums {
-            out.push_str(&one_enum(lib, e));
+            out.push_str(&one_enum(lib, e, meanings));
         }
     }
     if !python.exceptions.is_empty() {
@@ -183,7 +184,7 @@ fn attribute(lib: &Library, class: &PyClass, attr: &PyAttr, names: &Names) -> Ve
     ]
 }
 
-fn one_enum(lib: &Library, e: &PyEnum) -> String {
+fn one_enum(lib: &Library, e: &PyEnum, meanings: &Meanings) -> String {
     let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&e.name));
     let c = match &e.c_type {
         Some(c) => format!("C enum {}", code(c)),
@@ -197,9 +198,15 @@ fn one_enum(lib: &Library, e: &PyEnum) -> String {
                 .filter(|(_, target)| target == name)
                 .map(|(alias, _)| code(alias))
                 .collect();
-            vec![code(name), value.to_string(), aliases.join(", ")]
+            let meaning = meanings.of(&lib.name, &e.name, name);
+            vec![
+                code(name),
+                value.to_string(),
+                aliases.join(", "),
+                escape(meaning),
+            ]
         })
         .collect();
-    out.push_str(&table(&["member", "value", "also"], &rows));
+    out.push_str(&table(&["member", "value", "also", "meaning"], &rows));
     out
 }

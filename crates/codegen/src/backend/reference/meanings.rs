@@ -1,0 +1,64 @@
+//! What members of enums mean: `api/meanings.toml`, where headers only have names and values.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::ir::Library;
+
+/// Sentences by module and enum (`driver.CUresult`), then by member.
+#[derive(Debug, Default)]
+pub struct Meanings(BTreeMap<String, BTreeMap<String, String>>);
+
+impl Meanings {
+    /// Reads them, and looks for each name in the libraries.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is no TOML, or tells of something that is not there.
+    pub fn load(root: &Path, libraries: &[&Library]) -> Result<Meanings, String> {
+        let path = root.join("api/meanings.toml");
+        let text =
+            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Meanings::parse(&text, libraries).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    fn parse(text: &str, libraries: &[&Library]) -> Result<Meanings, String> {
+        let all: BTreeMap<String, BTreeMap<String, String>> =
+            toml::from_str(text).map_err(|e| e.to_string())?;
+        for (key, members) in &all {
+            let (module, name) = key
+                .split_once('.')
+                .ok_or_else(|| format!("{key}: no module"))?;
+            let found = (libraries.iter().find(|lib| lib.name == module))
+                .and_then(|lib| lib.python.enums.iter().find(|e| e.name == name))
+                .ok_or_else(|| format!("{key}: there is no such enum"))?;
+            for member in members.keys() {
+                if !found.members.iter().any(|(name, _)| name == member) {
+                    return Err(format!("{key}.{member}: there is no such member"));
+                }
+            }
+        }
+        Ok(Meanings(all))
+    }
+
+    /// What a member means; empty where nobody has said.
+    pub fn of(&self, library: &str, name: &str, member: &str) -> &str {
+        (self.0.get(&format!("{library}.{name}")))
+            .and_then(|members| members.get(member))
+            .map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_has_no_meaning() {
+        let error = Meanings::parse("[\"driver.CUresult\"]\nA = \"b\"\n", &[]).unwrap_err();
+        assert_eq!(error, "driver.CUresult: there is no such enum");
+        assert!(Meanings::parse("[CUresult]\nA = \"b\"\n", &[]).is_err());
+        let none = Meanings::parse("", &[]).unwrap();
+        assert_eq!(none.of("driver", "CUresult", "CUDA_SUCCESS"), "");
+    }
+}
