@@ -368,6 +368,10 @@ fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode
         Flat::Address(start, expect) => Ok(Side::flat(start, len, expect)),
         Flat::Array(handle, offset) => {
             let array = array::find(handle).ok_or(Code::INVALID_VALUE)?;
+            if len == 0 {
+                // Nothing lies anywhere.
+                return Ok(Side::flat(0, 0, Expect::Any));
+            }
             // One-dimensional: such copies reach the first row alone.
             in_array(&array, [offset, 0, 0], [len, 1, 1])
         }

@@ -12,7 +12,7 @@ use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::{Res, attributes, entries};
 use crate::texture::{
-    ChannelKind, Format, Resource, ResourceView, Surface, SurfaceDescriptor, Texture,
+    ChannelKind, Format, Packing, Resource, ResourceView, Surface, SurfaceDescriptor, Texture,
     TextureDescriptor, TextureError, objects,
 };
 
@@ -170,7 +170,8 @@ fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
 fn memory_format(word: u64) -> Res<Format> {
     Format::new(word as u32, (word >> 32) as u32)
         .filter(|f| {
-            !f.is_compressed() && !matches!(f.kind, ChannelKind::Unorm | ChannelKind::Snorm)
+            let normalised = matches!(f.kind, ChannelKind::Unorm | ChannelKind::Snorm);
+            !f.is_compressed() && (!normalised || f.packing == Packing::Rgb10A2)
         })
         .ok_or(Code::INVALID_VALUE)
 }
@@ -236,14 +237,15 @@ fn view(words: &ViewWords, source: &Source) -> Res<Option<ResourceView>> {
         // All faces of a cubemap.
         (first_layer, last_layer) = (0, storage.layers() - 1);
     }
+    let most = storage.layers() - 1;
     Ok(Some(ResourceView {
         format: Some(format),
         size: [0; 3],
-        // Levels beyond the last are taken as the last.
+        // Levels and layers beyond the last are taken as the last.
         first_level: first_level.min(last),
         last_level: last_level.min(last),
-        first_layer,
-        last_layer,
+        first_layer: first_layer.min(most),
+        last_layer: last_layer.min(most),
     }))
 }
 
@@ -264,12 +266,14 @@ fn create_texture(out: u64, resource_at: u64, descriptor_at: u64, view_at: u64) 
         Some(words) => view(words, &source)?,
         None => None,
     };
+    let is_array = source.array.is_some();
     let texture = Texture::new(source.resource, descriptor, view.as_ref())?;
     let object = Arc::new(TextureObject {
         context: context.id,
         resource: words,
         descriptor: texture_words,
-        view: view_words,
+        // One of memory is ignored.
+        view: view_words.filter(|_| is_array),
     });
     let handle = TEXTURES.insert(fresh_id(), object);
     objects::insert_texture(handle, Arc::new(texture));
