@@ -20,9 +20,8 @@ def component_values(texels, normalized_read):
 
 
 def four_components(values):
-    """Missing channels: green and blue are zero, alpha is one."""
+    """Missing channels are zero."""
     full = np.zeros((*values.shape[:-1], 4))
-    full[..., 3] = 1
     full[..., : values.shape[-1]] = values
     return full
 
@@ -46,7 +45,11 @@ class Texture:
         self.lengths = self.texels.shape[:-1][::-1]
         self.address = [address] * 3
         self.linear, self.normalized = linear, normalized
+        # The border has the channels of the texture, and their range where they are normalised.
         self.border = np.array(border, np.float64)
+        self.border[texels.shape[-1] :] = 0
+        if normalized_read and texels.dtype.kind in "iu" and texels.dtype.itemsize <= 2:
+            self.border = np.clip(self.border, -1 if texels.dtype.kind == "i" else 0, 1)
 
     def texel(self, numbers):
         """Texels by their numbers (x, y, z), wherever these lie."""
@@ -79,6 +82,10 @@ class Texture:
         for corner in itertools.product(*corners):
             weight = np.prod([w for _, w in corner], axis=0)
             result = result + weight[..., None] * self.texel([i for i, _ in corner])
+        if len(positions) == 1 and self.address[0] == BORDER:
+            # The guide does not say so, hardware does: one row is an image of height one fetched at y = 0, half of which
+            # is border.
+            result = (result + self.border) / 2
         return result
 
     def gather(self, x, y, component):
