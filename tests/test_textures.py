@@ -1,7 +1,7 @@
 """Texture and surface objects: fetches value by value against texture_reference.py, surfaces, and what they are made of.
 
 Where texels are filtered, coordinates are such that weights and their products have at most eight bits: multiples of
-1/256 of a texel in one dimension, of 1/16 in two, of 1/4 in three. There every device gives the guide's value; between
+1/128 of a texel in one dimension, of 1/16 in two, of 1/4 in three. There every device gives the guide's value; between
 them hardware rounds the products of weights too.
 """
 
@@ -137,7 +137,8 @@ def run(module, kind, texture, *coordinates, vector="float4"):
     return result
 
 
-PARTS = {1: 256, 2: 16, 3: 4}
+# One dimension too has a second one, by which a border halves all weights.
+PARTS = {1: 128, 2: 16, 3: 4}
 
 
 def places(length, count, seed, parts=256):
