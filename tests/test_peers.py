@@ -175,5 +175,6 @@ def test_what_atomics_can_do():
     assert len(told) == 2
     if on_cpu_device():
         assert all(int(t) & int(can.CU_ATOMIC_CAPABILITY_SCALAR_64) for t in told)
-    status = driver.cuDeviceGetHostAtomicCapabilities([1234], 1, 0)[0]
-    assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+        status = driver.cuDeviceGetHostAtomicCapabilities([operation.CU_ATOMIC_OPERATION_MAX], 1, 0)[0]
+        assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+        assert driver.cuDeviceGetHostAtomicCapabilities(asked, 2, 99)[0] == driver.CUresult.CUDA_ERROR_INVALID_DEVICE
