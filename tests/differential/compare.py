@@ -192,7 +192,7 @@ class Comparison:
         elif verdict == "same" and "value" in peer:
             reached = SAME_VALUE
             status = peer["value"].get("tuple", [None])[0] if isinstance(peer["value"], dict) else None
-            if isinstance(status, dict) and status.get("value") and not self.recorder:
+            if isinstance(status, dict) and "enum" in status and status["value"]:
                 # A tuple whose status is an error is an error, however it comes.
                 reached, why = SAME_ERROR, f"both answer {status['name']}"
         elif verdict == "same" and "raises" in peer and "status" in peer["raises"]:
@@ -205,13 +205,18 @@ class Comparison:
             if name in self.best and reached > self.best[name][0]:
                 self.best[name] = reached, why
 
+    @property
+    def kind(self):
+        """How the record was made: "recorder", "real", or "typed", where only the arguments are the recorder's."""
+        return ("typed" if self.module == "runtime" else "recorder") if self.recorder else "real"
+
     def without(self):
         """{function: reason or None} of the functions that never gave the same value."""
         out = {}
         for name, (reached, why) in self.best.items():
             if reached == SAME_VALUE:
                 continue
-            listed = next((r for pattern, r in REASONS["recorder" if self.recorder else "real"].get(self.module, ()) if re.fullmatch(pattern, name)), None)
+            listed = next((r for pattern, r in REASONS[self.kind].get(self.module, ()) if re.fullmatch(pattern, name)), None)
             out[name] = listed or why or None
         return out
 

@@ -1,6 +1,6 @@
 """Why functions have no result that is the same on both sides, where the records do not tell: they were not called.
 
-{"recorder" or "real": {module: [(pattern of the function's name, reason)]}}. A reason that the records themselves give
+{"recorder", "typed" or "real": {module: [(pattern of the function's name, reason)]}}. A reason that the records themselves give
 (both answer the same error, the peer crashes, a difference on purpose) needs no entry.
 """
 
@@ -26,6 +26,7 @@ REASONS = {
         "nvml": [(r"check_status(_size)?", "returns nothing else than an exception, and those are the same")],
         "cudla": [(r"check_status", "returns nothing else than an exception, and those are the same")],
     },
+    "typed": {"runtime": [(r"\w+", "answers only that there is no device")]},
     "real": {
         "driver": [
             (_GRAPHICS, DISPLAY),
@@ -61,6 +62,10 @@ REASONS = {
             (r"device_on_same_board", "needs two devices"),
         ],
         "cufile": [(r"(batch_io|buf|driver|handle|stream)_\w+|(read|write)(v|_async)?|(get|set)_\w+|stats_\w+", FILES)],
+        "nvrtc": [
+            (r"nvrtc(Install|Remove)BundledHeaders", "writes into a folder of the user's; compared with the recording library only"),
+            (r"nvrtcSetFlowCallback", "calls back from the compiler's threads; compared with the recording library only"),
+        ],
         "nvvm": [(r"create_program", "returns an address; every script uses it"), (r"llvm_version", "not in libNVVM 13.0")],
         "nvjitlink": [(r"add_file", "reads a file; compared through its error"), (r"get_linked_ltoir(_size)?", "not in nvJitLink 13.0")],
         "nvfatbin": [(r"add_index|add_reloc|add_tile_ir", "takes what NVRTC does not make")],

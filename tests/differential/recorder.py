@@ -32,6 +32,8 @@ SONAMES = {
     "cudla": "libcudla.so.1",
 }
 
+STATIC = ("runtime",)
+
 BUILTINS = {
     "char": ("char", 1), "s_char": ("signed char", 1), "u_char": ("unsigned char", 1), "short": ("short", 2),
     "u_short": ("unsigned short", 2), "int": ("int", 4), "u_int": ("unsigned int", 4), "long": ("long", 8),
@@ -638,4 +640,11 @@ def build(description, name, folder):
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         raise SystemExit("usage: recorder.py DESCRIPTION.json LIBRARY FOLDER")
-    print(build(json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2], sys.argv[3]))
+    described = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    if sys.argv[2] in STATIC:
+        # NVIDIA's package carries this library inside: only the arguments are made, for whatever library each side has.
+        pathlib.Path(sys.argv[3]).mkdir(parents=True, exist_ok=True)
+        library = next(lib for lib in described["libraries"] if lib["name"] == sys.argv[2])
+        (pathlib.Path(sys.argv[3]) / "arguments.json").write_text(json.dumps(arguments(library)))
+    else:
+        print(build(described, sys.argv[2], sys.argv[3]))

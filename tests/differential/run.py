@@ -17,7 +17,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 REAL = ("driver", "runtime", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
-RECORDED = ("driver", "nvrtc", "cudla", "cufile", "nvml")
+RECORDED = ("driver", "runtime", "nvrtc", "cudla", "cufile", "nvml")
 
 
 def record(side, python, path, module, options):

@@ -157,11 +157,10 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
             pathfinder::raise(py, failed, message)
         }
         LoadErrorKind::SymbolNotFound => {
-            let kind = match Library::from_name(error.library) {
-                Some(Library::Driver | Library::Runtime | Library::Nvrtc) => Kind::Runtime,
-                _ => Kind::FunctionNotFound,
-            };
-            errors::raise(kind, &format!("{name}() cannot be called: {message}"))
+            errors::raise(
+                Kind::FunctionNotFound,
+                &format!("{name}() cannot be called: {message}"),
+            )
         }
         LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
         LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),

@@ -54,6 +54,7 @@ def headers(m, call):
 
 
 def others(m, call):
+    call("nvrtcGetBundledHeadersInfo", m.nvrtcGetBundledHeadersInfo)
     for name in ("nvrtcGetPCHHeapSize", "nvrtcGetPCHHeapSizeRequired", "nvrtcGetPCHCreateStatus"):
         function = getattr(m, name, None)
         if function:

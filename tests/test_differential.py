@@ -1,0 +1,85 @@
+"""The differential harness itself: its rules, its reasons, and the figures that it last wrote."""
+
+import importlib
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent / "differential"
+
+
+@pytest.fixture(scope="module")
+def harness():
+    """Imports a module of the harness."""
+    sys.path.insert(0, str(HERE))
+    yield importlib.import_module
+    sys.path.remove(str(HERE))
+
+
+def test_every_function_has_a_result_or_a_reason():
+    coverage = json.loads((HERE / "coverage.json").read_text())
+    assert {"driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"} <= set(coverage)
+    for module, kinds in coverage.items():
+        for kind, figures in kinds.items():
+            assert figures["equal"] + len(figures["without"]) == figures["functions"], (module, kind)
+            assert all(figures["without"].values()), (module, kind)
+            assert figures["differs"] == 0, (module, kind)
+
+
+def test_coverage_counts_the_functions_of_this_package():
+    coverage = json.loads((HERE / "coverage.json").read_text())
+    for module, kinds in coverage.items():
+        ours = importlib.import_module(f"cuda.bindings.{module}")
+        for figures in kinds.values():
+            assert all(hasattr(ours, name) for name in figures["without"]), module
+
+
+def test_rules_are_patterns(harness):
+    for pattern, difference, reason, *test in harness("deliberate").DELIBERATE:
+        re.compile(pattern), re.compile(difference)
+        assert reason and len(test) < 2 and all(map(callable, test))
+    for modules in harness("reasons").REASONS.values():
+        for entries in modules.values():
+            assert all(re.compile(pattern) and reason for pattern, reason in entries)
+
+
+STATUS = {"enum": "cuda.bindings.driver.CUresult", "name": "CUDA_SUCCESS", "value": 0}
+
+
+@pytest.mark.parametrize(
+    ("peer", "ours", "verdict"),
+    [
+        ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
+        ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
+        ({"value": {"int": 1}}, {"raises": {"exception": "builtins.TypeError"}}, "differs"),
+        ({"value": {"int": 1 << 46}}, {"value": {"int": (1 << 46) + 64}}, "same"),
+        ({"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True}, {"value": {"tuple": [STATUS, {"int": 6}]}}, "same"),
+        ({"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True}, {"value": {"tuple": [{**STATUS, "value": 1}, {"int": 5}]}}, "differs"),
+        ({"crash": "signal 11"}, {"value": None}, "peer crashes"),
+        ({"crash": "signal 11"}, {"crash": "signal 11"}, "differs"),
+        ({"value": None, "calls": [{"f": "cuInit", "a": ["0"]}]}, {"value": None, "calls": [{"f": "cuInit", "a": ["0x1"]}]}, "differs"),
+        ({"value": None, "calls": [{"f": "f", "a": ["in "]}]}, {"value": None, "calls": [{"f": "f", "a": ["0"]}]}, "same"),
+        ({"value": None, "calls": [{"f": "f", "a": ["out 00ff"]}]}, {"value": None, "calls": [{"f": "f", "a": ["out 0000"]}]}, "same"),
+        ({"value": None, "calls": [{"f": "f", "a": ["in 00ff"]}]}, {"value": None, "calls": [{"f": "f", "a": ["in 0000"]}]}, "differs"),
+    ],
+)
+def test_verdicts(harness, peer, ours, verdict):
+    assert harness("compare").judge(peer, ours)[0] == verdict
+
+
+def test_a_texture_case_is_what_its_name_says(harness):
+    cases, kernels = harness("texture_cases"), harness("texture_kernels")
+    sources = kernels.modules()
+    keys = set()
+    for group in cases.GROUPS.values():
+        for case in group():
+            columns = cases.coordinates(case.coordinates)
+            assert len(columns) == len(kernels.COLUMNS) and len({len(c) for c in columns}) == 1
+            for kernel in case.kernels:
+                assert f" {kernel}(" in sources[kernels.module_of(kernel)]
+                assert case.key(kernel) not in keys
+                keys.add(case.key(kernel))
+    assert len(keys) > 2500
