@@ -156,12 +156,10 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
             let py = unsafe { Python::assume_attached() };
             pathfinder::raise(py, failed, message)
         }
-        LoadErrorKind::SymbolNotFound => {
-            errors::raise(
-                Kind::FunctionNotFound,
-                &format!("{name}() cannot be called: {message}"),
-            )
-        }
+        LoadErrorKind::SymbolNotFound => errors::raise(
+            Kind::FunctionNotFound,
+            &format!("{name}() cannot be called: {message}"),
+        ),
         LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
         LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
     }
