@@ -156,7 +156,8 @@ def flat(record):
 
 
 # What came of a function, from worst to best; the reason of the worse ones is found in the records.
-NOT_CALLED, PEER_CRASHES, ON_PURPOSE, SAME_ERROR, SAME_VALUE = range(5)
+# The recorder answers every function with errors, so that the same error says little there.
+NOT_CALLED, RECORDED_ERROR, PEER_CRASHES, ON_PURPOSE, SAME_ERROR, SAME_VALUE = range(6)
 
 
 class Comparison:
@@ -200,6 +201,8 @@ class Comparison:
         elif verdict == "same" and "raises" in peer and "FunctionNotFound" in peer["raises"]["exception"]:
             reached, why = SAME_ERROR, "the installed library does not have it"
         self.verdicts[verdict] += 1
+        if reached == SAME_ERROR and self.recorder:
+            reached = RECORDED_ERROR
         if reached is not None and section in ("functions", "scripts"):
             name = peer.get("function") or label.split()[0]
             if name in self.best and reached > self.best[name][0]:

@@ -35,6 +35,9 @@ ARGUMENTS = {
     ("cuDeviceSetGraphMemAttribute", "value"): lambda m: m.cuuint64_t(5),
     ("cuDeviceSetGraphMemAttribute", "attr"): lambda m: m.CUgraphMem_attribute.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
     ("cuPointerSetAttribute", "attribute"): lambda m: m.CUpointer_attribute.CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+    ("cuGetProcAddress", "symbol"): b"cuInit",
+    ("cuGetProcAddress", "cudaVersion"): 13000,
+    ("cuGetProcAddress", "flags"): 0,
     ("cuMemBatchDecompressAsync", "count"): 1,
     # Three dimensions, and lists that are as long.
     ("*", "tensorRank"): 3,
