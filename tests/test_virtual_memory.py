@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from support import Module, check
+from support import Module, check, on_cpu_device
 
 DEVICE = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
 READ_WRITE = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -127,23 +127,28 @@ def test_access_is_asked_and_told(unit):
     check(driver.cuMemAddressFree(base, unit))
 
 
+def refused(result):
+    """Whether a call failed; on the CPU device as a wrong value, on a GPU with whatever the driver says."""
+    return result[0] == INVALID if on_cpu_device() else result[0] != driver.CUresult.CUDA_SUCCESS
+
+
 def test_wrong_requests_are_refused(unit):
-    assert driver.cuMemCreate(unit + 1, properties(), 0)[0] == INVALID
-    assert driver.cuMemCreate(unit, properties(), 1)[0] == INVALID
+    assert refused(driver.cuMemCreate(unit + 1, properties(), 0))
+    assert refused(driver.cuMemCreate(unit, properties(), 1))
     base = check(driver.cuMemAddressReserve(2 * unit, 0, 0, 0))
     handle = check(driver.cuMemCreate(2 * unit, properties(), 0))
-    assert driver.cuMemMap(base, unit + 1, 0, handle, 0)[0] == INVALID
-    assert driver.cuMemMap(int(base) + unit, 2 * unit, 0, handle, 0)[0] == INVALID
-    assert driver.cuMemSetAccess(base, unit, [access()], 1)[0] == INVALID
+    assert refused(driver.cuMemMap(base, unit + 1, 0, handle, 0))
+    assert refused(driver.cuMemMap(int(base) + unit, 2 * unit, 0, handle, 0))
+    assert refused(driver.cuMemSetAccess(base, unit, [access()], 1))
     check(driver.cuMemMap(base, 2 * unit, 0, handle, 0))
-    assert driver.cuMemMap(base, 2 * unit, 0, handle, 0)[0] == INVALID
-    assert driver.cuMemUnmap(base, unit)[0] == INVALID
+    assert refused(driver.cuMemMap(base, 2 * unit, 0, handle, 0))
+    assert refused(driver.cuMemUnmap(base, unit))
     assert driver.cuMemAddressFree(base, 2 * unit)[0] != driver.CUresult.CUDA_SUCCESS
     check(driver.cuMemUnmap(base, 2 * unit))
-    assert driver.cuMemUnmap(base, 2 * unit)[0] == INVALID
+    assert refused(driver.cuMemUnmap(base, 2 * unit))
     check(driver.cuMemRelease(handle))
     check(driver.cuMemAddressFree(base, 2 * unit))
-    assert driver.cuMemAddressFree(base, 2 * unit)[0] == INVALID
+    assert refused(driver.cuMemAddressFree(base, 2 * unit))
 
 
 @pytest.mark.cpu
