@@ -13,7 +13,7 @@ use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::memory::space;
 use super::queue::lock;
-use super::{Res, array_limits, device, entries};
+use super::{Res, array_limits, device, entries, graph};
 use crate::memory::Charge;
 use crate::memory::pages::available_memory;
 use crate::texture::{Format, Level, Storage, StorageError};
@@ -241,6 +241,7 @@ fn allocate(
     levels: u32,
     mipmapped: bool,
 ) -> Res<(Arc<Storage>, Charge)> {
+    graph::capture::unsafe_call()?;
     let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
     let device = device::by_ordinal(context.device)?;
     array_limits::check(device, d.size, d.flags, mipmapped)?;

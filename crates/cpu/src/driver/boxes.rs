@@ -10,7 +10,7 @@ use super::checked::{Plain, get};
 use super::copy::{self, Expect, Found, Mode};
 use super::errors::Code;
 use super::stream;
-use super::{Res, array, context, entries};
+use super::{Res, array, context, entries, graph};
 use crate::texture::Storage;
 
 /// One side of a copy.
@@ -173,11 +173,26 @@ pub(super) type Words2 = [u64; 16];
 pub(super) type Words3 = [u64; 25];
 
 impl Job {
-    fn new(to: &Place, from: &Place, extent: Extent) -> Res<Job> {
+    fn new(
+        to: &Place,
+        from: &Place,
+        extent: Extent,
+        accept: impl Fn(u64, u64) -> bool,
+    ) -> Res<Job> {
         if extent.contains(&0) {
             return Ok(Job::nothing());
         }
-        Job::between(side(to, extent)?, side(from, extent)?, extent)
+        let job = Job {
+            to: side(to, extent)?,
+            from: side(from, extent)?,
+            extent,
+        };
+        for side in [&job.to, &job.from] {
+            if side.storage.is_some() || !accept(side.start, side.span(extent)?) {
+                side.classify(extent)?;
+            }
+        }
+        Ok(job)
     }
 
     /// The copy of no bytes.
@@ -190,17 +205,6 @@ impl Job {
         }
     }
 
-    fn between(to: Side, from: Side, extent: Extent) -> Res<Job> {
-        let job = Job { to, from, extent };
-        job.is_pageable()?;
-        Ok(job)
-    }
-
-    /// A copy of `len` bytes in one piece.
-    fn flat(to: Side, from: Side, len: u64) -> Res<Job> {
-        Job::between(to, from, [len, 1, 1])
-    }
-
     /// A copy of `len` bytes between addresses.
     ///
     /// # Errors
@@ -209,39 +213,34 @@ impl Job {
         if len == 0 {
             return Ok(Job::nothing());
         }
-        Job::flat(
-            Side::flat(to, len, expect.0),
-            Side::flat(from, len, expect.1),
-            len,
-        )
-    }
-
-    /// The copy that a `CUDA_MEMCPY2D` describes.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for a memory type that does not exist, a pitch below the row or above the device's greatest, a
-    /// range that is not the device's where it should be, or that ends beyond its allocation.
-    pub(super) fn from_2d(w: &Words2) -> Res<Job> {
-        let place = |o: usize| Place {
-            x: w[o],
-            y: w[o + 1],
-            z: 0,
-            kind: w[o + 2] as u32,
-            host: w[o + 3],
-            device: w[o + 4],
-            array: w[o + 5],
-            pitch: w[o + 6],
-            height: 0,
+        let job = Job {
+            to: Side::flat(to, len, expect.0),
+            from: Side::flat(from, len, expect.1),
+            extent: [len, 1, 1],
         };
-        Job::new(&place(7), &place(0), [w[14], w[15], 1])
+        job.is_pageable()?;
+        Ok(job)
     }
 
     /// The copy that a `CUDA_MEMCPY3D` or, with `peer`, a `CUDA_MEMCPY3D_PEER` describes.
     ///
     /// # Errors
-    /// As [`Job::from_2d`]; also for contexts that do not exist, reserved words and levels of detail that are not zero,
-    /// and slices lower than the rows copied.
+    /// `INVALID_VALUE` for a memory type that does not exist, a pitch below the row or above the device's greatest, a
+    /// range that is not the device's where it should be, or that ends beyond its allocation; for reserved words and levels
+    /// of detail that are not zero, and slices lower than the rows copied. The error of a context that does not exist.
     pub(super) fn from_3d(w: &Words3, peer: bool) -> Res<Job> {
+        Job::read_3d(w, peer, |_, _| false)
+    }
+
+    /// [`Job::from_3d`] for a copy that a graph will run: `accept` knows ranges that will be memory by then.
+    ///
+    /// # Errors
+    /// As [`Job::from_3d`].
+    pub(super) fn for_later(w: &Words3, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
+        Job::read_3d(w, false, accept)
+    }
+
+    fn read_3d(w: &Words3, peer: bool, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
         if peer {
             for handle in [w[8], w[19]] {
                 context::by_handle_or_current(handle)?;
@@ -265,7 +264,7 @@ impl Job {
             pitch: w[o + 9],
             height: w[o + 10],
         };
-        Job::new(&place(11), &place(0), [w[22], w[23], w[24]])
+        Job::new(&place(11), &place(0), [w[22], w[23], w[24]], accept)
     }
 
     /// Whether there is nothing to copy.
@@ -327,9 +326,23 @@ impl Job {
     }
 }
 
-/// Enters a copy into a stream.
-fn enter(job: Job, stream: u64, per_thread: bool, mode: Mode) -> Res {
-    let stream = stream::resolve(stream, per_thread)?;
+/// Enters a copy into a stream, or into the graph that the stream captures.
+fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    let stream = match mode {
+        Mode::Sync => stream::resolve(stream, per_thread)?,
+        Mode::Async => stream::resolve_for_capture(stream, per_thread)?,
+    };
+    if graph::capture::is_capturing(&stream)? {
+        if words[22..].contains(&0) {
+            return Ok(());
+        }
+        let mut words = *words;
+        // A node knows no contexts of the sides: there is one memory.
+        (words[8], words[19]) = (0, 0);
+        let node = graph::Memcpy::prepare(words, stream.context.clone())?;
+        return graph::capture::record(&stream, graph::Payload::Memcpy(node));
+    }
+    let job = Job::from_3d(words, peer)?;
     if job.is_empty() {
         return Ok(());
     }
@@ -341,17 +354,24 @@ fn enter(job: Job, stream: u64, per_thread: bool, mode: Mode) -> Res {
     copy::perform(&stream, mode, pageable, bytes, move || job.run())
 }
 
+/// A copy of rows as a copy of one slice of rows.
+fn as_3d(w: &Words2) -> Words3 {
+    let mut out = [0; 25];
+    for (from, to) in [(0, 0), (7, 11)] {
+        out[to..to + 2].copy_from_slice(&w[from..from + 2]);
+        out[to + 4..to + 8].copy_from_slice(&w[from + 2..from + 6]);
+        out[to + 9] = w[from + 6];
+    }
+    out[22..].copy_from_slice(&[w[14], w[15], 1]);
+    out
+}
+
 fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
-    enter(Job::from_2d(&read(params)?)?, stream, per_thread, mode)
+    enter(&as_3d(&read(params)?), false, stream, per_thread, mode)
 }
 
 fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: Mode, peer: bool) -> Res {
-    enter(
-        Job::from_3d(&read(params)?, peer)?,
-        stream,
-        per_thread,
-        mode,
-    )
+    enter(&read(params)?, peer, stream, per_thread, mode)
 }
 
 /// One end of a one-dimensional copy.
@@ -364,25 +384,24 @@ enum Flat {
 
 fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
     context::current()?;
-    let side = |end| match end {
-        Flat::Address(start, expect) => Ok(Side::flat(start, len, expect)),
-        Flat::Array(handle, offset) => {
-            let array = array::find(handle).ok_or(Code::INVALID_VALUE)?;
-            if len == 0 {
-                // Nothing lies anywhere.
-                return Ok(Side::flat(0, 0, Expect::Any));
+    let mut words = [0; 25];
+    for (at, end) in [(0, from), (11, to)] {
+        match end {
+            Flat::Address(start, Expect::Device) => {
+                (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
             }
-            // One-dimensional: such copies reach the first row alone.
-            in_array(&array, [offset, 0, 0], [len, 1, 1])
+            Flat::Address(start, Expect::Any) => {
+                (words[at + 4], words[at + 5]) = (HOST.into(), start);
+            }
+            Flat::Array(handle, offset) => {
+                array::find(handle).ok_or(Code::INVALID_VALUE)?;
+                // One-dimensional: such copies reach the first row alone.
+                (words[at], words[at + 4], words[at + 7]) = (offset, ARRAY.into(), handle);
+            }
         }
-    };
-    let (to, from) = (side(to)?, side(from)?);
-    let job = if len == 0 {
-        Job::nothing()
-    } else {
-        Job::flat(to, from, len)?
-    };
-    enter(job, stream, per_thread, mode)
+    }
+    words[22..].copy_from_slice(&[len, 1, 1]);
+    enter(&words, false, stream, per_thread, mode)
 }
 
 const fn host(address: u64) -> Flat {

@@ -11,8 +11,8 @@ use super::printf::Printf;
 use super::queue::{self, lock};
 use super::stream::Stream;
 use super::{
-    Res, array, device, entries, event, init, library, managed, module, peers, pointer, pool,
-    stream, texture,
+    Res, array, device, entries, event, graph, init, library, managed, module, peers, pointer,
+    pool, stream, texture,
 };
 use crate::memory::AddressSpace;
 
@@ -398,10 +398,14 @@ entries! {
         put(out, by_handle_or_current(handle)?.api_version)
     }
     fn ctx_synchronize "cuCtxSynchronize" () {
-        current()?.synchronize()
+        let context = current()?;
+        graph::capture::refuse_context(context.id)?;
+        context.synchronize()
     }
     fn ctx_synchronize_v2 "cuCtxSynchronize_v2" (handle: u64) {
-        by_handle_or_current(handle)?.synchronize()
+        let context = by_handle_or_current(handle)?;
+        graph::capture::refuse_context(context.id)?;
+        context.synchronize()
     }
     fn ctx_get_limit "cuCtxGetLimit" (out: u64, limit: u32) {
         non_null(out)?;
@@ -411,6 +415,7 @@ entries! {
     fn ctx_set_limit "cuCtxSetLimit" (limit: u32, value: u64) {
         let index = known_limit(limit, false)?;
         let context = current()?;
+        graph::capture::unsafe_call()?;
         // The hardware rounds and caps; so does this: a stack of at most 512 KiB a thread, L2 granularity up to 128.
         let value = match index {
             STACK_SIZE => value.checked_next_multiple_of(16).filter(|&v| v <= 512 << 10).ok_or(Code::INVALID_VALUE)?,

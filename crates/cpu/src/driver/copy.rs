@@ -10,7 +10,7 @@ use super::errors::Code;
 use super::memory::space;
 use super::queue::{self, lock};
 use super::stream::{self, Place, Stream};
-use super::{Res, entries};
+use super::{Res, entries, graph};
 use crate::memory::{Kind, checked};
 
 /// What a caller says an address is.
@@ -188,6 +188,11 @@ const HTOD: (Expect, Expect) = (Expect::Device, Expect::Any);
 const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
 const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
 
+/// `CUmemorytype`.
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+const UNIFIED: u32 = 4;
+
 fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
     // Copies within the device do not wait for the host, even in the blocking calls.
     let mode = if expect == DD {
@@ -213,14 +218,22 @@ fn async_(
     stream: u64,
     per_thread: bool,
 ) -> Res {
-    linear(
-        to,
-        from,
-        len,
-        expect,
-        &stream::resolve(stream, per_thread)?,
-        Mode::Async,
-    )
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    if graph::capture::is_capturing(&stream)? {
+        if len == 0 {
+            return Ok(());
+        }
+        let kinds = match expect {
+            ANY => (UNIFIED, UNIFIED),
+            HTOD => (DEVICE, HOST),
+            DTOH => (HOST, DEVICE),
+            _ => (DEVICE, DEVICE),
+        };
+        let context = stream.context.clone();
+        let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
+        return graph::capture::record(&stream, graph::Payload::Memcpy(node));
+    }
+    linear(to, from, len, expect, &stream, Mode::Async)
 }
 
 fn peers(to: u64, from: u64) -> Res {

@@ -8,28 +8,69 @@ use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::queue::{self, Op, lock};
 use super::stream::{self, Stream};
-use super::{Res, entries, pool};
+use super::{Res, entries, graph, pool};
 
 static EVENTS: Table<Event> = Table::new(HandleKind::Event);
+
+/// Flag of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: in a capture, a node that records or waits when the graph
+/// runs, where the plain call only says what depends on what.
+const EXTERNAL: u32 = 1;
 
 const DISABLE_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 const ALL_FLAGS: u32 = 7;
 
-struct Event {
-    context: Arc<Context>,
+/// An event.
+pub(super) struct Event {
+    pub(super) context: Arc<Context>,
     flags: u32,
-    /// The op that the latest record entered; an event waits for that one even if it is recorded again meanwhile.
-    recorded: Mutex<Option<Arc<Op>>>,
+    recorded: Mutex<Recorded>,
+}
+
+/// What the latest record of an event left.
+#[derive(Clone, Default)]
+enum Recorded {
+    #[default]
+    Never,
+    /// The op it entered; whoever waits waits for that one even if the event is recorded again meanwhile.
+    Op(Arc<Op>),
+    /// The place in a capture.
+    Captured(graph::capture::Moment),
 }
 
 impl Event {
-    fn latest(&self) -> Option<Arc<Op>> {
-        lock(&self.recorded).clone()
+    /// The op of the latest record, if it was outside a capture.
+    pub(super) fn latest(&self) -> Option<Arc<Op>> {
+        match &*lock(&self.recorded) {
+            Recorded::Op(op) => Some(op.clone()),
+            _ => None,
+        }
+    }
+
+    /// Records the event at `op`, as a graph's node does.
+    pub(super) fn set(&self, op: Arc<Op>) {
+        *lock(&self.recorded) = Recorded::Op(op);
+    }
+
+    /// The place in a capture that the latest record marked.
+    fn moment(&self) -> Option<graph::capture::Moment> {
+        match &*lock(&self.recorded) {
+            Recorded::Captured(moment) => Some(moment.clone()),
+            _ => None,
+        }
+    }
+
+    /// Refuses calls that ask about an event that was last recorded in a capture; with `spoil` that makes it invalid.
+    fn refuse_captured(&self, spoil: bool) -> Res {
+        match self.moment() {
+            Some(moment) => Err(graph::capture::asked(&moment, spoil)),
+            None => Ok(()),
+        }
     }
 }
 
-fn find(handle: u64) -> Res<Arc<Event>> {
+/// The event a handle names, of a sound context.
+pub(super) fn find(handle: u64) -> Res<Arc<Event>> {
     let event = EVENTS.get(handle)?;
     event.context.check()?;
     Ok(event)
@@ -40,9 +81,17 @@ pub(super) fn check(event: u64) -> Res {
     find(event).map(|_| ())
 }
 
-fn record(event: u64, stream: u64, per_thread: bool) -> Res {
-    check(event)?;
-    record_in(event, &stream::resolve(stream, per_thread)?)
+fn record(event: u64, stream: u64, per_thread: bool, flags: u32) -> Res {
+    let found = find(event)?;
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    if flags & EXTERNAL != 0 && graph::capture::is_capturing(&stream)? {
+        let node = graph::EventNode {
+            handle: event,
+            event: found,
+        };
+        return graph::capture::record(&stream, graph::Payload::EventRecord(node));
+    }
+    record_in(event, &stream)
 }
 
 /// Records the event after everything that was entered into the stream.
@@ -51,7 +100,11 @@ pub(super) fn record_in(event: u64, stream: &Arc<Stream>) -> Res {
     if event.context.id != stream.context.id {
         return Err(Code::INVALID_HANDLE);
     }
-    *lock(&event.recorded) = Some(stream.mark(&[]));
+    let recorded = match graph::capture::moment(stream)? {
+        Some(moment) => Recorded::Captured(moment),
+        None => Recorded::Op(stream.mark(&[])),
+    };
+    *lock(&event.recorded) = recorded;
     Ok(())
 }
 
@@ -71,13 +124,15 @@ pub(super) fn record_context(context: &Arc<Context>, event: u64) -> Res {
         }
     }
     op.clone().release();
-    *lock(&event.recorded) = Some(op);
+    event.set(op);
     Ok(())
 }
 
 /// `cuCtxWaitEvent`: everything entered into the context's streams from now on.
 pub(super) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
-    if let Some(op) = find(event)?.latest() {
+    let event = find(event)?;
+    event.refuse_captured(true)?;
+    if let Some(op) = event.latest() {
         for s in lock(&context.streams).clone() {
             s.mark(std::slice::from_ref(&op));
         }
@@ -86,8 +141,30 @@ pub(super) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
 }
 
 /// `cuStreamWaitEvent`: an event that was never recorded holds nothing back.
-pub(super) fn make_stream_wait(stream: &Arc<Stream>, event: u64) -> Res {
-    if let Some(op) = find(event)?.latest() {
+pub(super) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> Res {
+    let found = find(event)?;
+    let recorded = lock(&found.recorded).clone();
+    if let Recorded::Captured(moment) = &recorded {
+        if flags & EXTERNAL != 0 {
+            return Err(Code::ILLEGAL_STATE);
+        }
+        // The stream joins the capture, or waits within it.
+        return graph::capture::wait(stream, moment);
+    }
+    if graph::capture::is_capturing(stream)? {
+        if flags & EXTERNAL == 0 && matches!(recorded, Recorded::Never) {
+            return Ok(());
+        }
+        if flags & EXTERNAL == 0 {
+            return Err(graph::capture::isolation(stream));
+        }
+        let node = graph::EventNode {
+            handle: event,
+            event: found,
+        };
+        return graph::capture::record(stream, graph::Payload::EventWait(node));
+    }
+    if let Recorded::Op(op) = recorded {
         stream.mark(&[op]);
     }
     Ok(())
@@ -104,6 +181,8 @@ fn elapsed(out: u64, start: u64, end: u64) -> Res {
     if (start.flags | end.flags) & DISABLE_TIMING != 0 || start.context.id != end.context.id {
         return Err(Code::INVALID_HANDLE);
     }
+    start.refuse_captured(false)?;
+    end.refuse_captured(false)?;
     let (Some(from), Some(to)) = (start.latest(), end.latest()) else {
         return Err(Code::INVALID_HANDLE);
     };
@@ -120,7 +199,7 @@ entries! {
         if flags & !ALL_FLAGS != 0 || (flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0) {
             return Err(Code::INVALID_VALUE);
         }
-        let event = Event { context: context::current()?, flags, recorded: Mutex::new(None) };
+        let event = Event { context: context::current()?, flags, recorded: Mutex::default() };
         let handle = EVENTS.insert(fresh_id(), Arc::new(event));
         put(out, handle).inspect_err(|_| { let _ = EVENTS.remove(handle); })
     }
@@ -128,23 +207,28 @@ entries! {
         EVENTS.remove(handle)?.context.check()
     }
     fn event_record "cuEventRecord" | "cuEventRecord_ptsz" (event: u64, stream: u64) {
-        record(event, stream, PER_THREAD)
+        record(event, stream, PER_THREAD, 0)
     }
     fn event_record_with_flags "cuEventRecordWithFlags" | "cuEventRecordWithFlags_ptsz"
         (event: u64, stream: u64, flags: u32) {
         if flags > 1 {
             return Err(Code::INVALID_VALUE);
         }
-        record(event, stream, PER_THREAD)
+        record(event, stream, PER_THREAD, flags)
     }
     fn event_query "cuEventQuery" (event: u64) {
-        match find(event)?.latest() {
+        let event = find(event)?;
+        event.refuse_captured(true)?;
+        graph::capture::unsafe_call()?;
+        match event.latest() {
             Some(op) if !op.is_done() => Err(Code::NOT_READY),
             _ => Ok(()),
         }
     }
     fn event_synchronize "cuEventSynchronize" (event: u64) {
         let event = find(event)?;
+        event.refuse_captured(true)?;
+        graph::capture::unsafe_call()?;
         if let Some(op) = event.latest() {
             queue::wait(&op, &event.context)?;
         }

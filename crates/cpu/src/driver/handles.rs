@@ -34,6 +34,10 @@ pub(super) enum HandleKind {
     Texture,
     Surface,
     Memory,
+    Graph,
+    Node,
+    Exec,
+    UserObject,
 }
 
 /// The value of the handle that the object `id` of that kind has.
@@ -58,11 +62,16 @@ impl<T> Table<T> {
     /// Makes `object` known under the handle of `id`.
     pub(super) fn insert(&self, id: u64, object: Arc<T>) -> u64 {
         let handle = handle_of(self.kind, id);
+        self.insert_handle(handle, object);
+        handle
+    }
+
+    /// Makes `object` known under a handle of this kind.
+    pub(super) fn insert_handle(&self, handle: u64, object: Arc<T>) {
         self.live
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(handle, object);
-        handle
     }
 
     pub(super) fn find(&self, handle: u64) -> Option<Arc<T>> {

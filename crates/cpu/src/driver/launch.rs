@@ -5,20 +5,128 @@ use std::sync::{Arc, OnceLock};
 use super::activity::Running;
 use super::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use super::checked::{gather, get, get_array, non_null};
+use super::context::Context;
 use super::errors::Code;
 use super::function::{self, Function};
 use super::handles::fresh_id;
 use super::memory::space;
 use super::stream::{self, Place};
-use super::{Res, entries, event, occupancy, peers};
+use super::{Res, entries, event, graph, occupancy, peers};
 use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
 
 /// What a launch asks for.
-struct Request {
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared: u32,
-    cooperative: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_shared: u32,
+    pub(super) cooperative: bool,
+}
+
+/// The arguments of a launch, by value, and where each begins: what a kernel node tells of its parameters.
+pub(super) struct Arguments {
+    bytes: Box<[u8]>,
+    /// Addresses within `bytes`, which does not move.
+    pointers: Box<[u64]>,
+}
+
+impl Arguments {
+    fn new(kernel: &Kernel, bytes: Box<[u8]>) -> Arguments {
+        let base = bytes.as_ptr() as u64;
+        let pointers = kernel.params.iter();
+        Arguments {
+            pointers: pointers.map(|p| base + u64::from(p.offset)).collect(),
+            bytes,
+        }
+    }
+
+    /// Address of the array of pointers to the arguments, zero if there are none. Good as long as `self` is.
+    pub(super) fn pointers(&self) -> u64 {
+        if self.pointers.is_empty() {
+            0
+        } else {
+            self.pointers.as_ptr() as u64
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A launch that has been validated: all it needs to run, any number of times.
+#[derive(Clone)]
+pub(super) struct Launch {
+    /// The function, or the library's kernel, that the caller named.
+    pub(super) handle: u64,
+    pub(super) function: Arc<Function>,
+    pub(super) request: Request,
+    pub(super) arguments: Arc<Arguments>,
+}
+
+impl Launch {
+    /// Validates a launch of `handle` in `context` and copies the arguments.
+    ///
+    /// # Errors
+    /// `INVALID_HANDLE` for a handle of nothing or of another context, `INVALID_VALUE` for arguments that cannot be read
+    /// and for a shape the device or the function does not allow.
+    pub(super) fn prepare(
+        handle: u64,
+        context: &Arc<Context>,
+        request: Request,
+        pointers: u64,
+        extra: u64,
+    ) -> Res<Launch> {
+        let function = function::find_for(handle, || Ok(context.clone()))?;
+        if context.id != function.context.id {
+            return Err(Code::INVALID_HANDLE);
+        }
+        check(&function, &request)?;
+        let bytes = arguments(&function.kernel, pointers, extra)?;
+        let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
+        Ok(Launch {
+            handle,
+            function,
+            request,
+            arguments,
+        })
+    }
+
+    /// The same launch with another request, validated anew.
+    pub(super) fn with_request(&self, request: Request) -> Res<Launch> {
+        check(&self.function, &request)?;
+        Ok(Launch {
+            request,
+            ..self.clone()
+        })
+    }
+
+    /// Runs the grid on this thread; what a fault has to tell goes to standard error.
+    pub(super) fn run(&self) -> Res {
+        let context = &self.function.context;
+        let _pin = space().pin();
+        let _running = Running::on(context.device);
+        let outcome = engine::launch(&LaunchSpec {
+            kernel: &self.function.kernel,
+            grid: self.request.grid,
+            block: self.request.block,
+            dynamic_shared: self.request.dynamic_shared,
+            params: self.arguments.bytes(),
+            cooperative: self.request.cooperative,
+            cancel: &context.cancel,
+            printf: &context.printf,
+            local_limit: context.stack_limit(),
+            heap_limit: context.heap_limit(),
+            grid_id: fresh_id(),
+            viewer: peers::viewer(context),
+        });
+        outcome.map_err(|fault| {
+            if !fault.report.is_empty() && !context.has_failed() {
+                eprintln!("{}", fault.report.trim_end());
+            }
+            code_of(&fault.kind)
+        })
+    }
 }
 
 /// Checks a launch against the device's limits and the function's.
@@ -141,44 +249,26 @@ fn launch(
     per_thread: bool,
     pointers: u64,
     extra: u64,
+    attributes: &[RawAttribute],
 ) -> Res<Arc<stream::Stream>> {
-    let stream = stream::resolve(stream, per_thread)?;
-    let f = function::find_for(handle, || Ok(stream.context.clone()))?;
-    if stream.context.id != f.context.id {
-        return Err(Code::INVALID_HANDLE);
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let launch = Launch::prepare(handle, &stream.context, request, pointers, extra);
+    // A launch that fails is missing in the graph.
+    let launch = launch.inspect_err(|_| graph::capture::invalidate(&stream))?;
+    if graph::capture::is_capturing(&stream)? {
+        let node = graph::Kernel::captured(launch, attributes);
+        graph::capture::record(&stream, graph::Payload::Kernel(node))?;
+        return Ok(stream);
     }
-    check(&f, &request)?;
-    let params = arguments(&f.kernel, pointers, extra)?;
-    let grid_id = fresh_id();
-    stream.enqueue(&[], Place::Worker, move |context| {
-        let _pin = space().pin();
-        let _running = Running::on(context.device);
-        let outcome = engine::launch(&LaunchSpec {
-            kernel: &f.kernel,
-            grid: request.grid,
-            block: request.block,
-            dynamic_shared: request.dynamic_shared,
-            params: &params,
-            cooperative: request.cooperative,
-            cancel: &context.cancel,
-            printf: &context.printf,
-            local_limit: context.stack_limit(),
-            heap_limit: context.heap_limit(),
-            grid_id,
-            viewer: peers::viewer(context),
-        });
-        outcome.map_err(|fault| {
-            if !fault.report.is_empty() && !context.has_failed() {
-                eprintln!("{}", fault.report.trim_end());
-            }
-            code_of(&fault.kind)
-        })
-    });
+    stream.enqueue(&[], Place::Worker, move |_| launch.run());
     if blocking() {
         stream.synchronize()?;
     }
     Ok(stream)
 }
+
+/// `CUlaunchAttribute`: the id (and padding), then 64 bytes of value.
+pub(super) type RawAttribute = [u64; 9];
 
 /// A launch's attributes that change something.
 #[derive(Default)]
@@ -186,6 +276,8 @@ struct Attributes {
     cooperative: bool,
     /// Events to record when the grid is done; CUDA allows that to be later than the moment they ask for.
     events: Vec<u64>,
+    /// All of them, for the node of a launch that is captured.
+    raw: Vec<RawAttribute>,
 }
 
 fn attributes(address: u64, count: u32) -> Res<Attributes> {
@@ -197,8 +289,8 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
         return Err(Code::INVALID_VALUE);
     }
     non_null(address)?;
-    // CUlaunchAttribute: id (and padding), then 64 bytes of value.
-    for words in get_array::<[u64; 9]>(address, count as usize)? {
+    found.raw = get_array::<RawAttribute>(address, count as usize)?;
+    for words in &found.raw {
         match words[0] as u32 {
             2 => found.cooperative = words[1] as u32 != 0,
             4 | 11 => {
@@ -227,12 +319,12 @@ entries! {
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
         let request =
             Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
-        launch(f, request, stream, PER_THREAD, params, extra).map(|_| ())
+        launch(f, request, stream, PER_THREAD, params, extra, &[]).map(|_| ())
     }
     fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
         let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
-        launch(f, request, stream, PER_THREAD, params, 0).map(|_| ())
+        launch(f, request, stream, PER_THREAD, params, 0, &[]).map(|_| ())
     }
     fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
         non_null(config)?;
@@ -249,7 +341,7 @@ entries! {
         for event in &found.events {
             event::check(*event)?;
         }
-        let stream = launch(f, request, long(8), PER_THREAD, params, extra)?;
+        let stream = launch(f, request, long(8), PER_THREAD, params, extra, &found.raw)?;
         for event in found.events {
             event::record_in(event, &stream)?;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::checked::{non_null, put, put_optional};
 use super::context;
 use super::errors::Code;
-use super::{Res, entries, managed, pool};
+use super::{Res, entries, graph, managed, pool};
 use crate::memory::{AddressSpace, Kind, MemoryError, Reach, Region};
 
 pub(super) fn space() -> &'static Arc<AddressSpace> {
@@ -29,6 +29,7 @@ impl From<MemoryError> for Code {
 fn allocate(out: u64, size: u64, kind: Kind) -> Res<Region> {
     non_null(out)?;
     let context = context::current()?;
+    graph::capture::unsafe_call()?;
     if size == 0 {
         return Err(Code::INVALID_VALUE);
     }
@@ -49,10 +50,15 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     if address == 0 {
         return Ok(());
     }
-    let region = space()
-        .find(address)
-        .filter(|r| r.base == address && accept(r))
-        .ok_or(Code::INVALID_VALUE)?;
+    graph::capture::unsafe_call()?;
+    let region = space().find(address);
+    let region = region.filter(|r| r.base == address && accept(r));
+    if let Some(free) = graph::memory::free_later(address) {
+        let free = free?;
+        context.synchronize()?;
+        return free();
+    }
+    let region = region.ok_or(Code::INVALID_VALUE)?;
     context.synchronize()?;
     if pool::is_member(&region) {
         pool::give_back(&region, 0)?;
@@ -131,6 +137,7 @@ entries! {
             return Err(Code::NOT_SUPPORTED);
         }
         let context = context::current()?;
+        graph::capture::unsafe_call()?;
         let last = address.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?;
         let allocated = |at| space().find(at).is_some_and(|r| r.kind != Kind::Registered);
         if allocated(address) || allocated(last) {
@@ -145,6 +152,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let context = context::current()?;
+        graph::capture::unsafe_call()?;
         let ours = |r: &Region| r.kind == Kind::Registered;
         match space().find(address) {
             Some(r) if r.base == address && ours(&r) => (),

@@ -3,19 +3,20 @@
 use super::errors::Code;
 use super::memory::space;
 use super::stream::{self, Place};
-use super::{Res, entries};
+use super::{Res, entries, graph};
 
-/// What a set does, all sizes in bytes.
-#[derive(Clone, Copy)]
-struct Fill {
-    to: u64,
-    pitch: u64,
-    value: u32,
-    /// Size of an element: 1, 2 or 4.
-    unit: u64,
+/// What a set does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fill {
+    pub(super) to: u64,
+    /// Bytes from row to row.
+    pub(super) pitch: u64,
+    pub(super) value: u32,
+    /// Size of an element in bytes: 1, 2 or 4.
+    pub(super) unit: u64,
     /// Elements a row.
-    width: u64,
-    height: u64,
+    pub(super) width: u64,
+    pub(super) height: u64,
 }
 
 /// Sets up to this many bytes are done at once if the stream is idle.
@@ -38,6 +39,50 @@ impl Fill {
             .ok_or(Code::INVALID_VALUE)
     }
 
+    /// Whether there is nothing to set.
+    pub(super) fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0
+    }
+
+    /// Checks alignment and that all of it lies in one live region, or in one that `accept` knows; returns the bytes from
+    /// first to last.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if not so.
+    pub(super) fn check(&self, accept: impl FnOnce(u64, u64) -> bool) -> Res<u64> {
+        if !matches!(self.unit, 1 | 2 | 4)
+            || !self.to.is_multiple_of(self.unit)
+            || (self.height > 1 && !self.pitch.is_multiple_of(self.unit))
+        {
+            return Err(Code::INVALID_VALUE);
+        }
+        if self.is_empty() {
+            return Ok(0);
+        }
+        let span = self.span()?;
+        if space().find_range(self.to, span).is_none() && !accept(self.to, span) {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(span)
+    }
+
+    /// Sets the memory on this thread.
+    ///
+    /// # Errors
+    /// `ILLEGAL_ADDRESS` if it is no longer there.
+    pub(super) fn run(&self) -> Res {
+        let _pin = space().pin();
+        if self
+            .check(|_, _| false)
+            .map_err(|_| Code::ILLEGAL_ADDRESS)?
+            > 0
+        {
+            // SAFETY: the span lies in a live region that the pin keeps mapped.
+            unsafe { self.perform() };
+        }
+        Ok(())
+    }
+
     /// # Safety
     /// The span must be mapped and stay so.
     unsafe fn perform(&self) {
@@ -57,80 +102,75 @@ impl Fill {
 }
 
 fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
-    let stream = stream::resolve(stream, per_thread)?;
-    if !fill.to.is_multiple_of(fill.unit)
-        || (fill.height > 1 && !fill.pitch.is_multiple_of(fill.unit))
-    {
-        return Err(Code::INVALID_VALUE);
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    if graph::capture::is_capturing(&stream)? {
+        if fill.is_empty() {
+            return Ok(());
+        }
+        let node = graph::Memset::prepare(fill, stream.context.clone())?;
+        return graph::capture::record(&stream, graph::Payload::Memset(node));
     }
-    if fill.width == 0 || fill.height == 0 {
+    let span = fill.check(|_, _| false)?;
+    if span == 0 {
         return Ok(());
-    }
-    let span = fill.span()?;
-    if space().find_range(fill.to, span).is_none() {
-        return Err(Code::INVALID_VALUE);
     }
     let place = if span <= SMALL {
         Place::HereIfIdle
     } else {
         Place::Worker
     };
-    stream.enqueue(&[], place, move |_| {
-        let _pin = space().pin();
-        if space().find_range(fill.to, span).is_none() {
-            return Err(Code::ILLEGAL_ADDRESS);
-        }
-        // SAFETY: the span lies in a live region that the pin keeps mapped.
-        unsafe { fill.perform() };
-        Ok(())
-    });
+    stream.enqueue(&[], place, move |_| fill.run());
     Ok(())
 }
 
-fn linear(to: u64, value: u32, unit: u64, count: u64, stream: u64, per_thread: bool) -> Res {
-    set(
-        Fill {
-            to,
-            pitch: 0,
-            value,
-            unit,
-            width: count,
-            height: 1,
-        },
-        stream,
-        per_thread,
-    )
+/// A set by a call without a stream, which the calls with one share all else with.
+fn set_now(fill: Fill, per_thread: bool) -> Res {
+    // Not for a stream that captures: a call without a stream is no part of a graph.
+    stream::resolve(0, per_thread)?;
+    set(fill, 0, per_thread)
+}
+
+/// One row of elements.
+fn row(to: u64, value: u32, unit: u64, count: u64) -> Fill {
+    Fill {
+        to,
+        pitch: 0,
+        value,
+        unit,
+        width: count,
+        height: 1,
+    }
 }
 
 entries! {
     fn set_d8 "cuMemsetD8_v2" | "cuMemsetD8_v2_ptds" (to: u64, value: u8, count: u64) {
-        linear(to, value.into(), 1, count, 0, PER_THREAD)
+        set_now(row(to, value.into(), 1, count), PER_THREAD)
     }
     fn set_d16 "cuMemsetD16_v2" | "cuMemsetD16_v2_ptds" (to: u64, value: u16, count: u64) {
-        linear(to, value.into(), 2, count, 0, PER_THREAD)
+        set_now(row(to, value.into(), 2, count), PER_THREAD)
     }
     fn set_d32 "cuMemsetD32_v2" | "cuMemsetD32_v2_ptds" (to: u64, value: u32, count: u64) {
-        linear(to, value, 4, count, 0, PER_THREAD)
+        set_now(row(to, value, 4, count), PER_THREAD)
     }
     fn set_d8_async "cuMemsetD8Async" | "cuMemsetD8Async_ptsz" (to: u64, value: u8, count: u64, stream: u64) {
-        linear(to, value.into(), 1, count, stream, PER_THREAD)
+        set(row(to, value.into(), 1, count), stream, PER_THREAD)
     }
     fn set_d16_async "cuMemsetD16Async" | "cuMemsetD16Async_ptsz" (to: u64, value: u16, count: u64, stream: u64) {
-        linear(to, value.into(), 2, count, stream, PER_THREAD)
+        set(row(to, value.into(), 2, count), stream, PER_THREAD)
     }
     fn set_d32_async "cuMemsetD32Async" | "cuMemsetD32Async_ptsz" (to: u64, value: u32, count: u64, stream: u64) {
-        linear(to, value, 4, count, stream, PER_THREAD)
+        set(row(to, value, 4, count), stream, PER_THREAD)
     }
     fn set_2d_d8 "cuMemsetD2D8_v2" | "cuMemsetD2D8_v2_ptds" (to: u64, pitch: u64, value: u8, width: u64, height: u64) {
-        set(Fill { to, pitch, value: value.into(), unit: 1, width, height }, 0, PER_THREAD)
+        set_now(Fill { to, pitch, value: value.into(), unit: 1, width, height }, PER_THREAD)
     }
     fn set_2d_d16 "cuMemsetD2D16_v2" | "cuMemsetD2D16_v2_ptds"
         (to: u64, pitch: u64, value: u16, width: u64, height: u64) {
-        set(Fill { to, pitch, value: value.into(), unit: 2, width, height }, 0, PER_THREAD)
+        set_now(Fill { to, pitch, value: value.into(), unit: 2, width, height }, PER_THREAD)
     }
     fn set_2d_d32 "cuMemsetD2D32_v2" | "cuMemsetD2D32_v2_ptds"
         (to: u64, pitch: u64, value: u32, width: u64, height: u64) {
-        set(Fill { to, pitch, value, unit: 4, width, height }, 0, PER_THREAD)
+        set_now(Fill { to, pitch, value, unit: 4, width, height }, PER_THREAD)
     }
     fn set_2d_d8_async "cuMemsetD2D8Async" | "cuMemsetD2D8Async_ptsz"
         (to: u64, pitch: u64, value: u8, width: u64, height: u64, stream: u64) {

@@ -26,6 +26,7 @@ mod errors;
 mod event;
 mod fatbin;
 mod function;
+mod graph;
 mod handles;
 mod host_call;
 mod init;
@@ -160,6 +161,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
         ]
         .into_iter()
         .flatten()
+        .chain(graph::entries())
         .map(|e| (e.name, e))
         .collect()
     })

@@ -16,7 +16,7 @@ use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::memory::space;
 use super::queue::lock;
 use super::stream::{self, Place as Where, Stream};
-use super::{Res, device, entries};
+use super::{Res, device, entries, graph};
 use crate::memory::{Access, Kind, MemoryError, Parked, Reach, Region};
 
 static POOLS: Table<Pool> = Table::new(HandleKind::Pool);
@@ -375,6 +375,18 @@ pub(super) fn settle() {
 /// # Errors
 /// `INVALID_VALUE` for an address that is not the first one of an allocation.
 pub(super) fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
+    if graph::capture::is_capturing(stream)? {
+        // A graph frees what graphs allocate.
+        let node = graph::memory::Free::read(address)?;
+        return graph::capture::record(stream, graph::Payload::MemFree(node));
+    }
+    if let Some(free) = graph::memory::free_later(address) {
+        let free = free?;
+        stream.enqueue(&[], Where::HereIfIdle, move |_| {
+            free().map_err(|_| Code::ILLEGAL_ADDRESS)
+        });
+        return Ok(());
+    }
     let region = freeable(address)?;
     stream.enqueue(&[], Where::HereIfIdle, free_work(region, stream.id));
     Ok(())
@@ -408,6 +420,16 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
     if size == 0 {
         return put(out, 0u64);
     }
+    if graph::capture::is_capturing(stream)? {
+        let (Place::Device(ordinal), Kind::Device) = pool.sort else {
+            return Err(Code::NOT_SUPPORTED);
+        };
+        let node = graph::memory::Allocate::captured(size, ordinal, stream.context.id)?;
+        let address = node.address();
+        graph::capture::record(stream, graph::Payload::MemAlloc(node))?;
+        return put(out, address);
+    }
+    graph::capture::unsafe_call()?;
     let region = allocate(pool, size, stream)?;
     put(out, region.base).inspect_err(|_| {
         let _ = give_back(&region, stream.id);
@@ -588,6 +610,7 @@ entries! {
         Ok(())
     }
     fn pool_trim "cuMemPoolTrimTo" (pool: u64, keep: u64) {
+        graph::capture::unsafe_call()?;
         lock(&find(pool)?.state).trim(keep);
         Ok(())
     }
@@ -617,15 +640,15 @@ entries! {
         (out: u64, size: u64, pool: u64, stream: u64) {
         non_null(out)?;
         let pool = find(pool)?;
-        alloc_async(out, size, &pool, &stream::resolve(stream, PER_THREAD)?)
+        alloc_async(out, size, &pool, &stream::resolve_for_capture(stream, PER_THREAD)?)
     }
     fn alloc_from_current "cuMemAllocAsync" | "cuMemAllocAsync_ptsz" (out: u64, size: u64, stream: u64) {
         non_null(out)?;
-        let stream = stream::resolve(stream, PER_THREAD)?;
+        let stream = stream::resolve_for_capture(stream, PER_THREAD)?;
         alloc_async(out, size, &current_of(stream.context.device)?, &stream)
     }
     fn mem_free_async "cuMemFreeAsync" | "cuMemFreeAsync_ptsz" (address: u64, stream: u64) {
-        let stream = stream::resolve(stream, PER_THREAD)?;
+        let stream = stream::resolve_for_capture(stream, PER_THREAD)?;
         free_async(address, &stream)
     }
 }

@@ -124,15 +124,23 @@ impl Op {
             .collect()
     }
 
-    /// Does the work on this thread, then marks the op done.
+    /// Does the work on this thread and marks the op done, then goes on with one that this set free; others go to other
+    /// threads.
     fn run(self: Arc<Self>) {
-        let work = self.take_work();
-        if let Some(work) = work {
-            // The work reports its own failures to its context; a panic is a bug that must not take the thread along.
-            let _ = catch_unwind(AssertUnwindSafe(work));
-        }
-        for next in self.finish() {
-            Self::start(next);
+        let mut current = Some(self);
+        while let Some(op) = current.take() {
+            if let Some(work) = op.take_work() {
+                // The work reports its own failures to its context; a panic is a bug that must not take the thread along.
+                let _ = catch_unwind(AssertUnwindSafe(work));
+            }
+            let mut ready = op.finish();
+            while let Some(op) = ready.pop() {
+                if lock(&op.inner).work.is_none() {
+                    ready.append(&mut op.finish());
+                } else if let Some(other) = current.replace(op) {
+                    hand_over(other);
+                }
+            }
         }
     }
 }

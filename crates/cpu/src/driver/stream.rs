@@ -12,7 +12,7 @@ use super::context::{self, Context};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::queue::{self, Op, Work, lock};
-use super::{Res, entries, event, host_call, managed, pool};
+use super::{Res, entries, event, graph, host_call, managed, pool};
 
 pub(super) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
 
@@ -63,13 +63,14 @@ struct Backlog {
 const MOST_PENDING: usize = 4096;
 
 impl Backlog {
-    fn add(&self) {
-        *lock(&self.count) += 1;
+    fn add(&self, ops: usize) {
+        *lock(&self.count) += ops;
     }
-    fn remove(&self) {
+    fn remove(&self, ops: usize) {
         let mut count = lock(&self.count);
-        *count -= 1;
-        if *count == MOST_PENDING / 2 {
+        let before = *count;
+        *count -= ops;
+        if before > MOST_PENDING / 2 && *count <= MOST_PENDING / 2 {
             self.shrunk.notify_all();
         }
     }
@@ -170,42 +171,15 @@ impl Stream {
         let counted = work.is_some();
         let work: Option<Work> = work.map(|work| -> Work {
             self.pending.wait_for_room();
-            self.pending.add();
-            let pending = self.pending.clone();
+            self.pending.add(1);
+            let guard = Leave(self.pending.clone(), 1);
             Box::new(move || {
-                let guard = Leave(pending);
                 work();
                 drop(guard);
             })
         });
         let op = Op::new(work);
-        {
-            let _order = lock(&self.context.order);
-            if let Some(before) = self.tail() {
-                op.after(&before);
-            }
-            match self.sort {
-                Sort::Legacy => {
-                    for other in lock(&self.context.streams).iter() {
-                        if matches!(other.sort, Sort::Blocking | Sort::PerThread)
-                            && let Some(before) = other.tail()
-                        {
-                            op.after(&before);
-                        }
-                    }
-                }
-                Sort::Blocking | Sort::PerThread => {
-                    if let Some(before) = self.context.legacy_stream().tail() {
-                        op.after(&before);
-                    }
-                }
-                Sort::NonBlocking => {}
-            }
-            for before in also {
-                op.after(before);
-            }
-            *lock(&self.tail) = Some(op.clone());
-        }
+        self.line_up(&op, &op, also);
         if counted
             && place == Place::HereIfIdle
             && op.is_unblocked()
@@ -215,6 +189,67 @@ impl Stream {
         }
         op.clone().release();
         op
+    }
+
+    /// Takes a place in the stream: `first` comes after everything the rules of streams say and after `also`, and what
+    /// is entered later comes after `last`.
+    fn line_up(self: &Arc<Self>, first: &Arc<Op>, last: &Arc<Op>, also: &[Arc<Op>]) {
+        let _order = lock(&self.context.order);
+        if let Some(before) = self.tail() {
+            first.after(&before);
+        }
+        match self.sort {
+            Sort::Legacy => {
+                for other in lock(&self.context.streams).iter() {
+                    if matches!(other.sort, Sort::Blocking | Sort::PerThread)
+                        && let Some(before) = other.tail()
+                    {
+                        first.after(&before);
+                    }
+                }
+            }
+            Sort::Blocking | Sort::PerThread => {
+                if let Some(before) = self.context.legacy_stream().tail() {
+                    first.after(&before);
+                }
+            }
+            Sort::NonBlocking => {}
+        }
+        for before in also {
+            first.after(before);
+        }
+        *lock(&self.tail) = Some(last.clone());
+    }
+
+    /// Enters `count` ops as one piece of work. `build` gets the op that ends the wait for what stands before in the
+    /// stream and the one that ends the whole, neither released, places its own in between, and lets each of them keep
+    /// the third until it is done. Returns the last.
+    pub(super) fn enter_many(
+        self: &Arc<Self>,
+        count: usize,
+        also: &[Arc<Op>],
+        build: impl FnOnce(&Arc<Op>, &Arc<Op>, Arc<Leave>),
+    ) -> Arc<Op> {
+        self.pending.wait_for_room();
+        self.pending.add(count);
+        let leave = Arc::new(Leave(self.pending.clone(), count));
+        let first = Op::new(None);
+        let last = Op::new(None);
+        self.line_up(&first, &last, also);
+        build(&first, &last, leave);
+        first.release();
+        last.clone().release();
+        last
+    }
+
+    /// Whether it is the default stream that waits for the others.
+    pub(super) fn is_legacy(&self) -> bool {
+        self.sort == Sort::Legacy
+    }
+
+    /// Whether the legacy stream waits for it.
+    pub(super) fn is_blocking(&self) -> bool {
+        matches!(self.sort, Sort::Blocking | Sort::PerThread)
     }
 
     /// Waits for everything entered so far.
@@ -248,11 +283,11 @@ impl Stream {
     }
 }
 
-/// Takes an op off its stream's backlog, even if the work panicked.
-struct Leave(Arc<Backlog>);
+/// Takes ops off their stream's backlog, even if the work panicked.
+pub(super) struct Leave(Arc<Backlog>, usize);
 impl Drop for Leave {
     fn drop(&mut self) {
-        self.0.remove();
+        self.0.remove(self.1);
     }
 }
 
@@ -287,12 +322,35 @@ fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
         .map_err(|_| Code::DEINITIALIZED)
 }
 
-/// The stream a handle names. `per_thread` says which default stream a null handle is.
+/// The stream a handle names, for work that cannot be captured and for waiting: what a capturing stream refuses.
+/// `per_thread` says which default stream a null handle is.
+///
+/// # Errors
+/// Those of [`look_up`]; `STREAM_CAPTURE_UNSUPPORTED` for a stream that is capturing and `STREAM_CAPTURE_IMPLICIT` for
+/// the legacy stream while a stream it waits for is capturing. Either invalidates the capture.
+pub(super) fn resolve(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    let stream = look_up(handle, per_thread)?;
+    graph::capture::refuse(&stream)?;
+    Ok(stream)
+}
+
+/// The stream a handle names, for work that can be captured: the caller looks whether it is to be
+/// ([`graph::capture::is_capturing`]).
+///
+/// # Errors
+/// Those of [`look_up`]; `STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream it waits for is capturing.
+pub(super) fn resolve_for_capture(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    let stream = look_up(handle, per_thread)?;
+    graph::capture::refuse_implicit(&stream)?;
+    Ok(stream)
+}
+
+/// The stream a handle names, to ask about the stream itself. `per_thread` says which default stream a null handle is.
 ///
 /// # Errors
 /// `INVALID_HANDLE` for a handle of nothing, `INVALID_CONTEXT` for a default stream without a current context, the
 /// context's own error if it has failed.
-pub(super) fn resolve(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+pub(super) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     match handle {
         0 if per_thread => per_thread_stream(&context::current()?),
         0 | LEGACY_HANDLE => Ok(context::current()?.legacy_stream()),
@@ -310,6 +368,7 @@ pub(super) fn forget_context(context: u64) {
     STREAMS.remove_where(|s| {
         let gone = s.context.id == context;
         if gone {
+            graph::capture::stream_ends(s);
             s.abandon();
         }
         gone
@@ -348,11 +407,48 @@ fn code(address: u64) -> Res<u64> {
     }
 }
 
-fn host_function(stream: u64, per_thread: bool, function: u64, data: u64) -> Res {
-    let function = code(function)?;
-    resolve(stream, per_thread)?.enqueue(&[], Place::Worker, move |_| {
-        // SAFETY: the caller promises that the address, which is executable, is a function of this type.
-        unsafe { host_call::run(function, data) };
+/// A host function and what it is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HostCall {
+    function: u64,
+    pub(super) data: u64,
+    /// `CUhostTaskSyncMode`: blocking or spinning, which is the same here.
+    pub(super) mode: u32,
+}
+
+impl HostCall {
+    /// # Errors
+    /// `INVALID_VALUE` if there is no code at that address, or for a mode that does not exist.
+    pub(super) fn prepare(function: u64, data: u64, mode: u32) -> Res<HostCall> {
+        if mode > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(HostCall {
+            function: code(function)?,
+            data,
+            mode,
+        })
+    }
+
+    /// Address of the function.
+    pub(super) fn address(&self) -> u64 {
+        self.function
+    }
+
+    pub(super) fn run(&self) {
+        // SAFETY: the caller promised that the address, which is executable, is a function of this type.
+        unsafe { host_call::run(self.function, self.data) };
+    }
+}
+
+fn host_function(stream: u64, per_thread: bool, function: u64, data: u64, mode: u32) -> Res {
+    let call = HostCall::prepare(function, data, mode)?;
+    let stream = resolve_for_capture(stream, per_thread)?;
+    if graph::capture::is_capturing(&stream)? {
+        return graph::capture::record(&stream, graph::Payload::Host(call));
+    }
+    stream.enqueue(&[], Place::Worker, move |_| {
+        call.run();
         Ok(())
     });
     Ok(())
@@ -368,13 +464,6 @@ fn attribute_id(id: u32) -> Res<u32> {
 }
 const PRIORITY_ATTRIBUTE: u32 = 8;
 
-fn capture_info(stream: u64, per_thread: bool, status: u64) -> Res {
-    non_null(status)?;
-    resolve(stream, per_thread)?;
-    // CU_STREAM_CAPTURE_STATUS_NONE: capture is not supported, so none is going on.
-    put(status, 0u32)
-}
-
 entries! {
     fn stream_create "cuStreamCreate" (out: u64, flags: u32) {
         create(out, flags, LEAST_PRIORITY)
@@ -385,21 +474,26 @@ entries! {
     fn stream_destroy "cuStreamDestroy_v2" (handle: u64) {
         // The default streams cannot be destroyed: their handles are not in the table.
         let stream = STREAMS.remove(handle)?;
+        graph::capture::stream_ends(&stream);
         stream.abandon();
         stream.context.forget_finished_streams();
         stream.context.check()
     }
     fn stream_query "cuStreamQuery" | "cuStreamQuery_ptsz" (handle: u64) {
-        if resolve(handle, PER_THREAD)?.is_idle() { Ok(()) } else { Err(Code::NOT_READY) }
+        let stream = resolve(handle, PER_THREAD)?;
+        graph::capture::unsafe_call()?;
+        if stream.is_idle() { Ok(()) } else { Err(Code::NOT_READY) }
     }
     fn stream_synchronize "cuStreamSynchronize" | "cuStreamSynchronize_ptsz" (handle: u64) {
-        resolve(handle, PER_THREAD)?.synchronize()
+        let stream = resolve(handle, PER_THREAD)?;
+        graph::capture::unsafe_call()?;
+        stream.synchronize()
     }
     fn stream_wait_event "cuStreamWaitEvent" | "cuStreamWaitEvent_ptsz" (handle: u64, event: u64, flags: u32) {
         if flags > 1 {
             return Err(Code::INVALID_VALUE);
         }
-        event::make_stream_wait(&resolve(handle, PER_THREAD)?, event)
+        event::make_stream_wait(&resolve_for_capture(handle, PER_THREAD)?, event, flags)
     }
     fn stream_add_callback "cuStreamAddCallback" | "cuStreamAddCallback_ptsz"
         (handle: u64, callback: u64, data: u64, flags: u32) {
@@ -418,14 +512,11 @@ entries! {
         Ok(())
     }
     fn launch_host_func "cuLaunchHostFunc" | "cuLaunchHostFunc_ptsz" (handle: u64, function: u64, data: u64) {
-        host_function(handle, PER_THREAD, function, data)
+        host_function(handle, PER_THREAD, function, data, 0)
     }
     fn launch_host_func_v2 "cuLaunchHostFunc_v2" | "cuLaunchHostFunc_v2_ptsz"
         (handle: u64, function: u64, data: u64, mode: u32) {
-        if mode > 1 {
-            return Err(Code::INVALID_VALUE);
-        }
-        host_function(handle, PER_THREAD, function, data)
+        host_function(handle, PER_THREAD, function, data, mode)
     }
     fn stream_get_flags "cuStreamGetFlags" | "cuStreamGetFlags_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
@@ -434,35 +525,24 @@ entries! {
     }
     fn stream_get_priority "cuStreamGetPriority" | "cuStreamGetPriority_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
-        put(out, resolve(handle, PER_THREAD)?.priority)
+        put(out, look_up(handle, PER_THREAD)?.priority)
     }
     fn stream_get_id "cuStreamGetId" | "cuStreamGetId_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
-        put(out, resolve(handle, PER_THREAD)?.id)
+        put(out, look_up(handle, PER_THREAD)?.id)
     }
     fn stream_get_device "cuStreamGetDevice" | "cuStreamGetDevice_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
-        put(out, resolve(handle, PER_THREAD)?.context.device)
+        put(out, look_up(handle, PER_THREAD)?.context.device)
     }
     fn stream_get_ctx "cuStreamGetCtx" | "cuStreamGetCtx_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
-        put(out, resolve(handle, PER_THREAD)?.context.handle)
+        put(out, look_up(handle, PER_THREAD)?.context.handle)
     }
     fn stream_get_ctx_v2 "cuStreamGetCtx_v2" | "cuStreamGetCtx_v2_ptsz" (handle: u64, out: u64, green: u64) {
         non_null(out)?;
-        put(out, resolve(handle, PER_THREAD)?.context.handle)?;
+        put(out, look_up(handle, PER_THREAD)?.context.handle)?;
         put_optional(green, 0u64)
-    }
-    fn stream_is_capturing "cuStreamIsCapturing" | "cuStreamIsCapturing_ptsz" (handle: u64, status: u64) {
-        capture_info(handle, PER_THREAD, status)
-    }
-    fn stream_capture_info_v2 "cuStreamGetCaptureInfo_v2" | "cuStreamGetCaptureInfo_v2_ptsz"
-        (handle: u64, status: u64, _id: u64, _graph: u64, _dependencies: u64, _count: u64) {
-        capture_info(handle, PER_THREAD, status)
-    }
-    fn stream_capture_info_v3 "cuStreamGetCaptureInfo_v3" | "cuStreamGetCaptureInfo_v3_ptsz"
-        (handle: u64, status: u64, _id: u64, _graph: u64, _dependencies: u64, _edges: u64, _count: u64) {
-        capture_info(handle, PER_THREAD, status)
     }
     fn stream_attach_mem "cuStreamAttachMemAsync" | "cuStreamAttachMemAsync_ptsz"
         (handle: u64, address: u64, length: u64, flags: u32) {
@@ -476,7 +556,7 @@ entries! {
     }
     fn stream_get_attribute "cuStreamGetAttribute" | "cuStreamGetAttribute_ptsz" (handle: u64, id: u32, out: u64) {
         non_null(out)?;
-        let stream = resolve(handle, PER_THREAD)?;
+        let stream = look_up(handle, PER_THREAD)?;
         let id = attribute_id(id)?;
         let mut value = lock(&stream.attributes).get(&id).copied().unwrap_or([0; 64]);
         if id == PRIORITY_ATTRIBUTE {
@@ -486,14 +566,14 @@ entries! {
     }
     fn stream_set_attribute "cuStreamSetAttribute" | "cuStreamSetAttribute_ptsz" (handle: u64, id: u32, value: u64) {
         non_null(value)?;
-        let stream = resolve(handle, PER_THREAD)?;
+        let stream = look_up(handle, PER_THREAD)?;
         let id = attribute_id(id)?;
         let value = get::<[u8; 64]>(value)?;
         lock(&stream.attributes).insert(id, value);
         Ok(())
     }
     fn stream_copy_attributes "cuStreamCopyAttributes" | "cuStreamCopyAttributes_ptsz" (to: u64, from: u64) {
-        let (to, from) = (resolve(to, PER_THREAD)?, resolve(from, PER_THREAD)?);
+        let (to, from) = (look_up(to, PER_THREAD)?, look_up(from, PER_THREAD)?);
         let attributes = lock(&from.attributes).clone();
         *lock(&to.attributes) = attributes;
         Ok(())

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::errors::Code;
 use super::memory::space;
 use super::stream::{self, Place};
-use super::{Res, entries};
+use super::{Res, entries, graph};
 
 /// How a value in memory is compared with the one given (`CUstreamWaitValue_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,64 +192,111 @@ fn store(address: u64, value: u64, wide: bool) -> Res {
     Ok(())
 }
 
-/// The operations of a batch.
-///
-/// # Errors
-/// `INVALID_VALUE` for one that is wrong or too many of them, `NOT_SUPPORTED` for what the device's attributes exclude.
-pub(super) fn parse(array: u64, count: u32, flags: u32) -> Res<Vec<Operation>> {
-    if count > MOST || flags != 0 {
-        return Err(Code::INVALID_VALUE);
-    }
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    non_null(array)?;
-    get_array::<[u64; 6]>(array, count as usize)?
-        .into_iter()
-        .map(Operation::parse)
-        .collect()
+/// An element of `CUstreamBatchMemOpParams`, as 64-bit words.
+type Raw = [u64; 6];
+
+/// Operations that are done one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    /// As the caller gave them.
+    raw: Box<[Raw]>,
+    operations: Box<[Operation]>,
 }
 
-fn enter(stream: u64, per_thread: bool, operations: Vec<Operation>) -> Res {
-    let stream = stream::resolve(stream, per_thread)?;
-    if operations.is_empty() {
+impl Batch {
+    /// The operations of a batch.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for one that is wrong or too many of them, `NOT_SUPPORTED` for what the device's attributes exclude.
+    pub(super) fn read(array: u64, count: u32, flags: u32) -> Res<Batch> {
+        if count > MOST || flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if count == 0 {
+            return Self::of(Vec::new());
+        }
+        non_null(array)?;
+        Self::of(get_array::<Raw>(array, count as usize)?)
+    }
+
+    fn of(raw: Vec<Raw>) -> Res<Batch> {
+        let operations = raw.iter().map(|&r| Operation::parse(r));
+        Ok(Batch {
+            operations: operations.collect::<Res<_>>()?,
+            raw: raw.into(),
+        })
+    }
+
+    /// One operation of that `CUstreamBatchMemOpType`.
+    fn one(kind: u64, address: u64, value: u64, flags: u32) -> Res<Batch> {
+        Self::of(vec![[kind, address, value, flags.into(), 0, 0]])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Where the operations are described as the caller gave them. Good as long as `self` is.
+    pub(super) fn address(&self) -> u64 {
+        self.raw.as_ptr() as u64
+    }
+
+    /// Does them all.
+    ///
+    /// # Errors
+    /// `ILLEGAL_ADDRESS` if memory is gone.
+    pub(super) fn run(&self, context: &Arc<Context>) -> Res {
+        self.operations.iter().try_for_each(|o| o.run(context))
+    }
+}
+
+fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let capturing = graph::capture::is_capturing(&stream)?;
+    if batch.operations.is_empty() {
         return Ok(());
     }
-    let waits = operations
-        .iter()
-        .any(|o| matches!(o, Operation::Wait { .. }));
+    if capturing {
+        let node = graph::MemOps::new(batch, stream.context.clone());
+        return graph::capture::record(&stream, graph::Payload::MemOps(node));
+    }
+    let mut operations = batch.operations.iter();
     // The caller never waits itself: the value may be its own to write.
-    let place = if waits {
+    let place = if operations.any(|o| matches!(o, Operation::Wait { .. })) {
         Place::Worker
     } else {
         Place::HereIfIdle
     };
-    stream.enqueue(&[], place, move |context| {
-        operations.iter().try_for_each(|o| o.run(context))
-    });
+    stream.enqueue(&[], place, move |context| batch.run(context));
     Ok(())
 }
+
+/// `CUstreamBatchMemOpType`.
+const WAIT_32: u64 = 1;
+const WRITE_32: u64 = 2;
+const WAIT_64: u64 = 4;
+const WRITE_64: u64 = 5;
 
 entries! {
     fn wait_32 "cuStreamWaitValue32_v2" | "cuStreamWaitValue32_v2_ptsz"
         (stream: u64, address: u64, value: u32, flags: u32) {
-        enter(stream, PER_THREAD, vec![Operation::wait(address, value.into(), flags, false)?])
+        enter(stream, PER_THREAD, Batch::one(WAIT_32, address, value.into(), flags)?)
     }
     fn wait_64 "cuStreamWaitValue64_v2" | "cuStreamWaitValue64_v2_ptsz"
         (stream: u64, address: u64, value: u64, flags: u32) {
-        enter(stream, PER_THREAD, vec![Operation::wait(address, value, flags, true)?])
+        enter(stream, PER_THREAD, Batch::one(WAIT_64, address, value, flags)?)
     }
     fn write_32 "cuStreamWriteValue32_v2" | "cuStreamWriteValue32_v2_ptsz"
         (stream: u64, address: u64, value: u32, flags: u32) {
-        enter(stream, PER_THREAD, vec![Operation::write(address, value.into(), flags, false)?])
+        enter(stream, PER_THREAD, Batch::one(WRITE_32, address, value.into(), flags)?)
     }
     fn write_64 "cuStreamWriteValue64_v2" | "cuStreamWriteValue64_v2_ptsz"
         (stream: u64, address: u64, value: u64, flags: u32) {
-        enter(stream, PER_THREAD, vec![Operation::write(address, value, flags, true)?])
+        enter(stream, PER_THREAD, Batch::one(WRITE_64, address, value, flags)?)
     }
     fn batch "cuStreamBatchMemOp_v2" | "cuStreamBatchMemOp_v2_ptsz"
         (stream: u64, count: u32, array: u64, flags: u32) {
-        enter(stream, PER_THREAD, parse(array, count, flags)?)
+        enter(stream, PER_THREAD, Batch::read(array, count, flags)?)
     }
 }
 

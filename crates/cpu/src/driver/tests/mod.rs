@@ -6,6 +6,7 @@
 mod arrays;
 mod copies;
 mod garbage;
+mod graphs;
 mod kernels;
 mod processes;
 mod streams;

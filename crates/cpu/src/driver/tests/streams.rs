@@ -242,8 +242,8 @@ fn stream_properties() {
     ok!("cuStreamIsCapturing", stream, &mut status);
     assert_eq!(status, 0);
     assert_eq!(
-        cu!("cuStreamBeginCapture_v2", stream, 0),
-        Code::NOT_SUPPORTED.0
+        cu!("cuStreamBeginCapture_v2", stream, 3),
+        Code::INVALID_VALUE.0
     );
     let mut value = [1u8; 64];
     ok!("cuStreamGetAttribute", stream, 3, &mut value);

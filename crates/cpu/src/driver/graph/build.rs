@@ -1,0 +1,243 @@
+//! Making graphs: creating, cloning and destroying them, and adding nodes.
+
+use std::sync::Arc;
+
+use super::super::checked::{get, non_null, put};
+use super::super::context::{self, Context};
+use super::super::stream::HostCall;
+use super::super::{Res, boxes, entries};
+use super::memory::{AllocWords, Allocate, Free};
+use super::node::KernelWords;
+use super::params::{self, Described, GenericWords};
+use super::{
+    Code, EventNode, Graph, Kernel, MemOps, Memcpy, Memset, Payload, edges, find, graph_of,
+};
+
+/// Adds a node to a graph and tells its handle.
+fn add(
+    out: u64,
+    graph: u64,
+    (nodes, data, count): (u64, u64, u64),
+    payload: impl FnOnce() -> Res<Described>,
+) -> Res {
+    non_null(out)?;
+    let graph = find(graph)?;
+    let before = edges::read(nodes, data, count)?;
+    {
+        // Before anything is made of the parameters: dependencies that are no nodes of this graph.
+        let state = graph.lock();
+        if before.iter().any(|e| !state.nodes.contains_key(&e.node)) {
+            return Err(Code::INVALID_VALUE);
+        }
+    }
+    let node = match payload()? {
+        Described::Payload(payload) => {
+            if payload.memory_nodes() > 0 && graph.embedded_in() != 0 {
+                return Err(Code::NOT_SUPPORTED);
+            }
+            graph.add(payload, &before)?
+        }
+        Described::Clone(inner) if inner.embedded_in() != 0 => return Err(Code::NOT_SUPPORTED),
+        Described::Clone(inner) => {
+            let copy = inner.copy(true, 0, 0, false)?;
+            graph
+                .embed(copy.clone(), &before)
+                .inspect_err(|_| copy.retire())?
+        }
+        Described::Move(inner) => {
+            if inner.embedded_in() != 0 {
+                return Err(Code::NOT_SUPPORTED);
+            }
+            if graph.lies_in(&inner) {
+                return Err(Code::INVALID_VALUE);
+            }
+            graph.embed(inner, &before)?
+        }
+    };
+    put(out, node).inspect_err(|_| {
+        let _ = remove(&graph, node);
+    })
+}
+
+/// Takes a node out of its graph; its edges and a graph within go with it.
+fn remove(graph: &Arc<Graph>, node: u64) -> Res {
+    let gone = {
+        let mut state = graph.lock();
+        let found = state.nodes.get(&node).ok_or(Code::INVALID_VALUE)?;
+        let (before, after) = (found.before.clone(), found.after.clone());
+        for edge in before {
+            state.disconnect(edge.node, node);
+        }
+        for edge in after {
+            state.disconnect(node, edge.node);
+        }
+        state.nodes.remove(&node)
+    };
+    let _ = super::NODES.remove(node);
+    if let Some(inner) = gone.as_ref().and_then(|n| n.payload.inner()) {
+        inner.retire();
+    }
+    Ok(())
+}
+
+/// The context a node's parameters name; null stands for the current one.
+pub(super) fn node_context(handle: u64) -> Res<Arc<Context>> {
+    context::by_handle_or_current(handle)
+}
+
+fn plain(payload: Payload) -> Described {
+    Described::Payload(payload)
+}
+
+/// `cuGraphAddNode` in all its forms.
+fn add_generic(out: u64, graph: u64, dependencies: (u64, u64, u64), params: u64) -> Res {
+    non_null(params)?;
+    let words = get::<GenericWords>(params)?;
+    add(out, graph, dependencies, || params::read_generic(&words))?;
+    // What the call has to tell besides the node: the address of an allocation.
+    let added = super::payload_of(get::<u64>(out)?)?;
+    params::tell_added(&added, params)
+}
+
+entries! {
+    fn graph_create "cuGraphCreate" (out: u64, flags: u32) {
+        non_null(out)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let graph = Graph::create();
+        put(out, graph.handle).inspect_err(|_| graph.retire())
+    }
+    fn graph_destroy "cuGraphDestroy" (graph: u64) {
+        let graph = find(graph)?;
+        // A graph in a graph goes with its node.
+        if graph.embedded_in() != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        graph.retire();
+        Ok(())
+    }
+    fn graph_clone "cuGraphClone" (out: u64, original: u64) {
+        non_null(out)?;
+        let copy = find(original)?.copy(true, 0, 0, false)?;
+        put(out, copy.handle).inspect_err(|_| copy.retire())
+    }
+    fn find_in_clone "cuGraphNodeFindInClone" (out: u64, original: u64, clone: u64) {
+        non_null(out)?;
+        let clone = find(clone)?;
+        let graph = graph_of(original)?;
+        let state = clone.lock();
+        if state.cloned_from != graph.handle {
+            return Err(Code::INVALID_VALUE);
+        }
+        let found = state.nodes.iter().find(|(_, n)| n.origin == original);
+        put(out, *found.ok_or(Code::INVALID_VALUE)?.0)
+    }
+    fn add_kernel "cuGraphAddKernelNode_v2" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
+        non_null(params)?;
+        add(out, graph, (nodes, 0, count), || {
+            Kernel::read(&get::<KernelWords>(params)?, false).map(Payload::Kernel).map(plain)
+        })
+    }
+    fn add_kernel_v1 "cuGraphAddKernelNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
+        non_null(params)?;
+        add(out, graph, (nodes, 0, count), || {
+            Kernel::read(&params::kernel_v1(params)?, false).map(Payload::Kernel).map(plain)
+        })
+    }
+    fn add_memcpy "cuGraphAddMemcpyNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {
+        non_null(params)?;
+        add(out, graph, (nodes, 0, count), || {
+            let words = get::<boxes::Words3>(params)?;
+            Memcpy::prepare(words, node_context(context)?).map(Payload::Memcpy).map(plain)
+        })
+    }
+    fn add_memset "cuGraphAddMemsetNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {
+        non_null(params)?;
+        add(out, graph, (nodes, 0, count), || {
+            Memset::read(&get(params)?, node_context(context)?).map(Payload::Memset).map(plain)
+        })
+    }
+    fn add_host "cuGraphAddHostNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
+        non_null(params)?;
+        add(out, graph, (nodes, 0, count), || {
+            let [function, data] = get::<[u64; 2]>(params)?;
+            HostCall::prepare(function, data, 0).map(Payload::Host).map(plain)
+        })
+    }
+    fn add_child "cuGraphAddChildGraphNode" (out: u64, graph: u64, nodes: u64, count: u64, child: u64) {
+        add(out, graph, (nodes, 0, count), || find(child).map(Described::Clone))
+    }
+    fn add_empty "cuGraphAddEmptyNode" (out: u64, graph: u64, nodes: u64, count: u64) {
+        add(out, graph, (nodes, 0, count), || Ok(plain(Payload::Empty)))
+    }
+    fn add_event_record "cuGraphAddEventRecordNode" (out: u64, graph: u64, nodes: u64, count: u64, event: u64) {
+        add(out, graph, (nodes, 0, count), || EventNode::find(event).map(Payload::EventRecord).map(plain))
+    }
+    fn add_event_wait "cuGraphAddEventWaitNode" (out: u64, graph: u64, nodes: u64, count: u64, event: u64) {
+        add(out, graph, (nodes, 0, count), || EventNode::find(event).map(Payload::EventWait).map(plain))
+    }
+    fn add_node "cuGraphAddNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
+        add_generic(out, graph, (nodes, 0, count), params)
+    }
+    fn add_node_v2 "cuGraphAddNode_v2" (out: u64, graph: u64, nodes: u64, data: u64, count: u64, params: u64) {
+        add_generic(out, graph, (nodes, data, count), params)
+    }
+    fn add_node_v3 "cuGraphAddNode_v3" (out: u64, graph: u64, nodes: u64, data: u64, count: u64, params: u64) {
+        add_generic(out, graph, (nodes, data, count), params)
+    }
+    fn add_mem_alloc "cuGraphAddMemAllocNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
+        non_null(params)?;
+        let words = get::<AllocWords>(params)?;
+        add(out, graph, (nodes, 0, count), || Allocate::read(&words).map(Payload::MemAlloc).map(plain))?;
+        match &*super::payload_of(get::<u64>(out)?)? {
+            Payload::MemAlloc(a) => put(params + 8 * 14, a.address()),
+            _ => Err(Code::UNKNOWN),
+        }
+    }
+    fn add_mem_free "cuGraphAddMemFreeNode" (out: u64, graph: u64, nodes: u64, count: u64, address: u64) {
+        add(out, graph, (nodes, 0, count), || Free::read(address).map(Payload::MemFree).map(plain))
+    }
+    fn add_mem_ops "cuGraphAddBatchMemOpNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
+        non_null(params)?;
+        add(out, graph, (nodes, 0, count), || {
+            MemOps::read(&get(params)?).map(Payload::MemOps).map(plain)
+        })
+    }
+    fn destroy_node "cuGraphDestroyNode" (node: u64) {
+        let graph = graph_of(node)?;
+        if graph.lock().memory_nodes > 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        remove(&graph, node)
+    }
+    fn node_type "cuGraphNodeGetType" (node: u64, out: u64) {
+        non_null(out)?;
+        put(out, super::payload_of(node)?.kind())
+    }
+    fn child_graph "cuGraphChildGraphNodeGetGraph" (node: u64, out: u64) {
+        non_null(out)?;
+        let payload = super::payload_of(node)?;
+        put(out, payload.inner().ok_or(Code::INVALID_VALUE)?.handle)
+    }
+    fn containing_graph "cuGraphNodeGetContainingGraph" (node: u64, out: u64) {
+        non_null(out)?;
+        put(out, graph_of(node)?.handle)
+    }
+    fn local_id "cuGraphNodeGetLocalId" (node: u64, out: u64) {
+        non_null(out)?;
+        let graph = graph_of(node)?;
+        let local = graph.lock().nodes.get(&node).map(|n| n.local);
+        put(out, local.ok_or(Code::INVALID_VALUE)?)
+    }
+    fn tools_id "cuGraphNodeGetToolsId" (node: u64, out: u64) {
+        non_null(out)?;
+        // Unique over the life of the process, as handles are.
+        graph_of(node)?;
+        put(out, node)
+    }
+    fn graph_id "cuGraphGetId" (graph: u64, out: u64) {
+        non_null(out)?;
+        put(out, find(graph)?.id as u32)
+    }
+}

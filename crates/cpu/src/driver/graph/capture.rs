@@ -1,0 +1,589 @@
+//! Stream capture: work entered into a stream becomes nodes of a graph instead of running.
+//!
+//! A capture begins in one stream, its origin. A stream joins it by waiting for an event that was recorded in a stream of
+//! the capture, and work in it depends on what its stream's last work was: so the streams' order becomes the graph's
+//! edges. Whatever would reach outside (waiting for the host, an event of elsewhere, the legacy stream) is an error, and
+//! after most errors the capture is invalid: nothing but its end is accepted.
+//!
+//! All state is under one lock, with a counter in front of it: a program that captures nothing pays one load a call.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::super::checked::{get, non_null, put, put_optional};
+use super::super::handles::fresh_id;
+use super::super::queue::lock;
+use super::super::stream::{self, Stream};
+use super::super::{Res, entries};
+use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
+
+/// `CU_STREAM_CAPTURE_MODE_GLOBAL`.
+const GLOBAL: u32 = 0;
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const RELAXED: u32 = 2;
+
+/// `CUstreamCaptureStatus`.
+const STATUS_NONE: u32 = 0;
+const STATUS_ACTIVE: u32 = 1;
+const STATUS_INVALIDATED: u32 = 2;
+
+/// A capture that has begun and not ended.
+struct Capture {
+    graph: Arc<Graph>,
+    /// Whether the graph was made by it, or was there before.
+    owned: bool,
+    mode: u32,
+    /// The thread that began it.
+    thread: u64,
+    /// The stream it began in.
+    origin: u64,
+    invalid: bool,
+}
+
+/// A stream that takes part in a capture.
+struct Joined {
+    capture: u64,
+    context: u64,
+    /// Whether the legacy stream would wait for it.
+    blocking: bool,
+    /// What the next node depends on.
+    next: Vec<Edge>,
+    /// What the last query was told; its addresses stay good until the next one.
+    told: (Box<[u64]>, Box<[EdgeData]>),
+}
+
+#[derive(Default)]
+struct Captures {
+    running: HashMap<u64, Capture>,
+    /// By stream id.
+    joined: HashMap<u64, Joined>,
+}
+
+static CAPTURES: Mutex<Option<Captures>> = Mutex::new(None);
+/// Number of captures that have begun and not ended.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// A place in a capture that an event marks.
+#[derive(Clone)]
+pub(in crate::driver) struct Moment {
+    capture: u64,
+    edges: Arc<[Edge]>,
+}
+
+thread_local! {
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+    /// What `cuThreadExchangeStreamCaptureMode` exchanges.
+    static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
+}
+
+/// A number no other thread has.
+fn this_thread() -> u64 {
+    THREAD
+        .try_with(|t| {
+            if t.get() == 0 {
+                t.set(fresh_id());
+            }
+            t.get()
+        })
+        .unwrap_or(0)
+}
+
+/// Runs `f` on the captures, unless there are none.
+fn with_captures<R>(f: impl FnOnce(&mut Captures) -> R) -> Option<R> {
+    if RUNNING.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    let mut captures = lock(&CAPTURES);
+    captures.as_mut().map(f)
+}
+
+impl Captures {
+    /// The capture a stream takes part in.
+    fn of(&self, stream: &Stream) -> Option<(u64, &Capture)> {
+        let id = self.joined.get(&stream.id)?.capture;
+        Some((id, self.running.get(&id)?))
+    }
+
+    fn invalidate(&mut self, capture: u64) {
+        if let Some(capture) = self.running.get_mut(&capture) {
+            capture.invalid = true;
+        }
+    }
+
+    /// Takes a capture out, with the streams that took part.
+    fn take(&mut self, id: u64) -> Option<(Capture, HashMap<u64, Joined>)> {
+        let capture = self.running.remove(&id)?;
+        RUNNING.fetch_sub(1, Ordering::AcqRel);
+        let joined = self.joined.extract_if(|_, j| j.capture == id).collect();
+        capture.graph.lock().capturing -= 1;
+        Some((capture, joined))
+    }
+
+    /// The captures that a use of the legacy stream would wait for.
+    fn implicit(&self, stream: &Stream) -> Vec<u64> {
+        if !stream.is_legacy() {
+            return Vec::new();
+        }
+        let joined = self.joined.values();
+        joined
+            .filter(|j| j.blocking && j.context == stream.context.id)
+            .map(|j| j.capture)
+            .collect()
+    }
+}
+
+/// Whether work entered into the stream is to become a node.
+///
+/// # Errors
+/// `STREAM_CAPTURE_INVALIDATED` if it takes part in a capture that is no longer valid.
+pub(in crate::driver) fn is_capturing(stream: &Stream) -> Res<bool> {
+    with_captures(|c| match c.of(stream) {
+        Some((_, capture)) if capture.invalid => Err(Code::STREAM_CAPTURE_INVALIDATED),
+        found => Ok(found.is_some()),
+    })
+    .unwrap_or(Ok(false))
+}
+
+/// Refuses a use of the legacy stream while a stream that it waits for is capturing; the capture becomes invalid.
+pub(in crate::driver) fn refuse_implicit(stream: &Stream) -> Res {
+    with_captures(|c| {
+        let hit = c.implicit(stream);
+        for &capture in &hit {
+            c.invalidate(capture);
+        }
+        if hit.is_empty() {
+            Ok(())
+        } else {
+            Err(Code::STREAM_CAPTURE_IMPLICIT)
+        }
+    })
+    .unwrap_or(Ok(()))
+}
+
+/// Refuses what cannot be captured; the capture becomes invalid.
+pub(in crate::driver) fn refuse(stream: &Stream) -> Res {
+    refuse_implicit(stream)?;
+    if is_capturing(stream) == Ok(false) {
+        return Ok(());
+    }
+    invalidate(stream);
+    Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+}
+
+/// Makes the capture that a stream takes part in invalid, if there is one.
+pub(in crate::driver) fn invalidate(stream: &Stream) {
+    with_captures(|c| {
+        if let Some((id, _)) = c.of(stream) {
+            c.invalidate(id);
+        }
+    });
+}
+
+/// Refuses a call that may do what a capture must not (wait for the device, allocate) where the thread's mode and the
+/// captures going on prohibit it; those captures become invalid. See `cuThreadExchangeStreamCaptureMode`.
+///
+/// # Errors
+/// `STREAM_CAPTURE_UNSUPPORTED`.
+pub(in crate::driver) fn unsafe_call() -> Res {
+    let mode = MODE.try_with(Cell::get).unwrap_or(GLOBAL);
+    if mode == RELAXED {
+        return Ok(());
+    }
+    with_captures(|c| {
+        let me = this_thread();
+        let prohibits = |capture: &Capture| {
+            if capture.thread == me {
+                capture.mode != RELAXED
+            } else {
+                mode == GLOBAL && capture.mode == GLOBAL
+            }
+        };
+        let mut hit = false;
+        for capture in c.running.values_mut() {
+            if prohibits(capture) {
+                capture.invalid = true;
+                hit = true;
+            }
+        }
+        if hit {
+            Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+        } else {
+            Ok(())
+        }
+    })
+    .unwrap_or(Ok(()))
+}
+
+/// Refuses to wait for a context in which a stream is capturing; the capture becomes invalid.
+///
+/// # Errors
+/// `STREAM_CAPTURE_UNSUPPORTED`.
+pub(in crate::driver) fn refuse_context(context: u64) -> Res {
+    unsafe_call()?;
+    with_captures(|c| {
+        let joined = c.joined.values().filter(|j| j.context == context);
+        let hit: Vec<u64> = joined.map(|j| j.capture).collect();
+        for &capture in &hit {
+            c.invalidate(capture);
+        }
+        if hit.is_empty() {
+            Ok(())
+        } else {
+            Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+        }
+    })
+    .unwrap_or(Ok(()))
+}
+
+/// Adds a node to the graph that the stream captures into, after what the stream did last.
+///
+/// # Errors
+/// `STREAM_CAPTURE_INVALIDATED` if the capture is not valid, or not going on any more. `INVALID_VALUE` if what the stream
+/// did last is no longer in the graph.
+pub(in crate::driver) fn record(stream: &Stream, payload: Payload) -> Res {
+    with_captures(|c| {
+        let joined = c.joined.get_mut(&stream.id);
+        let joined = joined.ok_or(Code::STREAM_CAPTURE_INVALIDATED)?;
+        let capture = c.running.get_mut(&joined.capture);
+        let capture = capture.ok_or(Code::STREAM_CAPTURE_INVALIDATED)?;
+        if capture.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        let node = capture.graph.add(payload, &joined.next);
+        let node = node.inspect_err(|_| capture.invalid = true)?;
+        joined.next = vec![Edge::plain(node)];
+        Ok(())
+    })
+    .unwrap_or(Err(Code::STREAM_CAPTURE_INVALIDATED))
+}
+
+/// The place that an event recorded now in the stream marks; `None` if it is not capturing.
+pub(in crate::driver) fn moment(stream: &Stream) -> Res<Option<Moment>> {
+    with_captures(|c| {
+        let Some((id, capture)) = c.of(stream) else {
+            return Ok(None);
+        };
+        if capture.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        let edges = c.joined[&stream.id].next.as_slice().into();
+        Ok(Some(Moment { capture: id, edges }))
+    })
+    .unwrap_or(Ok(None))
+}
+
+/// Makes a stream wait for a place in a capture: it joins the capture if it does not take part yet.
+///
+/// # Errors
+/// `STREAM_CAPTURE_MERGE` if it takes part in another, `STREAM_CAPTURE_INVALIDATED` if the capture is not valid,
+/// `INVALID_VALUE` if it has ended, `STREAM_CAPTURE_IMPLICIT` for the legacy stream, which cannot take part.
+pub(in crate::driver) fn wait(stream: &Arc<Stream>, moment: &Moment) -> Res {
+    with_captures(|c| {
+        let Some(capture) = c.running.get(&moment.capture) else {
+            if let Some((id, _)) = c.of(stream) {
+                c.invalidate(id);
+            }
+            return Err(Code::INVALID_VALUE);
+        };
+        if capture.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        if stream.is_legacy() {
+            c.invalidate(moment.capture);
+            return Err(Code::STREAM_CAPTURE_IMPLICIT);
+        }
+        match c.joined.get_mut(&stream.id) {
+            Some(joined) if joined.capture == moment.capture => {
+                merge(&mut joined.next, &moment.edges)
+            }
+            Some(joined) => {
+                let other = joined.capture;
+                c.invalidate(other);
+                c.invalidate(moment.capture);
+                return Err(Code::STREAM_CAPTURE_MERGE);
+            }
+            None => c.join(stream, moment.capture, moment.edges.to_vec()),
+        }
+        Ok(())
+    })
+    .unwrap_or(Err(Code::INVALID_VALUE))
+}
+
+impl Captures {
+    fn join(&mut self, stream: &Stream, capture: u64, next: Vec<Edge>) {
+        let joined = Joined {
+            capture,
+            context: stream.context.id,
+            blocking: stream.is_blocking(),
+            next,
+            told: Default::default(),
+        };
+        self.joined.insert(stream.id, joined);
+    }
+}
+
+/// Adds edges that are not there yet.
+fn merge(edges: &mut Vec<Edge>, more: &[Edge]) {
+    let mut known: HashSet<u64> = edges.iter().map(|e| e.node).collect();
+    for edge in more {
+        if known.insert(edge.node) {
+            edges.push(*edge);
+        }
+    }
+}
+
+/// The stream's capture would depend on something outside: it becomes invalid.
+pub(in crate::driver) fn isolation(stream: &Stream) -> Code {
+    invalidate(stream);
+    Code::STREAM_CAPTURE_ISOLATION
+}
+
+/// Something was asked of an event that marks a place in a capture, which becomes invalid with `spoil`; the answer.
+pub(in crate::driver) fn asked(moment: &Moment, spoil: bool) -> Code {
+    with_captures(|c| {
+        if !c.running.contains_key(&moment.capture) {
+            return Code::INVALID_VALUE;
+        }
+        if spoil {
+            c.invalidate(moment.capture);
+        }
+        Code::CAPTURED_EVENT
+    })
+    .unwrap_or(Code::INVALID_VALUE)
+}
+
+/// A stream goes. Its capture becomes invalid, and ends if it began there.
+pub(in crate::driver) fn stream_ends(stream: &Stream) {
+    let gone = with_captures(|c| {
+        let (id, capture) = c.of(stream)?;
+        if capture.origin == stream.id {
+            return c.take(id);
+        }
+        c.invalidate(id);
+        c.joined.remove(&stream.id);
+        None
+    });
+    if let Some(Some((capture, _))) = gone
+        && capture.owned
+    {
+        capture.graph.retire();
+    }
+}
+
+fn begin(stream: &Arc<Stream>, mode: u32, into: Option<(Arc<Graph>, Vec<Edge>)>) -> Res {
+    if mode > RELAXED {
+        return Err(Code::INVALID_VALUE);
+    }
+    if stream.is_legacy() {
+        return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+    }
+    let mut captures: MutexGuard<'_, Option<Captures>> = lock(&CAPTURES);
+    let captures = captures.get_or_insert_default();
+    if captures.joined.contains_key(&stream.id) {
+        return Err(Code::ILLEGAL_STATE);
+    }
+    let owned = into.is_none();
+    let (graph, next) = into.unwrap_or_else(|| (Graph::create(), Vec::new()));
+    {
+        let mut state = graph.lock();
+        state.check_dependencies(&next, &Payload::Empty)?;
+        state.capturing += 1;
+    }
+    let id = fresh_id();
+    captures.join(stream, id, next);
+    let capture = Capture {
+        graph,
+        owned,
+        mode,
+        thread: this_thread(),
+        origin: stream.id,
+        invalid: false,
+    };
+    captures.running.insert(id, capture);
+    RUNNING.fetch_add(1, Ordering::AcqRel);
+    Ok(())
+}
+
+/// Whether all that the streams of a capture did is before what its origin will do next.
+fn all_joined(state: &State, origin: u64, joined: &HashMap<u64, Joined>) -> bool {
+    let mut before = HashSet::new();
+    let nodes = |j: &Joined| j.next.iter().map(|e| e.node).collect::<Vec<u64>>();
+    let mut open = joined.get(&origin).map_or_else(Vec::new, nodes);
+    while let Some(node) = open.pop() {
+        if before.insert(node)
+            && let Some(node) = state.nodes.get(&node)
+        {
+            open.extend(node.before.iter().map(|e| e.node));
+        }
+    }
+    let mut ends = joined.values().flat_map(nodes);
+    // A node that was taken out of the graph meanwhile is nobody's work any more.
+    ends.all(|n| before.contains(&n) || !state.nodes.contains_key(&n))
+}
+
+/// Ends the capture that began in the stream; the graph's handle.
+fn end(stream: &Stream) -> Res<u64> {
+    let (capture, joined, wrong) = with_captures(|c| {
+        let (id, capture) = c.of(stream).ok_or(Code::ILLEGAL_STATE)?;
+        if capture.origin != stream.id {
+            c.invalidate(id);
+            return Err(Code::STREAM_CAPTURE_UNMATCHED);
+        }
+        let wrong = capture.mode != RELAXED && capture.thread != this_thread();
+        let (capture, joined) = c.take(id).ok_or(Code::ILLEGAL_STATE)?;
+        Ok((capture, joined, wrong))
+    })
+    .unwrap_or(Err(Code::ILLEGAL_STATE))?;
+    // Ended by the wrong thread, it has ended all the same.
+    let outcome = if wrong {
+        Err(Code::STREAM_CAPTURE_WRONG_THREAD)
+    } else if capture.invalid {
+        Err(Code::STREAM_CAPTURE_INVALIDATED)
+    } else if !all_joined(&capture.graph.lock(), capture.origin, &joined) {
+        Err(Code::STREAM_CAPTURE_UNJOINED)
+    } else {
+        Ok(capture.graph.handle)
+    };
+    if outcome.is_err() && capture.owned {
+        capture.graph.retire();
+    }
+    outcome
+}
+
+/// Where a query wants its answers; zero where it does not.
+struct Wanted {
+    status: u64,
+    id: u64,
+    graph: u64,
+    dependencies: u64,
+    edges: u64,
+    count: u64,
+}
+
+fn info(stream: &Stream, wanted: &Wanted) -> Res {
+    non_null(wanted.status)?;
+    with_captures(|c| {
+        // To ask is no use of the stream: the capture stays valid.
+        if !c.implicit(stream).is_empty() {
+            return Err(Code::STREAM_CAPTURE_IMPLICIT);
+        }
+        let Some((id, capture)) = c.of(stream) else {
+            return put(wanted.status, STATUS_NONE);
+        };
+        if capture.invalid {
+            return put(wanted.status, STATUS_INVALIDATED);
+        }
+        let graph = capture.graph.handle;
+        let Some(joined) = c.joined.get_mut(&stream.id) else {
+            return put(wanted.status, STATUS_NONE);
+        };
+        if wanted.dependencies != 0
+            && wanted.edges == 0
+            && joined.next.iter().any(|e| e.data != [0; 8])
+        {
+            return Err(Code::LOSSY_QUERY);
+        }
+        joined.told = (
+            joined.next.iter().map(|e| e.node).collect(),
+            joined.next.iter().map(|e| e.data).collect(),
+        );
+        let (nodes, data) = &joined.told;
+        let address = |empty: bool, p: u64| if empty { 0 } else { p };
+        put(wanted.status, STATUS_ACTIVE)?;
+        put_optional(wanted.id, id)?;
+        put_optional(wanted.graph, graph)?;
+        put_optional(
+            wanted.dependencies,
+            address(nodes.is_empty(), nodes.as_ptr() as u64),
+        )?;
+        put_optional(wanted.edges, address(data.is_empty(), data.as_ptr() as u64))?;
+        put_optional(wanted.count, nodes.len() as u64)
+    })
+    .unwrap_or_else(|| put(wanted.status, STATUS_NONE))
+}
+
+/// `CU_STREAM_ADD_CAPTURE_DEPENDENCIES` and `CU_STREAM_SET_CAPTURE_DEPENDENCIES`.
+fn change_dependencies(stream: &Stream, nodes: u64, data: u64, count: u64, flags: u32) -> Res {
+    if flags > 1 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let given = edges::read(nodes, data, count)?;
+    with_captures(|c| {
+        let Some((_, capture)) = c.of(stream) else {
+            return Err(Code::ILLEGAL_STATE);
+        };
+        if capture.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        let state = capture.graph.lock();
+        if given.iter().any(|e| !state.nodes.contains_key(&e.node)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        drop(state);
+        if let Some(joined) = c.joined.get_mut(&stream.id) {
+            if flags == 1 {
+                joined.next.clear();
+            }
+            merge(&mut joined.next, &given);
+        }
+        Ok(())
+    })
+    .unwrap_or(Err(Code::ILLEGAL_STATE))
+}
+
+entries! {
+    fn begin_capture "cuStreamBeginCapture_v2" | "cuStreamBeginCapture_v2_ptsz" (stream: u64, mode: u32) {
+        begin(&stream::look_up(stream, PER_THREAD)?, mode, None)
+    }
+    fn begin_capture_to "cuStreamBeginCaptureToGraph" | "cuStreamBeginCaptureToGraph_ptsz"
+        (stream: u64, graph: u64, dependencies: u64, data: u64, count: u64, mode: u32) {
+        let stream = stream::look_up(stream, PER_THREAD)?;
+        let graph = super::find(graph)?;
+        let edges = edges::read(dependencies, data, count)?;
+        begin(&stream, mode, Some((graph, edges)))
+    }
+    fn end_capture "cuStreamEndCapture" | "cuStreamEndCapture_ptsz" (stream: u64, out: u64) {
+        non_null(out)?;
+        let ended = end(&*stream::look_up(stream, PER_THREAD)?);
+        put(out, *ended.as_ref().unwrap_or(&0))?;
+        ended.map(|_| ())
+    }
+    fn is_stream_capturing "cuStreamIsCapturing" | "cuStreamIsCapturing_ptsz" (stream: u64, status: u64) {
+        non_null(status)?;
+        let wanted = Wanted { status, id: 0, graph: 0, dependencies: 0, edges: 0, count: 0 };
+        info(&*stream::look_up(stream, PER_THREAD)?, &wanted)
+    }
+    fn capture_info_v2 "cuStreamGetCaptureInfo_v2" | "cuStreamGetCaptureInfo_v2_ptsz"
+        (stream: u64, status: u64, id: u64, graph: u64, dependencies: u64, count: u64) {
+        non_null(status)?;
+        let wanted = Wanted { status, id, graph, dependencies, edges: 0, count };
+        info(&*stream::look_up(stream, PER_THREAD)?, &wanted)
+    }
+    fn capture_info_v3 "cuStreamGetCaptureInfo_v3" | "cuStreamGetCaptureInfo_v3_ptsz"
+        (stream: u64, status: u64, id: u64, graph: u64, dependencies: u64, edges: u64, count: u64) {
+        non_null(status)?;
+        let wanted = Wanted { status, id, graph, dependencies, edges, count };
+        info(&*stream::look_up(stream, PER_THREAD)?, &wanted)
+    }
+    fn update_dependencies "cuStreamUpdateCaptureDependencies" | "cuStreamUpdateCaptureDependencies_ptsz"
+        (stream: u64, dependencies: u64, count: u64, flags: u32) {
+        change_dependencies(&*stream::look_up(stream, PER_THREAD)?, dependencies, 0, count, flags)
+    }
+    fn update_dependencies_v2 "cuStreamUpdateCaptureDependencies_v2" | "cuStreamUpdateCaptureDependencies_v2_ptsz"
+        (stream: u64, dependencies: u64, data: u64, count: u64, flags: u32) {
+        change_dependencies(&*stream::look_up(stream, PER_THREAD)?, dependencies, data, count, flags)
+    }
+    fn exchange_mode "cuThreadExchangeStreamCaptureMode" (mode: u64) {
+        non_null(mode)?;
+        let wanted = get::<u32>(mode)?;
+        if wanted > RELAXED {
+            return Err(Code::INVALID_VALUE);
+        }
+        let before = MODE.try_with(Cell::get).map_err(|_| Code::DEINITIALIZED)?;
+        put(mode, before)?;
+        MODE.set(wanted);
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Graphs for the eye: a description in the DOT language, which Graphviz draws.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::super::checked::get_name;
+use super::super::entries;
+use super::{Code, Graph, Payload, find};
+
+/// `CUgraphDebugDot_flags`.
+const VERBOSE: u32 = 1;
+const KERNEL: u32 = 1 << 2;
+const MEMCPY: u32 = 1 << 3;
+const MEMSET: u32 = 1 << 4;
+const HOST: u32 = 1 << 5;
+const EVENT: u32 = 1 << 6;
+const ATTRIBUTES: u32 = 1 << 9;
+const HANDLES: u32 = 1 << 10;
+const MEM_ALLOC: u32 = 1 << 11;
+const MEM_FREE: u32 = 1 << 12;
+const MEM_OPS: u32 = 1 << 13;
+const EXTRA_TOPOLOGY: u32 = 1 << 14;
+
+/// The shape and the first words of a node's box.
+fn title(payload: &Payload) -> (&'static str, String) {
+    match payload {
+        Payload::Kernel(k) => (
+            "octagon",
+            format!("KERNEL\n{}", k.launch.function.kernel.name),
+        ),
+        Payload::Memcpy(_) => ("invtrapezium", "MEMCPY".into()),
+        Payload::Memset(_) => ("invtrapezium", "MEMSET".into()),
+        Payload::Host(_) => ("rectangle", "HOST".into()),
+        Payload::Graph(_) => ("rectangle", "GRAPH".into()),
+        Payload::Empty => ("circle", "EMPTY".into()),
+        Payload::EventWait(_) => ("rectangle", "EVENT_WAIT".into()),
+        Payload::EventRecord(_) => ("rectangle", "EVENT_RECORD".into()),
+        Payload::MemAlloc(_) => ("trapezium", "MEM_ALLOC".into()),
+        Payload::MemFree(_) => ("trapezium", "MEM_FREE".into()),
+        Payload::MemOps(_) => ("rectangle", "BATCH_MEM_OP".into()),
+    }
+}
+
+/// What else is told of a node, one line an item.
+fn details(payload: &Payload, flags: u32) -> Vec<String> {
+    let wanted = |flag: u32| flags & (flag | VERBOSE) != 0;
+    let mut lines = Vec::new();
+    match payload {
+        Payload::Kernel(k) => {
+            let request = &k.launch.request;
+            if wanted(KERNEL) {
+                let ([gx, gy, gz], [bx, by, bz]) = (request.grid, request.block);
+                lines.push(format!("grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}"));
+                lines.push(format!("dynamic shared {} bytes", request.dynamic_shared));
+                lines.push(format!(
+                    "arguments {} bytes",
+                    k.launch.arguments.bytes().len()
+                ));
+            }
+            if wanted(ATTRIBUTES) {
+                lines.push(format!("cooperative {}", u32::from(request.cooperative)));
+                lines.extend(
+                    k.attributes
+                        .iter()
+                        .map(|(id, v)| format!("attribute {id}: {:#x}", v[0])),
+                );
+            }
+        }
+        Payload::Memcpy(m) if wanted(MEMCPY) => {
+            let w = &m.words;
+            let (from, to) = m.memory_types();
+            let side = |kind: u32, at: usize| match kind {
+                1 => format!("host {:#x}", w[at + 5]),
+                3 => format!("array {:#x}", w[at + 7]),
+                _ => format!("device {:#x}", w[at + 6]),
+            };
+            lines.push(format!("{} to {}", side(from, 0), side(to, 11)));
+            lines.push(format!("{} x {} x {}", w[22], w[23], w[24]));
+        }
+        Payload::Memset(m) if wanted(MEMSET) => {
+            let f = &m.fill;
+            lines.push(format!("{:#x} at {:#x}", f.value, f.to));
+            lines.push(format!(
+                "{} x {} elements of {} bytes, pitch {}",
+                f.width, f.height, f.unit, f.pitch
+            ));
+        }
+        Payload::Host(call) if wanted(HOST) => {
+            lines.push(format!(
+                "function {:#x}, data {:#x}",
+                call.address(),
+                call.data
+            ));
+        }
+        Payload::EventWait(e) | Payload::EventRecord(e) if wanted(EVENT) => {
+            lines.push(format!("event {:#x}", e.handle));
+        }
+        Payload::MemAlloc(a) if wanted(MEM_ALLOC) => {
+            lines.push(format!("{} bytes at {:#x}", a.words()[13], a.address()));
+        }
+        Payload::MemOps(m) if wanted(MEM_OPS) => lines.push(format!("{} operations", m.words()[1])),
+        Payload::MemFree(f) if wanted(MEM_FREE) => lines.push(format!("{:#x}", f.address())),
+        _ => {}
+    }
+    lines
+}
+
+/// Text between quotation marks.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('\n', "\\n"))
+}
+
+/// Writes a graph and those within it; nothing is read of callers here. Recursion is as deep as graphs lie in one another, which is limited.
+fn draw(graph: &Arc<Graph>, name: &str, flags: u32, out: &mut String) {
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "subgraph {} {{", quoted(&format!("cluster_{name}")));
+    let _ = writeln!(out, "label={};", quoted(name));
+    let mut inner = Vec::new();
+    {
+        let state = graph.lock();
+        let id = |node: u64| {
+            format!(
+                "{name}_node_{}",
+                state.nodes.get(&node).map_or(0, |n| n.local)
+            )
+        };
+        for (&handle, node) in &state.nodes {
+            let (shape, text) = title(&node.payload);
+            let mut text = format!("{}\n{text}", node.local);
+            for line in details(&node.payload, flags) {
+                text.push('\n');
+                text.push_str(&line);
+            }
+            if flags & (HANDLES | VERBOSE) != 0 {
+                let _ = write!(text, "\nnode {handle:#x}");
+            }
+            if flags & EXTRA_TOPOLOGY != 0 {
+                let (before, after) = (node.before.len(), node.after.len());
+                let _ = write!(text, "\n{before} before, {after} after");
+            }
+            let _ = writeln!(
+                out,
+                "{}[shape={} label={}];",
+                quoted(&id(handle)),
+                quoted(shape),
+                quoted(&text)
+            );
+            if let Some(graph) = node.payload.inner() {
+                inner.push((graph.clone(), id(handle)));
+            }
+        }
+        for (&handle, node) in &state.nodes {
+            for edge in &node.after {
+                let label = if edge.data == [0; 8] {
+                    String::new()
+                } else {
+                    let [from, to, kind, ..] = edge.data;
+                    format!("[label=\"type {kind}, ports {from} to {to}\"]")
+                };
+                let _ = writeln!(
+                    out,
+                    "{} -> {}{label};",
+                    quoted(&id(handle)),
+                    quoted(&id(edge.node))
+                );
+            }
+        }
+    }
+    let _ = writeln!(out, "}}");
+    for (graph, node) in inner {
+        let name = format!("{node}_graph");
+        draw(&graph, &name, flags, out);
+        // From the node to what it stands for.
+        let first = graph.lock().nodes.values().next().map(|n| n.local);
+        if let Some(first) = first {
+            let target = quoted(&format!("{name}_node_{first}"));
+            let _ = writeln!(out, "{} -> {target}[style=\"dashed\"];", quoted(&node));
+        }
+    }
+}
+
+entries! {
+    fn debug_dot_print "cuGraphDebugDotPrint" (graph: u64, path: u64, flags: u32) {
+        if path == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let graph = find(graph)?;
+        let path = get_name(path)?;
+        let mut text = String::from("digraph dot {\n");
+        draw(&graph, &format!("graph_{}", graph.id), flags, &mut text);
+        text.push_str("}\n");
+        std::fs::write(path, text).map_err(|_| Code::OPERATING_SYSTEM)
+    }
+}

@@ -1,0 +1,234 @@
+//! Executable graphs: instantiation and launch.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::super::checked::{get, non_null, put, put_bytes, put_optional};
+use super::super::handles::{HandleKind, Table, fresh_id};
+use super::super::queue::{Op, lock};
+use super::super::stream;
+use super::super::{Res, entries};
+use super::objects::Objects;
+use super::plan::Plan;
+use super::{Code, Graph, Payload, capture, find, graph_of, memory};
+
+static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
+
+/// `CUgraphInstantiate_flags`.
+pub(super) const AUTO_FREE_ON_LAUNCH: u64 = 1;
+const UPLOAD: u64 = 2;
+const DEVICE_LAUNCH: u64 = 4;
+const USE_NODE_PRIORITY: u64 = 8;
+
+/// `CUgraphInstantiateResult`.
+const RESULT_SUCCESS: u32 = 0;
+const RESULT_ERROR: u32 = 1;
+const RESULT_INVALID_STRUCTURE: u32 = 2;
+
+/// An executable graph.
+pub(in crate::driver) struct Exec {
+    id: u64,
+    flags: u64,
+    state: Mutex<State>,
+}
+
+/// What an executable graph's lock protects.
+pub(super) struct State {
+    /// The copy of the graph made at instantiation, kept up to date.
+    pub(super) graph: Arc<Graph>,
+    pub(super) plan: Arc<Plan>,
+    /// The op with which the last launch ends: launches of one executable graph come one after the other.
+    last: Option<Arc<Op>>,
+}
+
+impl Exec {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl State {
+    /// Lets go of user objects as soon as the launches that may need them are done.
+    pub(super) fn retire(&self, objects: Objects) {
+        if let Some(last) = &self.last {
+            let op = Op::new(Some(Box::new(move || drop(objects))));
+            op.after(last);
+            op.release();
+        }
+    }
+}
+
+/// The executable graph a handle names.
+///
+/// # Errors
+/// `INVALID_VALUE` for a handle of nothing.
+pub(super) fn find_exec(handle: u64) -> Res<Arc<Exec>> {
+    EXECS.find(handle).ok_or(Code::INVALID_VALUE)
+}
+
+/// Why a graph cannot be instantiated: the code, `CUgraphInstantiateResult`, and the node that is to blame.
+struct Refused {
+    code: Code,
+    result: u32,
+    node: u64,
+}
+
+impl From<Code> for Refused {
+    fn from(code: Code) -> Self {
+        let (result, node) = (RESULT_ERROR, 0);
+        Refused { code, result, node }
+    }
+}
+
+fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
+    if flags & !(AUTO_FREE_ON_LAUNCH | UPLOAD | DEVICE_LAUNCH | USE_NODE_PRIORITY) != 0 {
+        return Err(Code::INVALID_VALUE.into());
+    }
+    // Kernels cannot launch graphs on this device.
+    if flags & DEVICE_LAUNCH != 0 {
+        return Err(Code::NOT_SUPPORTED.into());
+    }
+    let original = find(graph)?;
+    if original.embedded_in() != 0 {
+        return Err(Code::NOT_SUPPORTED.into());
+    }
+    {
+        let state = original.lock();
+        let taken = state.memory_nodes > 0 && state.executable.strong_count() > 0;
+        if taken || state.capturing > 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+    }
+    let graph = original.copy(false, 0, 0, true)?;
+    let plan = Plan::new(&graph).map_err(|cycle| Refused {
+        code: Code::INVALID_VALUE,
+        result: RESULT_INVALID_STRUCTURE,
+        node: cycle.0,
+    })?;
+    let id = fresh_id();
+    let exec = Arc::new(Exec {
+        id,
+        flags,
+        state: Mutex::new(State {
+            graph,
+            plan: Arc::new(plan),
+            last: None,
+        }),
+    });
+    original.lock().executable = Arc::downgrade(&exec);
+    Ok((EXECS.insert(id, exec.clone()), exec))
+}
+
+/// Instantiates and tells the handle.
+fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, Refused> {
+    non_null(out)?;
+    capture::unsafe_call()?;
+    let (handle, exec) = instantiate(graph, flags)?;
+    put(out, handle).inspect_err(|_| {
+        let _ = EXECS.remove(handle);
+    })?;
+    Ok(exec)
+}
+
+/// Instantiation as it was before there were flags: with a node to blame and a text about it.
+fn instantiate_v1(out: u64, graph: u64, node: u64, text: u64, size: u64) -> Res {
+    let done = instantiate_to(out, graph, 0).map(|_| ());
+    let blamed = done.as_ref().err().map_or(0, |r| r.node);
+    put_optional(node, blamed)?;
+    if text != 0 && size > 0 {
+        // No more than the code says.
+        put_bytes(text, &[0])?;
+    }
+    done.map_err(|r| r.code)
+}
+
+fn launch(exec: u64, stream: u64, per_thread: bool) -> Res {
+    let exec = find_exec(exec)?;
+    // Hardware's driver does not capture launches of graphs.
+    let stream = stream::resolve(stream, per_thread)?;
+    let mut state = exec.lock();
+    memory::launch(&state.plan, exec.flags & AUTO_FREE_ON_LAUNCH != 0, &stream)?;
+    let before: Vec<Arc<Op>> = state.last.take().into_iter().collect();
+    state.last = Some(state.plan.launch(&stream, &before));
+    Ok(())
+}
+
+/// Switches a node on or off, or says which it is.
+fn enabled(exec: u64, node: u64, wanted: Option<bool>) -> Res<bool> {
+    let exec = find_exec(exec)?;
+    graph_of(node)?;
+    let mut state = exec.lock();
+    let at = state.plan.locate(node).ok_or(Code::INVALID_VALUE)?.clone();
+    if !state.plan.payload(&at).can_be_disabled() {
+        return Err(Code::INVALID_VALUE);
+    }
+    if let Some(wanted) = wanted {
+        Arc::make_mut(&mut state.plan).set_enabled(&at, wanted);
+    }
+    Ok(state.plan.is_enabled(&at))
+}
+
+entries! {
+    fn instantiate_with_flags "cuGraphInstantiateWithFlags" (out: u64, graph: u64, flags: u64) {
+        // Uploading needs a stream, which only the other form names.
+        if flags & UPLOAD != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        instantiate_to(out, graph, flags).map(|_| ()).map_err(|r| r.code)
+    }
+    fn instantiate_first "cuGraphInstantiate" (out: u64, graph: u64, node: u64, text: u64, size: u64) {
+        instantiate_v1(out, graph, node, text, size)
+    }
+    fn instantiate_second "cuGraphInstantiate_v2" (out: u64, graph: u64, node: u64, text: u64, size: u64) {
+        instantiate_v1(out, graph, node, text, size)
+    }
+    fn instantiate_with_params "cuGraphInstantiateWithParams" | "cuGraphInstantiateWithParams_ptsz"
+        (out: u64, graph: u64, params: u64) {
+        non_null(params)?;
+        // CUDA_GRAPH_INSTANTIATE_PARAMS: flags, stream; out: the node to blame and the result.
+        let [flags, upload, ..] = get::<[u64; 4]>(params)?;
+        if flags & UPLOAD != 0 {
+            stream::resolve(upload, PER_THREAD)?;
+        }
+        let done = instantiate_to(out, graph, flags);
+        let (node, result) = done.as_ref().err().map_or((0, RESULT_SUCCESS), |r| (r.node, r.result));
+        put(params + 16, node)?;
+        put(params + 24, result)?;
+        done.map(|_| ()).map_err(|r| r.code)
+    }
+    fn graph_launch "cuGraphLaunch" | "cuGraphLaunch_ptsz" (exec: u64, stream: u64) {
+        launch(exec, stream, PER_THREAD)
+    }
+    fn graph_upload "cuGraphUpload" | "cuGraphUpload_ptsz" (exec: u64, stream: u64) {
+        find_exec(exec)?;
+        // All of it is where it runs.
+        stream::resolve(stream, PER_THREAD)?.mark(&[]);
+        Ok(())
+    }
+    fn exec_destroy "cuGraphExecDestroy" (exec: u64) {
+        // Launches that still run keep what they need.
+        EXECS.remove(exec).map(|_| ()).map_err(|_| Code::INVALID_VALUE)
+    }
+    fn exec_flags "cuGraphExecGetFlags" (exec: u64, out: u64) {
+        non_null(out)?;
+        put(out, find_exec(exec)?.flags)
+    }
+    fn exec_id "cuGraphExecGetId" (exec: u64, out: u64) {
+        non_null(out)?;
+        put(out, find_exec(exec)?.id as u32)
+    }
+    fn node_set_enabled "cuGraphNodeSetEnabled" (exec: u64, node: u64, wanted: u32) {
+        enabled(exec, node, Some(wanted != 0)).map(|_| ())
+    }
+    fn node_get_enabled "cuGraphNodeGetEnabled" (exec: u64, node: u64, out: u64) {
+        non_null(out)?;
+        put(out, u32::from(enabled(exec, node, None)?))
+    }
+}
+
+/// Whether a payload can only be changed together with the whole graph.
+pub(super) fn is_structure(payload: &Payload) -> bool {
+    matches!(
+        payload,
+        Payload::Graph(_) | Payload::MemAlloc(_) | Payload::MemFree(_)
+    )
+}

@@ -1,0 +1,380 @@
+//! Memory that graphs allocate and free.
+//!
+//! An allocation has its address from the moment its node is added, and memory behind it only while the graph's runs say
+//! so: before and after, the address is as good as that of freed memory. What lives when a graph is destroyed lives on
+//! until somebody frees it.
+//!
+//! Whether an allocation lives is known twice: as the order of launches will have it (what a launch is checked against)
+//! and as the work has done it (what an access meets).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use super::super::checked::{get, get_array, non_null, put};
+use super::super::device::{self, Device};
+use super::super::memory::space;
+use super::super::queue::lock;
+use super::super::stream::{Place, Stream};
+use super::super::{Res, context, entries, pool};
+use super::plan::Plan;
+use super::{Code, Payload, payload_of};
+use crate::memory::{Kind, Parked, Reach};
+
+/// Bytes of a device's graph memory.
+#[derive(Default)]
+struct Account {
+    used: AtomicU64,
+    used_high: AtomicU64,
+    reserved: AtomicU64,
+    reserved_high: AtomicU64,
+}
+
+static ACCOUNTS: Mutex<BTreeMap<i32, Arc<Account>>> = Mutex::new(BTreeMap::new());
+
+fn account(device: i32) -> Arc<Account> {
+    lock(&ACCOUNTS).entry(device).or_default().clone()
+}
+
+fn count_up(now: &AtomicU64, high: &AtomicU64, bytes: u64) {
+    let after = now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    high.fetch_max(after, Ordering::Relaxed);
+}
+
+/// What is behind an address.
+enum Memory {
+    /// Set aside.
+    Parked(Parked),
+    /// A region.
+    Live,
+    /// Nothing any more: the context that owned the region has ended.
+    Gone,
+}
+
+/// An allocation, shared by its node and the copies of it.
+struct Allocation {
+    address: u64,
+    size: u64,
+    owner: u64,
+    /// The devices that may use it.
+    reach: Reach,
+    account: Arc<Account>,
+    memory: Mutex<Memory>,
+    /// Whether it lives once all that was launched has run.
+    lives: AtomicBool,
+}
+
+/// Every allocation whose node or memory exists, by address.
+static ALLOCATIONS: Mutex<BTreeMap<u64, Weak<Allocation>>> = Mutex::new(BTreeMap::new());
+/// Those that live, which need no node.
+static LIVING: Mutex<BTreeMap<u64, Arc<Allocation>>> = Mutex::new(BTreeMap::new());
+
+fn allocation(address: u64) -> Option<Arc<Allocation>> {
+    lock(&ALLOCATIONS).get(&address)?.upgrade()
+}
+
+/// Whether the range lies in an allocation of a graph, living or not.
+pub(in crate::driver) fn covers(address: u64, len: u64) -> bool {
+    let known = lock(&ALLOCATIONS);
+    let below = known.range(..=address).next_back();
+    below.and_then(|(_, a)| a.upgrade()).is_some_and(|a| {
+        let offset = address - a.address;
+        offset < a.size && len <= a.size - offset
+    })
+}
+
+impl Allocation {
+    fn new(size: u64, device: &Device, owner: u64, reach: Reach) -> Res<Arc<Allocation>> {
+        let region =
+            pool::with_relief(|| space().alloc_owned(size, 512, Kind::Device, owner, reach))?;
+        let parked = space().park(region.base, |r| r.id == region.id)?;
+        let account = account(device.ordinal);
+        count_up(&account.reserved, &account.reserved_high, size);
+        let allocation = Arc::new(Allocation {
+            address: region.base,
+            size,
+            owner,
+            reach,
+            account,
+            memory: Mutex::new(Memory::Parked(parked)),
+            lives: AtomicBool::new(false),
+        });
+        lock(&ALLOCATIONS).insert(region.base, Arc::downgrade(&allocation));
+        Ok(allocation)
+    }
+
+    /// Puts memory behind the address.
+    fn begin(self: &Arc<Self>) -> Res {
+        let mut memory = lock(&self.memory);
+        match std::mem::replace(&mut *memory, Memory::Gone) {
+            Memory::Parked(parked) => {
+                match space().unpark(parked, self.size, self.owner, self.reach) {
+                    Ok(_) => {
+                        *memory = Memory::Live;
+                        count_up(&self.account.used, &self.account.used_high, self.size);
+                        lock(&LIVING).insert(self.address, self.clone());
+                        Ok(())
+                    }
+                    Err(parked) => {
+                        *memory = Memory::Parked(parked);
+                        Err(Code::OUT_OF_MEMORY)
+                    }
+                }
+            }
+            Memory::Live => {
+                *memory = Memory::Live;
+                Err(Code::INVALID_VALUE)
+            }
+            Memory::Gone => Err(Code::OUT_OF_MEMORY),
+        }
+    }
+
+    /// Takes the memory from behind the address.
+    fn end(&self) -> Res {
+        let mut memory = lock(&self.memory);
+        if !matches!(*memory, Memory::Live) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let parked = space().park(self.address, |r| r.size == self.size);
+        self.account.used.fetch_sub(self.size, Ordering::Relaxed);
+        *memory = parked.map_or(Memory::Gone, Memory::Parked);
+        drop(memory);
+        let last = lock(&LIVING).remove(&self.address);
+        drop(last);
+        Ok(())
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        let memory = std::mem::replace(&mut *lock(&self.memory), Memory::Gone);
+        if let Memory::Parked(parked) = memory {
+            lock(&ALLOCATIONS).remove(&self.address);
+            space().release(parked);
+        } else {
+            lock(&ALLOCATIONS).remove(&self.address);
+        }
+        self.account
+            .reserved
+            .fetch_sub(self.size, Ordering::Relaxed);
+    }
+}
+
+/// `CUDA_MEM_ALLOC_NODE_PARAMS` as 64-bit words: the pool's properties, access descriptions and their number, bytes, the
+/// address.
+pub(super) type AllocWords = [u64; 15];
+
+/// A node that allocates.
+#[derive(Clone)]
+pub(in crate::driver) struct Allocate {
+    words: AllocWords,
+    /// The access descriptions, where the words point.
+    access: Arc<[[u32; 3]]>,
+    allocation: Arc<Allocation>,
+}
+
+impl Allocate {
+    /// Validates what a caller describes and sets memory aside.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for no bytes, and for properties that are not those of pinned memory on a device that exists;
+    /// `NOT_SUPPORTED` for memory to be shared with other processes; `OUT_OF_MEMORY`.
+    pub(super) fn read(w: &AllocWords) -> Res<Allocate> {
+        const PINNED: u32 = 1;
+        const DEVICE: u32 = 1;
+        const MOST_ACCESS: u64 = 1024;
+        let (kind, handles) = (w[0] as u32, (w[0] >> 32) as u32);
+        let (location, ordinal) = (w[1] as u32, (w[1] >> 32) as i32);
+        if kind != PINNED || location != DEVICE || w[13] == 0 || w[12] > MOST_ACCESS {
+            return Err(Code::INVALID_VALUE);
+        }
+        if handles != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
+        let access: Arc<[[u32; 3]]> = match w[12] {
+            0 => Arc::from([]),
+            n => {
+                non_null(w[11])?;
+                get_array::<[u32; 3]>(w[11], n as usize)?.into()
+            }
+        };
+        let mut reach = Reach::of(device.ordinal);
+        for &[location, id, flags] in access.iter() {
+            let peer = device::by_ordinal(id as i32).map_err(|_| Code::INVALID_VALUE)?;
+            if location != DEVICE {
+                return Err(Code::INVALID_VALUE);
+            }
+            reach = reach.with(peer.ordinal, pool::access_of(flags)?);
+        }
+        let owner = context::current_any()?.map_or(0, |c| c.id);
+        let allocation = Allocation::new(w[13], device, owner, reach)?;
+        Ok(Self::make(*w, access, allocation))
+    }
+
+    fn make(
+        mut words: AllocWords,
+        access: Arc<[[u32; 3]]>,
+        allocation: Arc<Allocation>,
+    ) -> Allocate {
+        words[11] = if access.is_empty() {
+            0
+        } else {
+            access.as_ptr() as u64
+        };
+        words[14] = allocation.address;
+        Allocate {
+            words,
+            access,
+            allocation,
+        }
+    }
+
+    /// The node of `cuMemAllocAsync` in a capture.
+    pub(in crate::driver) fn captured(size: u64, ordinal: i32, owner: u64) -> Res<Allocate> {
+        let device = device::by_ordinal(ordinal)?;
+        let mut words = [0; 15];
+        words[0] = 1;
+        words[1] = 1 | u64::from(ordinal as u32) << 32;
+        words[13] = size;
+        let allocation = Allocation::new(size, device, owner, Reach::of(device.ordinal))?;
+        Ok(Self::make(words, Arc::from([]), allocation))
+    }
+
+    pub(in crate::driver) fn address(&self) -> u64 {
+        self.allocation.address
+    }
+
+    pub(super) fn words(&self) -> AllocWords {
+        debug_assert_eq!(self.words[12], self.access.len() as u64);
+        self.words
+    }
+
+    pub(super) fn run(&self) -> Res {
+        self.allocation.begin()
+    }
+}
+
+/// A node that frees.
+#[derive(Clone)]
+pub(in crate::driver) struct Free {
+    allocation: Arc<Allocation>,
+}
+
+impl Free {
+    /// # Errors
+    /// `INVALID_VALUE` for an address that no graph allocates.
+    pub(in crate::driver) fn read(address: u64) -> Res<Free> {
+        let allocation = allocation(address).ok_or(Code::INVALID_VALUE)?;
+        Ok(Free { allocation })
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.allocation.address
+    }
+
+    pub(super) fn run(&self) -> Res {
+        self.allocation.end()
+    }
+}
+
+/// Frees a graph's allocation outside of graphs. `None` if the address is none's; else the work that frees, to be done
+/// when its turn comes.
+///
+/// # Errors
+/// `INVALID_VALUE` if it does not live, or will not when the work's turn comes.
+pub(in crate::driver) fn free_later(address: u64) -> Option<Res<impl FnOnce() -> Res + Send>> {
+    let found = allocation(address)?;
+    if !found.lives.swap(false, Ordering::AcqRel) {
+        return Some(Err(Code::INVALID_VALUE));
+    }
+    Some(Ok(move || found.end()))
+}
+
+/// Checks a launch against what will live when its turn comes, and remembers what will live after it. With `auto_free`,
+/// what the graph is about to allocate again is freed first.
+///
+/// # Errors
+/// `INVALID_VALUE` if something would be allocated that lives, or freed that does not.
+pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res {
+    let mut after: HashMap<u64, (Arc<Allocation>, bool)> = HashMap::new();
+    let mut stale = Vec::new();
+    for payload in plan.payloads() {
+        let (allocation, begins) = match payload {
+            Payload::MemAlloc(a) => (&a.allocation, true),
+            Payload::MemFree(f) => (&f.allocation, false),
+            _ => continue,
+        };
+        let entry = after.entry(allocation.address);
+        let (_, lives) = entry.or_insert_with(|| {
+            let lives = allocation.lives.load(Ordering::Acquire);
+            (allocation.clone(), lives)
+        });
+        if *lives == begins {
+            if !(begins && auto_free) {
+                return Err(Code::INVALID_VALUE);
+            }
+            stale.push(allocation.clone());
+        }
+        *lives = begins;
+    }
+    for allocation in stale {
+        stream.enqueue(&[], Place::HereIfIdle, move |_| {
+            allocation.end().map_err(|_| Code::ILLEGAL_ADDRESS)
+        });
+    }
+    for (allocation, lives) in after.into_values() {
+        allocation.lives.store(lives, Ordering::Release);
+    }
+    Ok(())
+}
+
+/// The account of a device and the value that `CUgraphMem_attribute` names in it.
+fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, fn(&Account) -> &AtomicU64)> {
+    let account = account(device::by_ordinal(ordinal)?.ordinal);
+    let value: fn(&Account) -> &AtomicU64 = match id {
+        0 => |a| &a.used,
+        1 => |a| &a.used_high,
+        2 => |a| &a.reserved,
+        3 => |a| &a.reserved_high,
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    Ok((account, value))
+}
+
+entries! {
+    fn graph_mem_get "cuDeviceGetGraphMemAttribute" (device: i32, id: u32, out: u64) {
+        non_null(out)?;
+        let (account, value) = attribute(device, id)?;
+        put(out, value(&account).load(Ordering::Relaxed))
+    }
+    fn graph_mem_set "cuDeviceSetGraphMemAttribute" (device: i32, id: u32, value: u64) {
+        non_null(value)?;
+        let (account, high) = attribute(device, id)?;
+        // The high-water marks can only be reset.
+        if !matches!(id, 1 | 3) || get::<u64>(value)? != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let now = if id == 1 { &account.used } else { &account.reserved };
+        high(&account).store(now.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(())
+    }
+    fn graph_mem_trim "cuDeviceGraphMemTrim" (device: i32) {
+        // Nothing is kept that no graph and no caller needs.
+        device::by_ordinal(device).map(|_| ())
+    }
+    fn mem_alloc_get "cuGraphMemAllocNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        match &*payload_of(node)? {
+            Payload::MemAlloc(a) => put(out, a.words()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+    fn mem_free_get "cuGraphMemFreeNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        match &*payload_of(node)? {
+            Payload::MemFree(f) => put(out, f.address()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What nodes hold: validated descriptions of work, with everything a caller pointed at copied.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::context::{self, Context};
+use super::super::errors::Code;
+use super::super::event::{self, Event};
+use super::super::function::FUNCTIONS;
+use super::super::launch::{Launch, RawAttribute, Request};
+use super::super::memset::Fill;
+use super::super::stream::HostCall;
+use super::super::stream_memory::Batch;
+use super::super::{Res, boxes};
+use super::{Graph, memory};
+
+/// What a node does.
+pub(in crate::driver) enum Payload {
+    Kernel(Kernel),
+    Memcpy(Memcpy),
+    Memset(Memset),
+    Host(HostCall),
+    /// A graph that is part of this one.
+    Graph(Arc<Graph>),
+    Empty,
+    EventWait(EventNode),
+    EventRecord(EventNode),
+    MemAlloc(memory::Allocate),
+    MemFree(memory::Free),
+    MemOps(MemOps),
+}
+
+impl Payload {
+    /// `CUgraphNodeType`.
+    pub(super) fn kind(&self) -> u32 {
+        match self {
+            Payload::Kernel(_) => 0,
+            Payload::Memcpy(_) => 1,
+            Payload::Memset(_) => 2,
+            Payload::Host(_) => 3,
+            Payload::Graph(_) => 4,
+            Payload::Empty => 5,
+            Payload::EventWait(_) => 6,
+            Payload::EventRecord(_) => 7,
+            Payload::MemAlloc(_) => 10,
+            Payload::MemFree(_) => 11,
+            Payload::MemOps(_) => 12,
+        }
+    }
+
+    /// The graph within, if it is a node of that kind.
+    pub(super) fn inner(&self) -> Option<&Arc<Graph>> {
+        match self {
+            Payload::Graph(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// Nodes that allocate or free memory, here and within.
+    pub(super) fn memory_nodes(&self) -> usize {
+        match self {
+            Payload::MemAlloc(_) | Payload::MemFree(_) => 1,
+            Payload::Graph(inner) => inner.lock().memory_nodes,
+            _ => 0,
+        }
+    }
+
+    /// The context in which it runs and which a failure hits; `None` for the context of the stream it is launched in.
+    pub(super) fn context(&self) -> Option<&Arc<Context>> {
+        match self {
+            Payload::Kernel(k) => Some(&k.launch.function.context),
+            Payload::Memcpy(m) => Some(&m.context),
+            Payload::Memset(m) => Some(&m.context),
+            Payload::MemOps(m) => Some(&m.context),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be switched off in an executable graph.
+    pub(super) fn can_be_disabled(&self) -> bool {
+        matches!(
+            self,
+            Payload::Kernel(_) | Payload::Memcpy(_) | Payload::Memset(_)
+        )
+    }
+
+    /// Does the work on this thread. Graphs within and events are not work but structure: the plan of a launch has
+    /// taken them apart.
+    pub(super) fn run(&self) -> Res {
+        match self {
+            Payload::Kernel(k) => k.launch.run(),
+            Payload::Memcpy(m) => m.run(),
+            Payload::Memset(m) => m.fill.run(),
+            Payload::Host(call) => {
+                call.run();
+                Ok(())
+            }
+            Payload::MemAlloc(a) => a.run(),
+            Payload::MemFree(f) => f.run(),
+            Payload::MemOps(m) => m.batch.run(&m.context),
+            Payload::Graph(_)
+            | Payload::Empty
+            | Payload::EventWait(_)
+            | Payload::EventRecord(_) => Ok(()),
+        }
+    }
+}
+
+/// A `CUlaunchAttributeValue`.
+pub(super) type AttributeValue = [u64; 8];
+
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+pub(super) const COOPERATIVE: u32 = 2;
+
+/// A launch in a graph.
+#[derive(Clone)]
+pub(in crate::driver) struct Kernel {
+    pub(super) launch: Launch,
+    /// By `CUlaunchAttributeID`; cooperation is in the launch.
+    pub(super) attributes: BTreeMap<u32, AttributeValue>,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2` as 64-bit words.
+pub(super) type KernelWords = [u64; 9];
+
+impl Kernel {
+    /// The node of a launch that is captured.
+    pub(in crate::driver) fn captured(launch: Launch, raw: &[RawAttribute]) -> Kernel {
+        let mut attributes = BTreeMap::new();
+        for attribute in raw {
+            let [id, value @ ..] = *attribute;
+            // Events become dependencies, and cooperation is in the launch.
+            if !matches!(id as u32, 0 | COOPERATIVE | 7 | 12) {
+                attributes.insert(id as u32, value);
+            }
+        }
+        Kernel { launch, attributes }
+    }
+
+    /// Validates what a caller describes. `cooperative` is what the node was before, if it was.
+    pub(super) fn read(w: &KernelWords, cooperative: bool) -> Res<Kernel> {
+        let handle = if w[0] != 0 { w[0] } else { w[7] };
+        if handle == 0 {
+            return Err(Code::INVALID_HANDLE);
+        }
+        let context = match FUNCTIONS.find(handle) {
+            _ if w[8] != 0 => context::by_handle_or_current(w[8])?,
+            Some(function) => function.context.clone(),
+            None => context::current()?,
+        };
+        let halves = |i: usize| (w[i] as u32, (w[i] >> 32) as u32);
+        let ((gx, gy), (gz, bx), (by, bz)) = (halves(1), halves(2), halves(3));
+        let request = Request {
+            grid: [gx, gy, gz],
+            block: [bx, by, bz],
+            dynamic_shared: w[4] as u32,
+            cooperative,
+        };
+        Ok(Kernel {
+            launch: Launch::prepare(handle, &context, request, w[5], w[6])?,
+            attributes: BTreeMap::new(),
+        })
+    }
+
+    /// What the caller described, with the arguments' addresses in the node.
+    pub(super) fn words(&self) -> KernelWords {
+        let request = &self.launch.request;
+        let pair = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
+        let is_function = FUNCTIONS.find(self.launch.handle).is_some();
+        let (function, kernel) = if is_function {
+            (self.launch.handle, 0)
+        } else {
+            (0, self.launch.handle)
+        };
+        let ([gx, gy, gz], [bx, by, bz]) = (request.grid, request.block);
+        [
+            function,
+            pair(gx, gy),
+            pair(gz, bx),
+            pair(by, bz),
+            request.dynamic_shared.into(),
+            self.launch.arguments.pointers(),
+            0,
+            kernel,
+            self.launch.function.context.handle,
+        ]
+    }
+
+    /// The value of an attribute; zeros if it was never set.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for an attribute that kernel nodes do not have.
+    pub(super) fn attribute(&self, id: u32) -> Res<AttributeValue> {
+        check_attribute(id)?;
+        if id == COOPERATIVE {
+            let mut value = [0; 8];
+            value[0] = u64::from(self.launch.request.cooperative);
+            return Ok(value);
+        }
+        Ok(self.attributes.get(&id).copied().unwrap_or([0; 8]))
+    }
+
+    /// The node with an attribute set.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for an attribute that kernel nodes do not have, or a launch that it makes impossible.
+    pub(super) fn with_attribute(&self, id: u32, value: AttributeValue) -> Res<Kernel> {
+        check_attribute(id)?;
+        let mut kernel = self.clone();
+        if id == COOPERATIVE {
+            let cooperative = value[0] as u32 != 0;
+            kernel.launch = self.launch.with_request(Request {
+                cooperative,
+                ..self.launch.request
+            })?;
+            return Ok(kernel);
+        }
+        // A node that is updated from the device.
+        if id == 13 && value[0] as u32 != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        // Clusters do not exist on this device: a size of one is the only one.
+        if id == 4 {
+            let dims = [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32];
+            if dims.contains(&0) {
+                return Err(Code::INVALID_VALUE);
+            }
+            if dims != [1; 3] {
+                return Err(Code::INVALID_CLUSTER_SIZE);
+            }
+        }
+        kernel.attributes.insert(id, value);
+        Ok(kernel)
+    }
+
+    /// The node with the attributes of another.
+    pub(super) fn with_attributes_of(&self, other: &Kernel) -> Res<Kernel> {
+        let cooperative = other.launch.request.cooperative;
+        Ok(Kernel {
+            launch: self.launch.with_request(Request {
+                cooperative,
+                ..self.launch.request
+            })?,
+            attributes: other.attributes.clone(),
+        })
+    }
+}
+
+/// Which attributes a kernel node has: all of a launch but those that are about its place in a stream.
+fn check_attribute(id: u32) -> Res {
+    match id {
+        1 | 2 | 4 | 5 | 8..=10 | 13 | 14 => Ok(()),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// A copy in a graph.
+#[derive(Clone)]
+pub(in crate::driver) struct Memcpy {
+    /// `CUDA_MEMCPY3D` as the caller gave it.
+    pub(super) words: boxes::Words3,
+    pub(super) context: Arc<Context>,
+    pub(super) job: boxes::Job,
+}
+
+impl Memcpy {
+    /// Validates a copy; addresses may be of memory that a graph is going to allocate.
+    pub(in crate::driver) fn prepare(words: boxes::Words3, context: Arc<Context>) -> Res<Memcpy> {
+        if words[22..].contains(&0) {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(Memcpy {
+            words,
+            context,
+            job: boxes::Job::for_later(&words, memory::covers)?,
+        })
+    }
+
+    /// A copy of `len` bytes; the memory types are `CUmemorytype` of target and source.
+    pub(in crate::driver) fn linear(
+        to: (u32, u64),
+        from: (u32, u64),
+        len: u64,
+        context: Arc<Context>,
+    ) -> Res<Memcpy> {
+        const HOST: u32 = 1;
+        let mut words = [0; 25];
+        for (at, (kind, address)) in [(0, from), (11, to)] {
+            words[at + 4] = kind.into();
+            words[at + if kind == HOST { 5 } else { 6 }] = address;
+        }
+        words[22..].copy_from_slice(&[len, 1, 1]);
+        Self::prepare(words, context)
+    }
+
+    /// Does the copy on this thread.
+    fn run(&self) -> Res {
+        // The memory may have been freed since: then the copy is refused as a kernel's access would be.
+        self.job.is_pageable().map_err(|_| Code::ILLEGAL_ADDRESS)?;
+        self.job.run().map_err(|_| Code::ILLEGAL_ADDRESS)
+    }
+
+    /// One row: neither rows nor slices beyond the first.
+    pub(super) fn is_linear(&self) -> bool {
+        self.words[23] <= 1 && self.words[24] <= 1
+    }
+
+    /// Memory types of source and destination.
+    pub(super) fn memory_types(&self) -> (u32, u32) {
+        (self.words[4] as u32, self.words[15] as u32)
+    }
+}
+
+/// A set in a graph.
+#[derive(Clone)]
+pub(in crate::driver) struct Memset {
+    pub(in crate::driver) fill: Fill,
+    pub(in crate::driver) context: Arc<Context>,
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS` as 64-bit words.
+pub(super) type MemsetWords = [u64; 5];
+
+impl Memset {
+    /// Validates a set; the address may be of memory that a graph is going to allocate.
+    pub(in crate::driver) fn prepare(fill: Fill, context: Arc<Context>) -> Res<Memset> {
+        fill.check(memory::covers)?;
+        Ok(Memset { fill, context })
+    }
+
+    pub(super) fn read(w: &MemsetWords, context: Arc<Context>) -> Res<Memset> {
+        let fill = Fill {
+            to: w[0],
+            pitch: w[1],
+            value: w[2] as u32,
+            unit: w[2] >> 32,
+            width: w[3],
+            height: w[4],
+        };
+        if fill.is_empty() {
+            return Err(Code::INVALID_VALUE);
+        }
+        Self::prepare(fill, context)
+    }
+
+    pub(super) fn words(&self) -> MemsetWords {
+        let f = &self.fill;
+        [
+            f.to,
+            f.pitch,
+            u64::from(f.value) | f.unit << 32,
+            f.width,
+            f.height,
+        ]
+    }
+}
+
+/// Values that a graph writes and waits for.
+#[derive(Clone)]
+pub(in crate::driver) struct MemOps {
+    batch: Arc<Batch>,
+    pub(super) context: Arc<Context>,
+}
+
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS` as 64-bit words: the context, the number of operations, where they are, flags.
+pub(super) type MemOpsWords = [u64; 4];
+
+impl MemOps {
+    pub(in crate::driver) fn new(batch: Batch, context: Arc<Context>) -> MemOps {
+        let batch = Arc::new(batch);
+        MemOps { batch, context }
+    }
+
+    pub(super) fn read(w: &MemOpsWords) -> Res<MemOps> {
+        let context = context::by_handle_or_current(w[0])?;
+        let batch = Batch::read(w[2], w[1] as u32, w[3] as u32)?;
+        if batch.len() == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(Self::new(batch, context))
+    }
+
+    pub(super) fn words(&self) -> MemOpsWords {
+        let count = self.batch.len() as u64;
+        [self.context.handle, count, self.batch.address(), 0]
+    }
+}
+
+/// An event that a graph records or waits for.
+#[derive(Clone)]
+pub(in crate::driver) struct EventNode {
+    pub(in crate::driver) handle: u64,
+    pub(in crate::driver) event: Arc<Event>,
+}
+
+impl EventNode {
+    pub(super) fn find(handle: u64) -> Res<EventNode> {
+        let event = event::find(handle)?;
+        Ok(EventNode { handle, event })
+    }
+}

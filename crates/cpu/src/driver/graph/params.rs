@@ -1,0 +1,343 @@
+//! The parameters of nodes: reading what callers describe, telling it back, and changing it.
+
+use std::sync::Arc;
+
+use super::super::checked::{get, non_null, put};
+use super::super::stream::HostCall;
+use super::super::{Res, boxes, entries};
+use super::build::node_context;
+use super::node::{AttributeValue, KernelWords, MemOps, MemOpsWords, MemsetWords};
+use super::{
+    Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, find, graph_of, memory, payload_of,
+};
+
+/// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
+pub(super) type GenericWords = [u64; 32];
+
+/// What the parameters of a node that is to be added describe.
+pub(super) enum Described {
+    Payload(Payload),
+    /// A graph to be cloned into the node.
+    Clone(Arc<Graph>),
+    /// A graph that the node takes over.
+    Move(Arc<Graph>),
+}
+
+/// The first so many words of a type's parameters.
+fn part<const N: usize>(w: &GenericWords, at: usize) -> [u64; N] {
+    std::array::from_fn(|i| w[2 + at + i])
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v1`, which ends before the kernel and the context.
+pub(super) fn kernel_v1(params: u64) -> Res<KernelWords> {
+    let [a, b, c, d, e, f, g] = get::<[u64; 7]>(params)?;
+    Ok([a, b, c, d, e, f, g, 0, 0])
+}
+
+/// Validates `CUgraphNodeParams`.
+///
+/// # Errors
+/// `INVALID_VALUE` for reserved words that are not zero and for a type that does not exist, `NOT_SUPPORTED` for one that
+/// this device does not have, and those of the type.
+pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
+    if w[0] >> 32 != 0 || w[1] != 0 || w[31] != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let payload = match w[0] as u32 {
+        0 => Payload::Kernel(Kernel::read(&part(w, 0), false)?),
+        1 => {
+            if w[2] != 0 {
+                return Err(Code::INVALID_VALUE);
+            }
+            Payload::Memcpy(Memcpy::prepare(part(w, 2), node_context(w[3])?)?)
+        }
+        2 => Payload::Memset(Memset::read(&part(w, 0), node_context(w[7])?)?),
+        3 => Payload::Host(HostCall::prepare(w[2], w[3], w[4] as u32)?),
+        4 => {
+            let graph = find(w[2])?;
+            return match w[3] as u32 {
+                0 => Ok(Described::Clone(graph)),
+                1 => Ok(Described::Move(graph)),
+                _ => Err(Code::INVALID_VALUE),
+            };
+        }
+        5 => Payload::Empty,
+        6 => Payload::EventWait(EventNode::find(w[2])?),
+        7 => Payload::EventRecord(EventNode::find(w[2])?),
+        10 => Payload::MemAlloc(memory::Allocate::read(&part(w, 0))?),
+        11 => Payload::MemFree(memory::Free::read(w[2])?),
+        12 => Payload::MemOps(MemOps::read(&part(w, 0))?),
+        8 | 9 | 13 | 14 | 17 | 18 => return Err(Code::NOT_SUPPORTED),
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    Ok(Described::Payload(payload))
+}
+
+/// Where `CUDA_MEM_ALLOC_NODE_PARAMS` has the address, in `CUgraphNodeParams`.
+const ALLOCATED_AT: u64 = 8 * (2 + 14);
+
+/// Tells what adding a node decided.
+pub(super) fn tell_added(payload: &Payload, params: u64) -> Res {
+    match payload {
+        Payload::MemAlloc(a) => put(params + ALLOCATED_AT, a.address()),
+        _ => Ok(()),
+    }
+}
+
+/// The words that describe a node.
+fn generic_words(payload: &Payload) -> GenericWords {
+    let mut w = [0u64; 32];
+    w[0] = payload.kind().into();
+    match payload {
+        Payload::Kernel(k) => w[2..11].copy_from_slice(&k.words()),
+        Payload::Memcpy(m) => {
+            w[3] = m.context.handle;
+            w[4..29].copy_from_slice(&m.words);
+        }
+        Payload::Memset(m) => {
+            w[2..7].copy_from_slice(&m.words());
+            w[7] = m.context.handle;
+        }
+        Payload::Host(call) => {
+            w[2..5].copy_from_slice(&[call.address(), call.data, call.mode.into()])
+        }
+        Payload::Graph(inner) => w[2] = inner.handle,
+        Payload::EventWait(e) | Payload::EventRecord(e) => w[2] = e.handle,
+        Payload::MemAlloc(a) => w[2..17].copy_from_slice(&a.words()),
+        Payload::MemFree(f) => w[2] = f.address(),
+        Payload::MemOps(m) => w[2..6].copy_from_slice(&m.words()),
+        Payload::Empty => {}
+    }
+    w
+}
+
+/// A node of the wrong type.
+const WRONG: Code = Code::INVALID_VALUE;
+
+/// Changes a node's parameters: `change` makes the new ones of the old.
+fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
+    let graph = graph_of(node)?;
+    let old = payload_of(node)?;
+    // Not under the graph's lock: what is read from the caller may fault.
+    let new = change(&old)?;
+    let mut state = graph.lock();
+    let node = state.nodes.get_mut(&node).ok_or(Code::INVALID_VALUE)?;
+    node.payload = Arc::new(new);
+    Ok(())
+}
+
+/// A kernel node with new parameters; its attributes stay.
+pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
+    let Payload::Kernel(old) = old else {
+        return Err(WRONG);
+    };
+    let mut new = Kernel::read(words, old.launch.request.cooperative)?;
+    new.attributes = old.attributes.clone();
+    Ok(Payload::Kernel(new))
+}
+
+/// A copy node with new parameters, in a context that null leaves as it is.
+pub(super) fn new_memcpy(old: &Payload, words: boxes::Words3, context: u64) -> Res<Payload> {
+    let Payload::Memcpy(old) = old else {
+        return Err(WRONG);
+    };
+    let context = match context {
+        0 => old.context.clone(),
+        handle => node_context(handle)?,
+    };
+    Memcpy::prepare(words, context).map(Payload::Memcpy)
+}
+
+/// A set node with new parameters, in a context that null leaves as it is.
+pub(super) fn new_memset(old: &Payload, words: &MemsetWords, context: u64) -> Res<Payload> {
+    let Payload::Memset(old) = old else {
+        return Err(WRONG);
+    };
+    let context = match context {
+        0 => old.context.clone(),
+        handle => node_context(handle)?,
+    };
+    Memset::read(words, context).map(Payload::Memset)
+}
+
+pub(super) fn new_host(old: &Payload, function: u64, data: u64, mode: u32) -> Res<Payload> {
+    let Payload::Host(_) = old else {
+        return Err(WRONG);
+    };
+    HostCall::prepare(function, data, mode).map(Payload::Host)
+}
+
+pub(super) fn new_mem_ops(old: &Payload, words: &MemOpsWords) -> Res<Payload> {
+    let Payload::MemOps(_) = old else {
+        return Err(WRONG);
+    };
+    MemOps::read(words).map(Payload::MemOps)
+}
+
+/// An event node with another event; `record` says which sort of node it must be.
+pub(super) fn new_event(old: &Payload, record: bool, event: u64) -> Res<Payload> {
+    match old {
+        Payload::EventRecord(_) if record => EventNode::find(event).map(Payload::EventRecord),
+        Payload::EventWait(_) if !record => EventNode::find(event).map(Payload::EventWait),
+        _ => Err(WRONG),
+    }
+}
+
+/// New parameters from `CUgraphNodeParams`.
+///
+/// # Errors
+/// `INVALID_VALUE` if the type is not the node's; `NOT_SUPPORTED` for types whose parameters are fixed.
+pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
+    if w[0] != u64::from(old.kind()) || w[1] != 0 || w[31] != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    match old {
+        Payload::Kernel(_) => new_kernel(old, &part(w, 0)),
+        Payload::Memcpy(_) if w[2] != 0 => Err(Code::INVALID_VALUE),
+        Payload::Memcpy(_) => new_memcpy(old, part(w, 2), w[3]),
+        Payload::Memset(_) => new_memset(old, &part(w, 0), w[7]),
+        Payload::Host(_) => new_host(old, w[2], w[3], w[4] as u32),
+        Payload::EventRecord(_) => new_event(old, true, w[2]),
+        Payload::EventWait(_) => new_event(old, false, w[2]),
+        Payload::Empty => Ok(Payload::Empty),
+        Payload::MemOps(_) => new_mem_ops(old, &part(w, 0)),
+        Payload::Graph(_) | Payload::MemAlloc(_) | Payload::MemFree(_) => Err(Code::NOT_SUPPORTED),
+    }
+}
+
+/// The value of a kernel node's attribute, as callers pass it.
+fn attribute_value(address: u64) -> Res<AttributeValue> {
+    non_null(address)?;
+    get::<AttributeValue>(address)
+}
+
+/// Runs `f` on a kernel node's parameters.
+fn with_kernel<R>(node: u64, f: impl FnOnce(&Kernel) -> Res<R>) -> Res<R> {
+    match &*payload_of(node)? {
+        Payload::Kernel(k) => f(k),
+        _ => Err(WRONG),
+    }
+}
+
+/// The event of a node; `record` says which sort of node it must be.
+fn event_of(node: u64, record: bool) -> Res<u64> {
+    match &*payload_of(node)? {
+        Payload::EventRecord(e) if record => Ok(e.handle),
+        Payload::EventWait(e) if !record => Ok(e.handle),
+        _ => Err(WRONG),
+    }
+}
+
+entries! {
+    fn kernel_get "cuGraphKernelNodeGetParams_v2" (node: u64, out: u64) {
+        non_null(out)?;
+        with_kernel(node, |k| put(out, k.words()))
+    }
+    fn kernel_get_v1 "cuGraphKernelNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        with_kernel(node, |k| {
+            let [a, b, c, d, e, f, g, kernel, _] = k.words();
+            // The old structure has one field for both.
+            put(out, [if a != 0 { a } else { kernel }, b, c, d, e, f, g])
+        })
+    }
+    fn kernel_set "cuGraphKernelNodeSetParams_v2" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_kernel(old, &get(params)?))
+    }
+    fn kernel_set_v1 "cuGraphKernelNodeSetParams" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_kernel(old, &kernel_v1(params)?))
+    }
+    fn kernel_get_attribute "cuGraphKernelNodeGetAttribute" (node: u64, id: u32, out: u64) {
+        non_null(out)?;
+        with_kernel(node, |k| put(out, k.attribute(id)?))
+    }
+    fn kernel_set_attribute "cuGraphKernelNodeSetAttribute" (node: u64, id: u32, value: u64) {
+        let value = attribute_value(value)?;
+        replace(node, |old| match old {
+            Payload::Kernel(k) => k.with_attribute(id, value).map(Payload::Kernel),
+            _ => Err(WRONG),
+        })
+    }
+    fn kernel_copy_attributes "cuGraphKernelNodeCopyAttributes" (to: u64, from: u64) {
+        let from = payload_of(from)?;
+        replace(to, |old| match (old, &*from) {
+            (Payload::Kernel(old), Payload::Kernel(from)) => old.with_attributes_of(from).map(Payload::Kernel),
+            _ => Err(WRONG),
+        })
+    }
+    fn memcpy_get "cuGraphMemcpyNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        match &*payload_of(node)? {
+            Payload::Memcpy(m) => put(out, m.words),
+            _ => Err(WRONG),
+        }
+    }
+    fn memcpy_set "cuGraphMemcpyNodeSetParams" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_memcpy(old, get(params)?, 0))
+    }
+    fn memset_get "cuGraphMemsetNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        match &*payload_of(node)? {
+            Payload::Memset(m) => put(out, m.words()),
+            _ => Err(WRONG),
+        }
+    }
+    fn memset_set "cuGraphMemsetNodeSetParams" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_memset(old, &get(params)?, 0))
+    }
+    fn host_get "cuGraphHostNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        match &*payload_of(node)? {
+            Payload::Host(call) => put(out, [call.address(), call.data]),
+            _ => Err(WRONG),
+        }
+    }
+    fn host_set "cuGraphHostNodeSetParams" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| {
+            let [function, data] = get::<[u64; 2]>(params)?;
+            new_host(old, function, data, 0)
+        })
+    }
+    fn mem_ops_get "cuGraphBatchMemOpNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        match &*payload_of(node)? {
+            Payload::MemOps(m) => put(out, m.words()),
+            _ => Err(WRONG),
+        }
+    }
+    fn mem_ops_set "cuGraphBatchMemOpNodeSetParams" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_mem_ops(old, &get(params)?))
+    }
+    fn event_record_get "cuGraphEventRecordNodeGetEvent" (node: u64, out: u64) {
+        non_null(out)?;
+        put(out, event_of(node, true)?)
+    }
+    fn event_record_set "cuGraphEventRecordNodeSetEvent" (node: u64, event: u64) {
+        replace(node, |old| new_event(old, true, event))
+    }
+    fn event_wait_get "cuGraphEventWaitNodeGetEvent" (node: u64, out: u64) {
+        non_null(out)?;
+        put(out, event_of(node, false)?)
+    }
+    fn event_wait_set "cuGraphEventWaitNodeSetEvent" (node: u64, event: u64) {
+        replace(node, |old| new_event(old, false, event))
+    }
+    fn node_get_params "cuGraphNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        put(out, generic_words(&*payload_of(node)?))
+    }
+    fn node_set_params "cuGraphNodeSetParams" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_generic(old, &get(params)?))
+    }
+    fn node_set_params_v2 "cuGraphNodeSetParams_v2" (node: u64, params: u64) {
+        non_null(params)?;
+        replace(node, |old| new_generic(old, &get(params)?))
+    }
+}

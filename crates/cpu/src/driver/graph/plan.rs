@@ -1,0 +1,313 @@
+//! Plans: a graph taken apart into chains of work that streams can run.
+//!
+//! Graphs within a graph are dissolved. A chain is a longest run of nodes each of which has one predecessor and is that
+//! one's only successor: it runs on one thread without a queue in between, and chains run beside each other.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use super::super::Res;
+use super::super::context::Context;
+use super::super::queue::{Op, Work};
+use super::super::stream::{Place, Stream};
+use super::{EventNode, Graph, Payload};
+
+/// A node of the plan.
+#[derive(Clone)]
+struct Step {
+    payload: Arc<Payload>,
+    enabled: bool,
+}
+
+/// What a chain is for the stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Work,
+    /// Nothing but places where branches begin or meet.
+    Empty,
+    Record,
+    Wait,
+}
+
+#[derive(Clone)]
+struct Chain {
+    sort: Sort,
+    steps: Vec<usize>,
+    /// Chains that come first.
+    before: Vec<usize>,
+    /// Whether no chain comes after.
+    is_last: bool,
+}
+
+/// Where a node of the graph that was instantiated is found.
+#[derive(Clone)]
+pub(super) struct Located {
+    step: usize,
+    /// The graph of the executable's own copy in which it is, and its handle there.
+    pub(super) graph: Arc<Graph>,
+    pub(super) node: u64,
+}
+
+/// A plan. It can be launched any number of times; a launch keeps the plan as it was.
+#[derive(Clone)]
+pub(super) struct Plan {
+    steps: Vec<Step>,
+    chains: Arc<Vec<Chain>>,
+    /// By the handle in the graph that was instantiated.
+    index: Arc<HashMap<u64, Located>>,
+    /// Keeps what the graph keeps alive as long as a launch of the plan runs.
+    _graph: Arc<Graph>,
+}
+
+/// The nodes of a graph with a cycle that are on it or behind it; the handle of one, in the graph that was instantiated.
+#[derive(Debug)]
+pub(super) struct Cycle(pub(super) u64);
+
+/// Nodes in an order in which each comes after what it depends on.
+struct Flat {
+    steps: Vec<Step>,
+    before: Vec<Vec<usize>>,
+    index: HashMap<u64, Located>,
+}
+
+impl Flat {
+    fn push(&mut self, payload: Arc<Payload>, before: Vec<usize>) -> usize {
+        let enabled = true;
+        self.steps.push(Step { payload, enabled });
+        self.before.push(before);
+        self.steps.len() - 1
+    }
+
+    /// Adds the nodes of `graph`, all after the step `start` if there is one; the steps after which nothing of it comes.
+    /// Recursion is as deep as graphs lie in one another, which is limited.
+    fn add(&mut self, graph: &Arc<Graph>, start: Option<usize>) -> Result<Vec<usize>, Cycle> {
+        let state = graph.lock();
+        let mut missing: HashMap<u64, usize> = HashMap::new();
+        let mut ready = BinaryHeap::new();
+        for (&handle, node) in &state.nodes {
+            missing.insert(handle, node.before.len());
+            if node.before.is_empty() {
+                ready.push(Reverse(handle));
+            }
+        }
+        let mut ends = HashMap::new();
+        let mut last = Vec::new();
+        while let Some(Reverse(handle)) = ready.pop() {
+            let node = &state.nodes[&handle];
+            let mut before: Vec<usize> = node.before.iter().map(|e| ends[&e.node]).collect();
+            if before.is_empty() {
+                before.extend(start);
+            }
+            let first = self.steps.len();
+            let end = match &*node.payload {
+                Payload::Graph(inner) => {
+                    let begin = self.push(Arc::new(Payload::Empty), before);
+                    let mut inner_ends = self.add(inner, Some(begin))?;
+                    if inner_ends.is_empty() {
+                        inner_ends.push(begin);
+                    }
+                    self.push(Arc::new(Payload::Empty), inner_ends)
+                }
+                _ => self.push(node.payload.clone(), before),
+            };
+            let located = Located {
+                step: first,
+                graph: graph.clone(),
+                node: handle,
+            };
+            self.index.insert(node.origin, located);
+            ends.insert(handle, end);
+            if node.after.is_empty() {
+                last.push(end);
+            }
+            for edge in &node.after {
+                if let Some(count) = missing.get_mut(&edge.node) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(Reverse(edge.node));
+                    }
+                }
+            }
+        }
+        if ends.len() < state.nodes.len() {
+            let stuck = state.nodes.iter().find(|(h, _)| !ends.contains_key(h));
+            return Err(Cycle(stuck.map_or(0, |(_, n)| n.origin)));
+        }
+        Ok(last)
+    }
+
+    fn chains(&self) -> Vec<Chain> {
+        let mut successors = vec![0u32; self.steps.len()];
+        for &b in self.before.iter().flatten() {
+            successors[b] += 1;
+        }
+        let mut chains: Vec<Chain> = Vec::new();
+        let mut chain_of = Vec::with_capacity(self.steps.len());
+        for (i, step) in self.steps.iter().enumerate() {
+            let sort = match &*step.payload {
+                Payload::EventRecord(_) => Sort::Record,
+                Payload::EventWait(_) => Sort::Wait,
+                Payload::Empty => Sort::Empty,
+                _ => Sort::Work,
+            };
+            let is_event = |s: Sort| matches!(s, Sort::Record | Sort::Wait);
+            if let [before] = self.before[i][..]
+                && successors[before] == 1
+                && !is_event(sort)
+            {
+                let at: usize = chain_of[before];
+                let chain: &mut Chain = &mut chains[at];
+                if !is_event(chain.sort) {
+                    chain.steps.push(i);
+                    if sort == Sort::Work {
+                        chain.sort = sort;
+                    }
+                    chain_of.push(at);
+                    continue;
+                }
+            }
+            let mut before: Vec<usize> = self.before[i].iter().map(|&b| chain_of[b]).collect();
+            before.sort_unstable();
+            before.dedup();
+            for &b in &before {
+                chains[b].is_last = false;
+            }
+            chain_of.push(chains.len());
+            chains.push(Chain {
+                sort,
+                steps: vec![i],
+                before,
+                is_last: true,
+            });
+        }
+        chains
+    }
+}
+
+impl Plan {
+    /// Takes a graph apart.
+    ///
+    /// # Errors
+    /// A node of a cycle.
+    pub(super) fn new(graph: &Arc<Graph>) -> Result<Plan, Cycle> {
+        let mut flat = Flat {
+            steps: Vec::new(),
+            before: Vec::new(),
+            index: HashMap::new(),
+        };
+        flat.add(graph, None)?;
+        let chains = Arc::new(flat.chains());
+        Ok(Plan {
+            steps: flat.steps,
+            chains,
+            index: Arc::new(flat.index),
+            _graph: graph.clone(),
+        })
+    }
+
+    /// Where the node with that handle in the graph that was instantiated is.
+    pub(super) fn locate(&self, node: u64) -> Option<&Located> {
+        self.index.get(&node)
+    }
+
+    pub(super) fn payload(&self, at: &Located) -> &Arc<Payload> {
+        &self.steps[at.step].payload
+    }
+
+    pub(super) fn set_payload(&mut self, at: &Located, payload: Arc<Payload>) {
+        self.steps[at.step].payload = payload;
+    }
+
+    pub(super) fn is_enabled(&self, at: &Located) -> bool {
+        self.steps[at.step].enabled
+    }
+
+    pub(super) fn set_enabled(&mut self, at: &Located, enabled: bool) {
+        self.steps[at.step].enabled = enabled;
+    }
+
+    /// All payloads, in an order in which each comes after what it depends on.
+    pub(super) fn payloads(&self) -> impl Iterator<Item = &Payload> {
+        self.steps.iter().map(|s| &*s.payload)
+    }
+
+    /// Runs the steps of a chain one after the other, as long as nothing has failed.
+    fn run(&self, chain: usize, context: &Arc<Context>) -> Res {
+        for &step in &self.chains[chain].steps {
+            let Step { payload, enabled } = &self.steps[step];
+            let place = payload.context().unwrap_or(context);
+            if context.has_failed() || place.has_failed() {
+                return Ok(());
+            }
+            if *enabled {
+                payload.run().inspect_err(|&code| place.fail(code))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a launch into the stream, after `also`; the op with which it ends.
+    pub(super) fn launch(self: &Arc<Plan>, stream: &Arc<Stream>, also: &[Arc<Op>]) -> Arc<Op> {
+        match &self.chains[..] {
+            [] => return stream.mark(also),
+            [only] if only.sort == Sort::Work => {
+                let plan = self.clone();
+                return stream.enqueue(also, Place::Worker, move |context| plan.run(0, context));
+            }
+            _ => {}
+        }
+        stream.enter_many(self.chains.len(), also, |first, last, leave| {
+            let mut ops: Vec<Arc<Op>> = Vec::with_capacity(self.chains.len());
+            for (i, chain) in self.chains.iter().enumerate() {
+                let op = Op::new(match chain.sort {
+                    Sort::Work => {
+                        let (plan, context, leave) =
+                            (self.clone(), stream.context.clone(), leave.clone());
+                        let work: Work = Box::new(move || {
+                            let outcome =
+                                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                                    plan.run(i, &context)
+                                }));
+                            // A panic is a bug of ours; the program learns that its work was not done.
+                            if let Err(code) = outcome.unwrap_or(Err(super::Code::UNKNOWN)) {
+                                context.fail(code);
+                            }
+                            drop(leave);
+                        });
+                        Some(work)
+                    }
+                    Sort::Empty | Sort::Record | Sort::Wait => None,
+                });
+                if chain.before.is_empty() {
+                    op.after(first);
+                }
+                for &before in &chain.before {
+                    op.after(&ops[before]);
+                }
+                match self.event(chain) {
+                    Some(e) if chain.sort == Sort::Record => e.event.set(op.clone()),
+                    Some(e) => {
+                        if let Some(recorded) = e.event.latest() {
+                            op.after(&recorded);
+                        }
+                    }
+                    None => {}
+                }
+                if chain.is_last {
+                    last.after(&op);
+                }
+                ops.push(op);
+            }
+            ops.into_iter().for_each(Op::release);
+        })
+    }
+
+    /// The event of a chain that is an event node.
+    fn event(&self, chain: &Chain) -> Option<&EventNode> {
+        match &*self.steps[*chain.steps.first()?].payload {
+            Payload::EventRecord(e) | Payload::EventWait(e) => Some(e),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Changing executable graphs: node by node, or all at once after another graph of the same shape.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::super::checked::{get, non_null, put, put_optional};
+use super::super::{Res, entries};
+use super::exec::{Exec, find_exec, is_structure};
+use super::params::{self, GenericWords};
+use super::plan::Plan;
+use super::{Code, Graph, Payload, find, graph_of};
+
+/// `CUgraphExecUpdateResult`.
+const SUCCESS: u32 = 0;
+const TOPOLOGY_CHANGED: u32 = 2;
+const NODE_TYPE_CHANGED: u32 = 3;
+const PARAMETERS_CHANGED: u32 = 5;
+const NOT_SUPPORTED: u32 = 6;
+const UNSUPPORTED_FUNCTION_CHANGE: u32 = 7;
+const ATTRIBUTES_CHANGED: u32 = 8;
+
+/// Why an executable graph does not take a new payload for a node, as `CUgraphExecUpdateResult`.
+fn refuses(old: &Payload, new: &Payload) -> Option<u32> {
+    match (old, new) {
+        (Payload::Kernel(a), Payload::Kernel(b)) => {
+            let (a, b) = (&a.launch, &b.launch);
+            if a.function.context.id != b.function.context.id {
+                return Some(UNSUPPORTED_FUNCTION_CHANGE);
+            }
+            (a.request.cooperative != b.request.cooperative).then_some(ATTRIBUTES_CHANGED)
+        }
+        (Payload::Memcpy(a), Payload::Memcpy(b)) => {
+            let changed = a.words[..] != b.words[..] && !(a.is_linear() && b.is_linear());
+            let other = a.memory_types() != b.memory_types() || a.context.id != b.context.id;
+            (changed || other).then_some(PARAMETERS_CHANGED)
+        }
+        (Payload::Memset(a), Payload::Memset(b)) => {
+            let changed = a.fill != b.fill && (a.fill.height > 1 || b.fill.height > 1);
+            (changed || a.context.id != b.context.id).then_some(PARAMETERS_CHANGED)
+        }
+        (Payload::MemOps(a), Payload::MemOps(b)) => {
+            (a.context.id != b.context.id).then_some(PARAMETERS_CHANGED)
+        }
+        (Payload::MemAlloc(a), Payload::MemAlloc(b)) => {
+            (a.address() != b.address()).then_some(NOT_SUPPORTED)
+        }
+        (Payload::MemFree(a), Payload::MemFree(b)) => {
+            (a.address() != b.address()).then_some(NOT_SUPPORTED)
+        }
+        _ => None,
+    }
+}
+
+/// Gives a node of an executable graph a new payload, made of its present one.
+fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
+    let exec = find_exec(exec)?;
+    graph_of(node)?;
+    let old = {
+        let state = exec.lock();
+        let at = state.plan.locate(node).ok_or(Code::INVALID_VALUE)?;
+        state.plan.payload(at).clone()
+    };
+    // Not under the lock: what is read from the caller may fault.
+    let new = change(&old)?;
+    if refuses(&old, &new).is_some() {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut state = exec.lock();
+    apply(Arc::make_mut(&mut state.plan), node, Arc::new(new));
+    Ok(())
+}
+
+/// Replaces a payload in the plan and in the executable's copy of the graph.
+fn apply(plan: &mut Plan, node: u64, new: Arc<Payload>) {
+    let Some(at) = plan.locate(node).cloned() else {
+        return;
+    };
+    if let Some(node) = at.graph.lock().nodes.get_mut(&at.node) {
+        node.payload = new.clone();
+    }
+    plan.set_payload(&at, new);
+}
+
+/// Why a graph does not fit an executable one.
+struct Misfit {
+    result: u32,
+    /// The node in the new graph, and the one it depends on, if they are to blame.
+    node: u64,
+    from: u64,
+}
+
+fn misfit<T>(result: u32, node: u64, from: u64) -> Result<T, Misfit> {
+    Err(Misfit { result, node, from })
+}
+
+/// What each node of the executable's copy is given, by the handle in the graph that was instantiated.
+type Changes = Vec<(u64, Arc<Payload>)>;
+
+/// Pairs the nodes of two graphs, from the ends of both backwards along the dependencies in their order, and collects
+/// what changes. Recursion is as deep as graphs lie in one another, which is limited.
+fn compare(ours: &Arc<Graph>, theirs: &Arc<Graph>, changes: &mut Changes) -> Result<(), Misfit> {
+    let ours = ours.lock();
+    let theirs = theirs.lock();
+    if ours.nodes.len() != theirs.nodes.len() {
+        return misfit(TOPOLOGY_CHANGED, 0, 0);
+    }
+    let ends = |s: &super::State| -> Vec<u64> {
+        let ends = s.nodes.iter().filter(|(_, n)| n.after.is_empty());
+        ends.map(|(&h, _)| h).collect()
+    };
+    let (our_ends, their_ends) = (ends(&ours), ends(&theirs));
+    if their_ends.len() != our_ends.len() {
+        let extra = their_ends.get(our_ends.len()).copied().unwrap_or(0);
+        return misfit(TOPOLOGY_CHANGED, extra, 0);
+    }
+    // Both ways, so that no node has two partners.
+    let (mut partner, mut taken) = (HashMap::new(), HashMap::new());
+    let mut open: Vec<(u64, u64)> = their_ends.into_iter().zip(our_ends).collect();
+    for &(their, our) in &open {
+        partner.insert(their, our);
+        taken.insert(our, their);
+    }
+    while let Some((their, our)) = open.pop() {
+        let (new, old) = (&theirs.nodes[&their], &ours.nodes[&our]);
+        if new.before.len() != old.before.len() {
+            return misfit(TOPOLOGY_CHANGED, their, 0);
+        }
+        if new.payload.kind() != old.payload.kind() {
+            return misfit(NODE_TYPE_CHANGED, their, 0);
+        }
+        for (a, b) in new.before.iter().zip(&old.before) {
+            match (partner.get(&a.node), taken.get(&b.node)) {
+                (None, None) => {
+                    partner.insert(a.node, b.node);
+                    taken.insert(b.node, a.node);
+                    open.push((a.node, b.node));
+                }
+                (Some(&our), Some(&their)) if our == b.node && their == a.node => {}
+                _ => return misfit(TOPOLOGY_CHANGED, their, a.node),
+            }
+            if a.data != b.data {
+                return misfit(TOPOLOGY_CHANGED, their, a.node);
+            }
+        }
+        match (old.payload.inner(), new.payload.inner()) {
+            (Some(a), Some(b)) => compare(a, b, changes)?,
+            _ => {
+                if let Some(result) = refuses(&old.payload, &new.payload) {
+                    return misfit(result, their, 0);
+                }
+                changes.push((old.origin, new.payload.clone()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives all nodes of an executable graph, or of one within it, what the nodes of `graph` hold.
+fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Result<(), Misfit> {
+    let mut state = exec.lock();
+    let ours = match within {
+        None => state.graph.clone(),
+        Some(node) => {
+            let at = state.plan.locate(node);
+            let payload = at.and_then(|at| {
+                let state = at.graph.lock();
+                state.nodes.get(&at.node).map(|n| n.payload.clone())
+            });
+            match payload.as_deref().and_then(Payload::inner) {
+                Some(inner) => inner.clone(),
+                None => return misfit(NODE_TYPE_CHANGED, 0, 0),
+            }
+        }
+    };
+    let mut changes = Changes::new();
+    compare(&ours, graph, &mut changes)?;
+    let objects = graph.lock().objects.clone();
+    let before = std::mem::replace(&mut ours.lock().objects, objects);
+    // Launches that still run may need them.
+    state.retire(before);
+    let plan = Arc::make_mut(&mut state.plan);
+    for (node, payload) in changes {
+        apply(plan, node, payload);
+    }
+    Ok(())
+}
+
+/// `cuGraphExecUpdate` in its two forms: what it tells, and what it answers.
+fn update_with(exec: u64, graph: u64) -> Res<Misfit> {
+    let exec = find_exec(exec)?;
+    let graph = find(graph)?;
+    Ok(match update(&exec, None, &graph) {
+        Ok(()) => Misfit {
+            result: SUCCESS,
+            node: 0,
+            from: 0,
+        },
+        Err(misfit) => misfit,
+    })
+}
+
+fn answer(result: u32) -> Res {
+    if result == SUCCESS {
+        Ok(())
+    } else {
+        Err(Code::GRAPH_EXEC_UPDATE_FAILURE)
+    }
+}
+
+entries! {
+    fn exec_update "cuGraphExecUpdate_v2" (exec: u64, graph: u64, out: u64) {
+        non_null(out)?;
+        let told = update_with(exec, graph)?;
+        // CUgraphExecUpdateResultInfo: the result, the node, the node it depends on.
+        put(out, [u64::from(told.result), told.node, told.from])?;
+        answer(told.result)
+    }
+    fn exec_update_v1 "cuGraphExecUpdate" (exec: u64, graph: u64, node: u64, result: u64) {
+        non_null(result)?;
+        let told = update_with(exec, graph)?;
+        put_optional(node, told.node)?;
+        put(result, told.result)?;
+        answer(told.result)
+    }
+    fn exec_kernel "cuGraphExecKernelNodeSetParams_v2" (exec: u64, node: u64, words: u64) {
+        non_null(words)?;
+        set(exec, node, |old| params::new_kernel(old, &get(words)?))
+    }
+    fn exec_kernel_v1 "cuGraphExecKernelNodeSetParams" (exec: u64, node: u64, words: u64) {
+        non_null(words)?;
+        set(exec, node, |old| params::new_kernel(old, &params::kernel_v1(words)?))
+    }
+    fn exec_memcpy "cuGraphExecMemcpyNodeSetParams" (exec: u64, node: u64, words: u64, context: u64) {
+        non_null(words)?;
+        set(exec, node, |old| {
+            let new = params::new_memcpy(old, get(words)?, context)?;
+            match (old, &new) {
+                (Payload::Memcpy(a), Payload::Memcpy(b)) if a.is_linear() && b.is_linear() => Ok(new),
+                _ => Err(Code::INVALID_VALUE),
+            }
+        })
+    }
+    fn exec_memset "cuGraphExecMemsetNodeSetParams" (exec: u64, node: u64, words: u64, context: u64) {
+        non_null(words)?;
+        set(exec, node, |old| params::new_memset(old, &get(words)?, context))
+    }
+    fn exec_host "cuGraphExecHostNodeSetParams" (exec: u64, node: u64, words: u64) {
+        non_null(words)?;
+        let [function, data] = get::<[u64; 2]>(words)?;
+        set(exec, node, |old| params::new_host(old, function, data, 0))
+    }
+    fn exec_child "cuGraphExecChildGraphNodeSetParams" (exec: u64, node: u64, child: u64) {
+        let (exec, child) = (find_exec(exec)?, find(child)?);
+        graph_of(node)?;
+        update(&exec, Some(node), &child).map_err(|_| Code::INVALID_VALUE)
+    }
+    fn exec_mem_ops "cuGraphExecBatchMemOpNodeSetParams" (exec: u64, node: u64, words: u64) {
+        non_null(words)?;
+        set(exec, node, |old| params::new_mem_ops(old, &get(words)?))
+    }
+    fn exec_event_record "cuGraphExecEventRecordNodeSetEvent" (exec: u64, node: u64, event: u64) {
+        set(exec, node, |old| params::new_event(old, true, event))
+    }
+    fn exec_event_wait "cuGraphExecEventWaitNodeSetEvent" (exec: u64, node: u64, event: u64) {
+        set(exec, node, |old| params::new_event(old, false, event))
+    }
+    fn exec_node "cuGraphExecNodeSetParams" (exec: u64, node: u64, words: u64) {
+        non_null(words)?;
+        let w = get::<GenericWords>(words)?;
+        if w[0] as u32 == 4 {
+            let (exec, child) = (find_exec(exec)?, find(w[2])?);
+            graph_of(node)?;
+            return update(&exec, Some(node), &child).map_err(|_| Code::INVALID_VALUE);
+        }
+        set(exec, node, |old| {
+            if is_structure(old) { Err(Code::INVALID_VALUE) } else { params::new_generic(old, &w) }
+        })
+    }
+}
