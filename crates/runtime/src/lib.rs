@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use cupyrite_sys::runtime;
 
 mod array;
+mod capture;
 mod channel;
 mod checked;
 mod context;
@@ -29,6 +30,9 @@ mod driver_access;
 mod entry;
 mod errors;
 mod event;
+mod graph;
+mod graph_exec;
+mod graph_params;
 mod kernel;
 mod launch;
 mod library;
@@ -58,6 +62,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
         // A part is a module with a static `ENTRIES`.
         [
             array::ENTRIES,
+            capture::ENTRIES,
             channel::ENTRIES,
             context::ENTRIES,
             copy::ENTRIES,
@@ -68,6 +73,9 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             driver_access::ENTRIES,
             errors::ENTRIES,
             event::ENTRIES,
+            graph::ENTRIES,
+            graph_exec::ENTRIES,
+            graph_params::ENTRIES,
             kernel::ENTRIES,
             launch::ENTRIES,
             library::ENTRIES,

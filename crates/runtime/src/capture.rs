@@ -1,0 +1,119 @@
+//! Stream capture. Modes, statuses and flags have the driver's numbers.
+
+use cupyrite_sys::driver::{
+    CUgraph, CUgraphEdgeData, CUgraphNode, CUstreamCaptureMode, CUstreamCaptureStatus,
+};
+
+use crate::checked::{get, non_null, put, put_optional};
+use crate::context;
+use crate::entry::{cu, entries};
+use crate::stream::handle;
+
+fn mode(of: u32) -> CUstreamCaptureMode {
+    CUstreamCaptureMode(of as _)
+}
+
+fn edges(of: u64) -> *const CUgraphEdgeData {
+    of as *const CUgraphEdgeData
+}
+
+entries! {
+    fn begin_capture "cudaStreamBeginCapture" | "cudaStreamBeginCapture_ptsz" (stream: u64, wanted: u32) {
+        context::current()?;
+        cu!(cuStreamBeginCapture(handle::<PER_THREAD>(stream), mode(wanted)))
+    }
+    fn begin_capture_to_graph "cudaStreamBeginCaptureToGraph" | "cudaStreamBeginCaptureToGraph_ptsz"
+        (stream: u64, graph: u64, nodes: u64, data: u64, count: usize, wanted: u32) {
+        context::current()?;
+        cu!(cuStreamBeginCaptureToGraph(
+            handle::<PER_THREAD>(stream), graph as CUgraph, nodes as *const CUgraphNode, edges(data), count, mode(wanted)
+        ))
+    }
+    fn end_capture "cudaStreamEndCapture" | "cudaStreamEndCapture_ptsz" (stream: u64, out: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut graph: CUgraph = std::ptr::null_mut();
+        let ended = cu!(cuStreamEndCapture(handle::<PER_THREAD>(stream), &mut graph));
+        put(out, graph as u64)?;
+        ended
+    }
+    fn is_capturing "cudaStreamIsCapturing" | "cudaStreamIsCapturing_ptsz" (stream: u64, out: u64) {
+        non_null(out)?;
+        context::current()?;
+        let mut status = CUstreamCaptureStatus::default();
+        cu!(cuStreamIsCapturing(handle::<PER_THREAD>(stream), &mut status))?;
+        put(out, status)
+    }
+    fn capture_info "cudaStreamGetCaptureInfo" | "cudaStreamGetCaptureInfo_ptsz"
+        (stream: u64, status: u64, id: u64, graph: u64, nodes: u64, data: u64, count: u64) {
+        info(handle::<PER_THREAD>(stream), [status, id, graph, nodes, data, count])
+    }
+    fn capture_info_v3 "cudaStreamGetCaptureInfo_v3" | "cudaStreamGetCaptureInfo_v3_ptsz"
+        (stream: u64, status: u64, id: u64, graph: u64, nodes: u64, data: u64, count: u64) {
+        info(handle::<PER_THREAD>(stream), [status, id, graph, nodes, data, count])
+    }
+    fn capture_info_v2 "cudaStreamGetCaptureInfo_v2" | "cudaStreamGetCaptureInfo_v2_ptsz"
+        (stream: u64, status: u64, id: u64, graph: u64, nodes: u64, count: u64) {
+        info(handle::<PER_THREAD>(stream), [status, id, graph, nodes, 0, count])
+    }
+    fn update_dependencies "cudaStreamUpdateCaptureDependencies" | "cudaStreamUpdateCaptureDependencies_ptsz"
+        (stream: u64, nodes: u64, data: u64, count: usize, flags: u32) {
+        context::current()?;
+        let stream = handle::<PER_THREAD>(stream);
+        cu!(cuStreamUpdateCaptureDependencies(stream, nodes as *mut CUgraphNode, edges(data), count, flags))
+    }
+    fn update_dependencies_v2 "cudaStreamUpdateCaptureDependencies_v2" | "cudaStreamUpdateCaptureDependencies_v2_ptsz"
+        (stream: u64, nodes: u64, data: u64, count: usize, flags: u32) {
+        context::current()?;
+        let stream = handle::<PER_THREAD>(stream);
+        cu!(cuStreamUpdateCaptureDependencies(stream, nodes as *mut CUgraphNode, edges(data), count, flags))
+    }
+    fn exchange_mode "cudaThreadExchangeStreamCaptureMode" (out: u64) {
+        non_null(out)?;
+        let mut wanted = mode(get::<u32>(out)?);
+        cu!(cuThreadExchangeStreamCaptureMode(&mut wanted))?;
+        put(out, wanted)
+    }
+}
+
+/// Asks about a stream's capture. The places, zero where nothing is wanted: status, id, graph, dependencies, what their
+/// edges carry, their number. What the driver does not tell is left alone.
+fn info(stream: cupyrite_sys::driver::CUstream, places: [u64; 6]) -> crate::Res {
+    let [status_at, id_at, graph_at, nodes_at, data_at, count_at] = places;
+    non_null(status_at)?;
+    context::current()?;
+    let mut status = CUstreamCaptureStatus::default();
+    let (mut id, mut count) = (0, 0usize);
+    let mut graph: CUgraph = std::ptr::null_mut();
+    let mut nodes: *const CUgraphNode = std::ptr::null();
+    let mut data: *const CUgraphEdgeData = std::ptr::null();
+    let told = if data_at == 0 {
+        // The driver refuses to leave out what edges carry if they carry something.
+        std::ptr::null_mut()
+    } else {
+        &raw mut data
+    };
+    let listed = if nodes_at == 0 {
+        std::ptr::null_mut()
+    } else {
+        &raw mut nodes
+    };
+    cu!(cuStreamGetCaptureInfo(
+        stream,
+        &mut status,
+        &mut id,
+        &mut graph,
+        listed,
+        told,
+        &mut count
+    ))?;
+    put(status_at, status)?;
+    if status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
+        put_optional(id_at, id)?;
+        put_optional(graph_at, graph as u64)?;
+        put_optional(nodes_at, nodes as u64)?;
+        put_optional(data_at, data as u64)?;
+        put_optional(count_at, count)?;
+    }
+    Ok(())
+}

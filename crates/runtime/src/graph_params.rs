@@ -1,0 +1,492 @@
+//! Nodes with parameters: kernels, copies, sets, host functions, memory. What the runtime describes in structures of its
+//! own is turned into the driver's and back.
+
+use std::ffi::c_void;
+
+use cupyrite_sys::driver::{
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
+    CUDA_MEMSET_NODE_PARAMS, CUcontext, CUfunction, CUgraph, CUgraphEdgeData, CUgraphExec,
+    CUgraphNode, CUgraphNodeParams, CUkernel, CUkernelNodeAttrValue, CUlaunchAttributeID,
+    CUmemorytype,
+};
+use cupyrite_sys::runtime::{
+    cudaExtent, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos,
+};
+
+use crate::checked::{get, non_null, plain, put};
+use crate::copy::Kind;
+use crate::copy_box::{element_bytes, translate};
+use crate::entry::{cu, entries};
+use crate::errors::Error;
+use crate::graph::{added, array, host_function};
+use crate::{Res, context, kernel};
+
+plain!(
+    cudaKernelNodeParams,
+    CUDA_MEMSET_NODE_PARAMS,
+    CUDA_MEM_ALLOC_NODE_PARAMS,
+    CUkernelNodeAttrValue,
+);
+
+/// The current context, for nodes that want one named.
+fn current_context() -> Res<CUcontext> {
+    context::current()?;
+    let mut context: CUcontext = std::ptr::null_mut();
+    cu!(cuCtxGetCurrent(&mut context))?;
+    Ok(context)
+}
+
+/// A kernel node's parameters in the driver's terms. A `cudaKernel_t` stays one, so that it is told again as it was given.
+fn kernel_params(at: u64) -> Res<CUDA_KERNEL_NODE_PARAMS> {
+    non_null(at)?;
+    let p = get::<cudaKernelNodeParams>(at)?;
+    context::current()?;
+    let func = p.func as u64;
+    kernel::function(func)?;
+    let mut function: CUfunction = std::ptr::null_mut();
+    let is_kernel = cu!(cuKernelGetFunction(&mut function, func as CUkernel)).is_ok();
+    Ok(CUDA_KERNEL_NODE_PARAMS {
+        func: if is_kernel {
+            std::ptr::null_mut()
+        } else {
+            func as CUfunction
+        },
+        gridDimX: p.gridDim.x,
+        gridDimY: p.gridDim.y,
+        gridDimZ: p.gridDim.z,
+        blockDimX: p.blockDim.x,
+        blockDimY: p.blockDim.y,
+        blockDimZ: p.blockDim.z,
+        sharedMemBytes: p.sharedMemBytes,
+        kernelParams: p.kernelParams,
+        extra: p.extra,
+        kern: if is_kernel {
+            func as CUkernel
+        } else {
+            std::ptr::null_mut()
+        },
+        ctx: std::ptr::null_mut(),
+    })
+}
+
+/// The other way round.
+fn tell_kernel(at: u64, p: &CUDA_KERNEL_NODE_PARAMS) -> Res {
+    let mut told = cudaKernelNodeParams::default();
+    told.func = if p.kern.is_null() {
+        p.func.cast()
+    } else {
+        p.kern.cast()
+    };
+    (told.gridDim.x, told.gridDim.y, told.gridDim.z) = (p.gridDimX, p.gridDimY, p.gridDimZ);
+    (told.blockDim.x, told.blockDim.y, told.blockDim.z) = (p.blockDimX, p.blockDimY, p.blockDimZ);
+    told.sharedMemBytes = p.sharedMemBytes;
+    (told.kernelParams, told.extra) = (p.kernelParams, p.extra);
+    put(at, told)
+}
+
+/// A copy node's parameters in the driver's terms. There is no node that copies nothing.
+fn copy_params(at: u64) -> Res<CUDA_MEMCPY3D> {
+    non_null(at)?;
+    let p = get::<cudaMemcpy3DParms>(at)?;
+    context::current()?;
+    translate(&p)?.ok_or(Error::INVALID_VALUE)
+}
+
+/// A copy of `count` bytes.
+fn linear_params(to: u64, from: u64, count: usize, kind: u32) -> Res<CUDA_MEMCPY3D> {
+    let kind = Kind::new(kind)?;
+    context::current()?;
+    let (source, target) = (kind.source(), kind.target());
+    let host = CUmemorytype::CU_MEMORYTYPE_HOST;
+    let mut copy = CUDA_MEMCPY3D {
+        srcMemoryType: source,
+        dstMemoryType: target,
+        WidthInBytes: count,
+        Height: 1,
+        Depth: 1,
+        ..CUDA_MEMCPY3D::default()
+    };
+    if source == host {
+        copy.srcHost = from as *const c_void;
+    } else {
+        copy.srcDevice = from;
+    }
+    if target == host {
+        copy.dstHost = to as *mut c_void;
+    } else {
+        copy.dstDevice = to;
+    }
+    Ok(copy)
+}
+
+/// A copy node's parameters as the runtime describes them.
+fn runtime_copy(c: &CUDA_MEMCPY3D) -> Res<cudaMemcpy3DParms> {
+    use CUmemorytype as M;
+    let is_array = |m: M| m == M::CU_MEMORYTYPE_ARRAY;
+    let mut element = 1;
+    if is_array(c.srcMemoryType) {
+        element = element_bytes(c.srcArray)?;
+    } else if is_array(c.dstMemoryType) {
+        element = element_bytes(c.dstArray)?;
+    }
+    let side = |memory: M, host: u64, device: u64, pitch: usize, rows: usize| {
+        let address = match memory {
+            M::CU_MEMORYTYPE_HOST => host,
+            M::CU_MEMORYTYPE_ARRAY => 0,
+            _ => device,
+        };
+        cudaPitchedPtr {
+            ptr: address as *mut c_void,
+            pitch,
+            xsize: pitch,
+            ysize: rows,
+        }
+    };
+    let position = |memory: M, x: usize, y: usize, z: usize| cudaPos {
+        x: if is_array(memory) { x / element } else { x },
+        y,
+        z,
+    };
+    let on_host = |m: M| m == M::CU_MEMORYTYPE_HOST;
+    let unified = |m: M| m == M::CU_MEMORYTYPE_UNIFIED;
+    let kind = match (c.srcMemoryType, c.dstMemoryType) {
+        (a, b) if unified(a) || unified(b) => cudaMemcpyKind::cudaMemcpyDefault,
+        (a, b) if on_host(a) && on_host(b) => cudaMemcpyKind::cudaMemcpyHostToHost,
+        (a, _) if on_host(a) => cudaMemcpyKind::cudaMemcpyHostToDevice,
+        (_, b) if on_host(b) => cudaMemcpyKind::cudaMemcpyDeviceToHost,
+        _ => cudaMemcpyKind::cudaMemcpyDeviceToDevice,
+    };
+    Ok(cudaMemcpy3DParms {
+        srcArray: c.srcArray.cast(),
+        srcPos: position(c.srcMemoryType, c.srcXInBytes, c.srcY, c.srcZ),
+        srcPtr: side(
+            c.srcMemoryType,
+            c.srcHost as u64,
+            c.srcDevice,
+            c.srcPitch,
+            c.srcHeight,
+        ),
+        dstArray: c.dstArray.cast(),
+        dstPos: position(c.dstMemoryType, c.dstXInBytes, c.dstY, c.dstZ),
+        dstPtr: side(
+            c.dstMemoryType,
+            c.dstHost as u64,
+            c.dstDevice,
+            c.dstPitch,
+            c.dstHeight,
+        ),
+        extent: cudaExtent {
+            width: c.WidthInBytes / element,
+            height: c.Height,
+            depth: c.Depth,
+        },
+        kind,
+    })
+}
+
+/// `CUDA_MEMCPY3D` as 64-bit words.
+fn copy_words(c: &CUDA_MEMCPY3D) -> [u64; 25] {
+    [
+        c.srcXInBytes as u64,
+        c.srcY as u64,
+        c.srcZ as u64,
+        c.srcLOD as u64,
+        u64::from(c.srcMemoryType.0),
+        c.srcHost as u64,
+        c.srcDevice,
+        c.srcArray as u64,
+        0,
+        c.srcPitch as u64,
+        c.srcHeight as u64,
+        c.dstXInBytes as u64,
+        c.dstY as u64,
+        c.dstZ as u64,
+        c.dstLOD as u64,
+        u64::from(c.dstMemoryType.0),
+        c.dstHost as u64,
+        c.dstDevice,
+        c.dstArray as u64,
+        0,
+        c.dstPitch as u64,
+        c.dstHeight as u64,
+        c.WidthInBytes as u64,
+        c.Height as u64,
+        c.Depth as u64,
+    ]
+}
+
+/// [`CUgraphNodeParams`] and the runtime's structure as 64-bit words.
+type Words = [u64; 32];
+
+/// `cudaGraphNodeParams` in the driver's terms. All types but kernels and copies are laid out alike.
+fn generic(at: u64) -> Res<CUgraphNodeParams> {
+    /// `cudaGraphNodeTypeKernel` and `cudaGraphNodeTypeMemcpy`.
+    const KERNEL: u32 = 0;
+    const COPY: u32 = 1;
+    non_null(at)?;
+    let mut w = get::<Words>(at)?;
+    context::current()?;
+    match w[0] as u32 {
+        KERNEL => {
+            // Function, grid, block, shared bytes, arguments, extra; here the context and what the function is follow.
+            let p = kernel_params(at + 16)?;
+            (w[2], w[9], w[10]) = (p.func as u64, p.kern as u64, w[9]);
+        }
+        COPY => {
+            let copy = copy_params(at + 32)?;
+            w[4..29].copy_from_slice(&copy_words(&copy));
+            if w[3] == 0 {
+                w[3] = current_context()? as u64;
+            }
+        }
+        2 if w[7] == 0 => w[7] = current_context()? as u64,
+        _ => {}
+    }
+    // SAFETY: both are 256 bytes of integers and raw pointers.
+    Ok(unsafe { std::mem::transmute::<Words, CUgraphNodeParams>(w) })
+}
+
+/// The other way round.
+fn tell_generic(at: u64, p: CUgraphNodeParams) -> Res {
+    // SAFETY: the structure is 256 bytes; the driver has written it whole, after it was zeroed.
+    let mut w = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(p) };
+    match w[0] as u32 {
+        0 => {
+            /// `cudaKernelFunctionTypeKernel` and `cudaKernelFunctionTypeFunction`.
+            const IS_KERNEL: u64 = 2;
+            const IS_FUNCTION: u64 = 3;
+            let (function, kernel, ctx) = (w[2], w[9], w[10]);
+            (w[2], w[10]) = if kernel != 0 {
+                (kernel, IS_KERNEL)
+            } else {
+                (function, IS_FUNCTION)
+            };
+            w[9] = ctx;
+        }
+        1 => {
+            let words: [u64; 25] = std::array::from_fn(|i| w[4 + i]);
+            // SAFETY: 25 words of integers and raw pointers.
+            let copy = unsafe { std::mem::transmute::<[u64; 25], CUDA_MEMCPY3D>(words) };
+            let told = runtime_copy(&copy)?;
+            put(at, w)?;
+            return put(at + 32, told);
+        }
+        _ => {}
+    }
+    put(at, w)
+}
+
+/// `cudaGraphAddNode`: the node, and what the driver tells besides (the address of an allocation).
+fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) -> Res {
+    const ALLOC: u64 = 10;
+    /// Where `cudaMemAllocNodeParams` has the address, in words.
+    const ADDRESS: usize = 2 + 14;
+    let mut wanted = generic(params)?;
+    added(out, |node| {
+        let data = array::<CUgraphEdgeData>(data);
+        cu!(cuGraphAddNode(
+            node,
+            graph as CUgraph,
+            array(before),
+            data,
+            count,
+            &mut wanted
+        ))
+    })?;
+    // SAFETY: 256 bytes of integers and raw pointers.
+    let words = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(wanted) };
+    if words[0] == ALLOC {
+        put(params + 8 * ADDRESS as u64, words[ADDRESS])?;
+    }
+    Ok(())
+}
+
+fn set_of(at: u64) -> Res<CUDA_MEMSET_NODE_PARAMS> {
+    non_null(at)?;
+    get::<CUDA_MEMSET_NODE_PARAMS>(at)
+}
+
+fn host_of(at: u64) -> Res<CUDA_HOST_NODE_PARAMS> {
+    non_null(at)?;
+    let [function, data] = get::<[u64; 2]>(at)?;
+    Ok(CUDA_HOST_NODE_PARAMS {
+        r#fn: host_function(function),
+        userData: data as *mut c_void,
+    })
+}
+
+/// Symbols are addresses of host variables that a compiler registered; nothing registers any with this runtime.
+fn no_symbol() -> Res {
+    context::current()?;
+    Err(Error::INVALID_SYMBOL)
+}
+
+fn add_copy(out: u64, graph: u64, before: u64, count: usize, copy: CUDA_MEMCPY3D) -> Res {
+    let ctx = current_context()?;
+    added(out, |node| {
+        cu!(cuGraphAddMemcpyNode(
+            node,
+            graph as CUgraph,
+            array(before),
+            count,
+            &copy,
+            ctx
+        ))
+    })
+}
+
+fn exec_copy(exec: u64, node: u64, copy: CUDA_MEMCPY3D) -> Res {
+    let ctx = current_context()?;
+    cu!(cuGraphExecMemcpyNodeSetParams(
+        exec as CUgraphExec,
+        node as CUgraphNode,
+        &copy,
+        ctx
+    ))
+}
+
+entries! {
+    fn add_kernel "cudaGraphAddKernelNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
+        let params = kernel_params(params)?;
+        added(out, |node| cu!(cuGraphAddKernelNode(node, graph as CUgraph, array(before), count, &params)))
+    }
+    fn kernel_get "cudaGraphKernelNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut params = CUDA_KERNEL_NODE_PARAMS::default();
+        cu!(cuGraphKernelNodeGetParams(node as CUgraphNode, &mut params))?;
+        tell_kernel(out, &params)
+    }
+    fn kernel_set "cudaGraphKernelNodeSetParams" (node: u64, params: u64) {
+        let params = kernel_params(params)?;
+        cu!(cuGraphKernelNodeSetParams(node as CUgraphNode, &params))
+    }
+    fn exec_kernel "cudaGraphExecKernelNodeSetParams" (exec: u64, node: u64, params: u64) {
+        let params = kernel_params(params)?;
+        cu!(cuGraphExecKernelNodeSetParams(exec as CUgraphExec, node as CUgraphNode, &params))
+    }
+    fn kernel_get_attribute "cudaGraphKernelNodeGetAttribute" (node: u64, id: u32, out: u64) {
+        non_null(out)?;
+        let mut value = CUkernelNodeAttrValue::default();
+        cu!(cuGraphKernelNodeGetAttribute(node as CUgraphNode, CUlaunchAttributeID(id as _), &mut value))?;
+        put(out, value)
+    }
+    fn kernel_set_attribute "cudaGraphKernelNodeSetAttribute" (node: u64, id: u32, value: u64) {
+        non_null(value)?;
+        let value = get::<CUkernelNodeAttrValue>(value)?;
+        cu!(cuGraphKernelNodeSetAttribute(node as CUgraphNode, CUlaunchAttributeID(id as _), &value))
+    }
+    fn kernel_copy_attributes "cudaGraphKernelNodeCopyAttributes" (to: u64, from: u64) {
+        cu!(cuGraphKernelNodeCopyAttributes(to as CUgraphNode, from as CUgraphNode))
+    }
+    fn add_memcpy "cudaGraphAddMemcpyNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
+        add_copy(out, graph, before, count, copy_params(params)?)
+    }
+    fn add_memcpy_1d "cudaGraphAddMemcpyNode1D"
+        (out: u64, graph: u64, before: u64, count: usize, to: u64, from: u64, bytes: usize, kind: u32) {
+        add_copy(out, graph, before, count, linear_params(to, from, bytes, kind)?)
+    }
+    fn memcpy_get "cudaGraphMemcpyNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut copy = CUDA_MEMCPY3D::default();
+        cu!(cuGraphMemcpyNodeGetParams(node as CUgraphNode, &mut copy))?;
+        put(out, runtime_copy(&copy)?)
+    }
+    fn memcpy_set "cudaGraphMemcpyNodeSetParams" (node: u64, params: u64) {
+        let copy = copy_params(params)?;
+        cu!(cuGraphMemcpyNodeSetParams(node as CUgraphNode, &copy))
+    }
+    fn memcpy_set_1d "cudaGraphMemcpyNodeSetParams1D" (node: u64, to: u64, from: u64, bytes: usize, kind: u32) {
+        let copy = linear_params(to, from, bytes, kind)?;
+        cu!(cuGraphMemcpyNodeSetParams(node as CUgraphNode, &copy))
+    }
+    fn exec_memcpy "cudaGraphExecMemcpyNodeSetParams" (exec: u64, node: u64, params: u64) {
+        exec_copy(exec, node, copy_params(params)?)
+    }
+    fn exec_memcpy_1d "cudaGraphExecMemcpyNodeSetParams1D"
+        (exec: u64, node: u64, to: u64, from: u64, bytes: usize, kind: u32) {
+        exec_copy(exec, node, linear_params(to, from, bytes, kind)?)
+    }
+    fn add_memcpy_to_symbol "cudaGraphAddMemcpyNodeToSymbol" () { no_symbol() }
+    fn add_memcpy_from_symbol "cudaGraphAddMemcpyNodeFromSymbol" () { no_symbol() }
+    fn memcpy_set_to_symbol "cudaGraphMemcpyNodeSetParamsToSymbol" () { no_symbol() }
+    fn memcpy_set_from_symbol "cudaGraphMemcpyNodeSetParamsFromSymbol" () { no_symbol() }
+    fn exec_memcpy_to_symbol "cudaGraphExecMemcpyNodeSetParamsToSymbol" () { no_symbol() }
+    fn exec_memcpy_from_symbol "cudaGraphExecMemcpyNodeSetParamsFromSymbol" () { no_symbol() }
+    fn add_memset "cudaGraphAddMemsetNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
+        let (params, ctx) = (set_of(params)?, current_context()?);
+        added(out, |node| cu!(cuGraphAddMemsetNode(node, graph as CUgraph, array(before), count, &params, ctx)))
+    }
+    fn memset_get "cudaGraphMemsetNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut params = CUDA_MEMSET_NODE_PARAMS::default();
+        cu!(cuGraphMemsetNodeGetParams(node as CUgraphNode, &mut params))?;
+        put(out, params)
+    }
+    fn memset_set "cudaGraphMemsetNodeSetParams" (node: u64, params: u64) {
+        let params = set_of(params)?;
+        cu!(cuGraphMemsetNodeSetParams(node as CUgraphNode, &params))
+    }
+    fn exec_memset "cudaGraphExecMemsetNodeSetParams" (exec: u64, node: u64, params: u64) {
+        let (params, ctx) = (set_of(params)?, current_context()?);
+        cu!(cuGraphExecMemsetNodeSetParams(exec as CUgraphExec, node as CUgraphNode, &params, ctx))
+    }
+    fn add_host "cudaGraphAddHostNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
+        let params = host_of(params)?;
+        added(out, |node| cu!(cuGraphAddHostNode(node, graph as CUgraph, array(before), count, &params)))
+    }
+    fn host_get "cudaGraphHostNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut params = CUDA_HOST_NODE_PARAMS::default();
+        cu!(cuGraphHostNodeGetParams(node as CUgraphNode, &mut params))?;
+        put(out, params)
+    }
+    fn host_set "cudaGraphHostNodeSetParams" (node: u64, params: u64) {
+        let params = host_of(params)?;
+        cu!(cuGraphHostNodeSetParams(node as CUgraphNode, &params))
+    }
+    fn exec_host "cudaGraphExecHostNodeSetParams" (exec: u64, node: u64, params: u64) {
+        let params = host_of(params)?;
+        cu!(cuGraphExecHostNodeSetParams(exec as CUgraphExec, node as CUgraphNode, &params))
+    }
+    fn add_mem_alloc "cudaGraphAddMemAllocNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
+        non_null(params)?;
+        let mut wanted = get::<CUDA_MEM_ALLOC_NODE_PARAMS>(params)?;
+        added(out, |node| cu!(cuGraphAddMemAllocNode(node, graph as CUgraph, array(before), count, &mut wanted)))?;
+        put(params, wanted)
+    }
+    fn mem_alloc_get "cudaGraphMemAllocNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
+        cu!(cuGraphMemAllocNodeGetParams(node as CUgraphNode, &mut params))?;
+        put(out, params)
+    }
+    fn add_mem_free "cudaGraphAddMemFreeNode" (out: u64, graph: u64, before: u64, count: usize, address: u64) {
+        added(out, |node| cu!(cuGraphAddMemFreeNode(node, graph as CUgraph, array(before), count, address)))
+    }
+    fn mem_free_get "cudaGraphMemFreeNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut address = 0;
+        cu!(cuGraphMemFreeNodeGetParams(node as CUgraphNode, &mut address))?;
+        put(out, address)
+    }
+    fn add_node "cudaGraphAddNode" (out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) {
+        add_generic(out, graph, before, data, count, params)
+    }
+    fn add_node_v2 "cudaGraphAddNode_v2" (out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) {
+        add_generic(out, graph, before, data, count, params)
+    }
+    fn node_get_params "cudaGraphNodeGetParams" (node: u64, out: u64) {
+        non_null(out)?;
+        let mut params = CUgraphNodeParams::default();
+        cu!(cuGraphNodeGetParams(node as CUgraphNode, &mut params))?;
+        tell_generic(out, params)
+    }
+    fn node_set_params "cudaGraphNodeSetParams" (node: u64, params: u64) {
+        let mut params = generic(params)?;
+        cu!(cuGraphNodeSetParams(node as CUgraphNode, &mut params))
+    }
+    fn exec_node_set_params "cudaGraphExecNodeSetParams" (exec: u64, node: u64, params: u64) {
+        let mut params = generic(params)?;
+        cu!(cuGraphExecNodeSetParams(exec as CUgraphExec, node as CUgraphNode, &mut params))
+    }
+}
