@@ -4295,7 +4295,6 @@ __all__ = [
     "VdpGetProcAddress",
     "VdpOutputSurface",
     "VdpVideoSurface",
-    "__CUDART_API_VERSION",
     "anon_struct0",
     "anon_struct1",
     "anon_struct10",

@@ -114,6 +114,8 @@ fn exports(lib: &ir::Library) -> String {
             .map(|f| f.name.as_str()),
     );
     names.extend(python.functions.iter().map(|f| f.name.as_str()));
+    // As at run time: `__CUDART_API_VERSION` can be had, and no `import *` takes it.
+    names.retain(|name| !name.starts_with('_'));
     let mut out = String::from("\n__all__ = [\n");
     for name in names {
         let _ = writeln!(out, "    \"{name}\",");

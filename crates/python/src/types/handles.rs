@@ -94,10 +94,11 @@ unsafe fn derive(id: ClassId, base: ClassId) -> *mut ffi::PyTypeObject {
         if base.is_null() {
             return base;
         }
-        let slots = vec![
-            slot(ffi::Py_tp_new, new as *mut c_void),
-            slot(ffi::Py_tp_dealloc, object::handle_dealloc as *mut c_void),
-        ];
+        // A type that is made from a description inherits everything but this.
+        let slots = vec![slot(
+            ffi::Py_tp_dealloc,
+            object::handle_dealloc as *mut c_void,
+        )];
         let doc = describe(id, "A handle");
         super::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, Some(base))
     }
