@@ -194,6 +194,15 @@ def test_buffers_shorter_than_a_copy():
         runtime.cudaMemcpyAsync(device, short, 64, kind.cudaMemcpyHostToDevice, 0)
     with pytest.raises(ValueError, match="ptr"):
         runtime.cudaHostRegister(short, 64, 0)
+    for call in (
+        lambda: runtime.cudaMemcpy2D(short, 8, device, 8, 4, 3, kind.cudaMemcpyDeviceToHost),
+        lambda: runtime.cudaMemcpy2D(device, 8, short, 2**63, 4, 3, kind.cudaMemcpyHostToDevice),
+        lambda: runtime.cudaMemcpy2DAsync(device, 8, short, 8, 5, 2, kind.cudaMemcpyHostToDevice, 0),
+        lambda: runtime.cudaMemset2D(short, 8, 0, 8, 2),
+    ):
+        with pytest.raises(ValueError, match="rows"):
+            call()
+    check(runtime.cudaMemcpy2D(short, 8, device, 8, 4, 2, kind.cudaMemcpyDeviceToHost))
     check(runtime.cudaFree(device))
 
 

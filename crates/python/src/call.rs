@@ -117,6 +117,7 @@ impl Frame {
                 Conv::Bool => args::truth(obj)?,
                 Conv::Str => args::utf8(obj, site)?,
                 Conv::VoidPtr(Some(_))
+                | Conv::Rows(..)
                 | Conv::StrList(_)
                 | Conv::Buffer(_)
                 | Conv::BufferOut(_)
@@ -157,6 +158,12 @@ impl Frame {
                 } else {
                     address
                 }
+            }
+            Conv::Rows(pitch, width, rows) => {
+                let (address, len) = args::void_ptr(obj, site, &mut self.keep)?;
+                let [pitch, width, rows] = [pitch, width, rows].map(|i| self.vals[i as usize]);
+                check_rows(len, pitch, width, rows, site)?;
+                address
             }
             Conv::BytesOut(size) => {
                 let (address, len) = args::bytes_out(obj, site, &mut self.keep)?;
@@ -474,6 +481,31 @@ pub fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<
     }
 }
 
+/// The same for rows that lie `pitch` bytes apart.
+///
+/// # Errors
+///
+/// `ValueError`.
+fn check_rows(len: Option<usize>, pitch: u64, width: u64, rows: u64, site: Site) -> R<()> {
+    let Some(len) = len else {
+        return Ok(());
+    };
+    let needed = match rows {
+        0 => Some(0),
+        rows => (rows - 1)
+            .checked_mul(pitch)
+            .and_then(|before| before.checked_add(width)),
+    };
+    if needed.is_none_or(|needed| needed > len as u64) {
+        let message = format!(
+            "{}: the buffer has {len} bytes, but {rows} rows of {width} bytes, {pitch} apart, are more",
+            site.prefix()
+        );
+        return Err(errors::raise(Kind::Value, &message));
+    }
+    Ok(())
+}
+
 /// Calls the symbol, without the GIL unless the descriptor says otherwise.
 ///
 /// # Errors
@@ -550,7 +582,10 @@ pub fn plain(bound: Bound<'_>) -> R<Owned> {
     let mut words = [const { MaybeUninit::<u64>::uninit() }; MAX_WORDS];
     for (word, from) in words.iter_mut().zip(f.words) {
         word.write(match *from {
-            Word::Arg(arg) => plain_word(bound, arg as usize)?,
+            Word::Arg(arg) => match plain_word(bound, arg as usize)? {
+                Some(word) => word,
+                None => return general(bound),
+            },
             // SAFETY: a plain function has at most `PLAIN_RESULTS` results.
             Word::Result(result) => unsafe { out.add(result as usize).addr() as u64 },
             _ => 0,
@@ -576,12 +611,13 @@ fn handle(obj: Obj<'_>, id: types::ClassId, kind: Int, site: Site) -> R<u64> {
     args::handle(obj, kind, site)
 }
 
-/// The word for an argument of a plain function.
+/// The word for an argument of a plain function; `None` for memory that must be kept while C works, which the general
+/// engine does.
 #[inline]
-fn plain_word(bound: Bound<'_>, index: usize) -> R<u64> {
+fn plain_word(bound: Bound<'_>, index: usize) -> R<Option<u64>> {
     let param = &bound.f.params[index];
     let Some(obj) = bound.get(index) else {
-        return Ok(param.default.unwrap_or(0).cast_unsigned());
+        return Ok(Some(param.default.unwrap_or(0).cast_unsigned()));
     };
     let site = bound.site(index);
     match param.conv {
@@ -589,8 +625,11 @@ fn plain_word(bound: Bound<'_>, index: usize) -> R<u64> {
         Conv::Enum(_) => args::enumerator(obj, site),
         Conv::Int(kind) => args::int(obj, kind, site),
         Conv::IntOrNone(kind) if !obj.is_none() => args::int(obj, kind, site),
+        Conv::VoidPtr(_) | Conv::Rows(..) if obj.is_exact_int() => args::int(obj, Int::U64, site),
+        Conv::VoidPtr(_) | Conv::Rows(..) if !obj.is_none() => return Ok(None),
         _ => Ok(0),
     }
+    .map(Some)
 }
 
 /// The object for a result that is one word.

@@ -220,6 +220,9 @@ pub enum Conv {
     /// `void *`: an address, a buffer, an object that knows its pointer, `None`; the index of the parameter with
     /// the number of bytes C touches there, where there is one.
     VoidPtr(Option<u8>),
+    /// `void *` to rows: the parameters with the bytes from one row to the next, the bytes of a row that C touches, and
+    /// the number of rows.
+    Rows(u8, u8, u8),
     /// `void *` to a value whose type the parameter with this index selects.
     Attribute(EnumId, u8),
     /// Option values: the enum of the options, the parameters with the options and their number.

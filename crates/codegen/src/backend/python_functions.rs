@@ -328,6 +328,7 @@ fn plain(f: &Function, python: &PyFunction) -> bool {
             ArgKind::Int { .. }
                 | ArgKind::Enum { .. }
                 | ArgKind::Callback { .. }
+                | ArgKind::VoidPtr
                 | ArgKind::Handle {
                     by_pointer: false,
                     ..
@@ -480,7 +481,10 @@ fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> Strin
             "Conv::BytesOut({})",
             optional(buffer_size(f, python, index))
         ),
-        ArgKind::VoidPtr => format!("Conv::VoidPtr({})", optional(buffer_size(f, python, index))),
+        ArgKind::VoidPtr => match rows(f, python, index) {
+            Some((pitch, width, height)) => format!("Conv::Rows({pitch}, {width}, {height})"),
+            None => format!("Conv::VoidPtr({})", optional(buffer_size(f, python, index))),
+        },
         ArgKind::Attribute { selector, by } => format!("Conv::Attribute(enums::{selector}, {by})"),
         ArgKind::OptionValues {
             selector,
@@ -676,6 +680,24 @@ fn buffer_size(f: &Function, python: &PyFunction, index: usize) -> Option<usize>
         _ => return None,
     };
     arg_named(python, size)
+}
+
+/// For memory that C touches row by row: the arguments with the distance of the rows, their width and their number.
+fn rows(f: &Function, python: &PyFunction, index: usize) -> Option<(usize, usize, usize)> {
+    if !f.name.starts_with("cudaMemcpy2D") && !f.name.starts_with("cudaMemset2D") {
+        return None;
+    }
+    let pitch = match python.args[index].name.as_str() {
+        "dst" => "dpitch",
+        "src" => "spitch",
+        "devPtr" => "pitch",
+        _ => return None,
+    };
+    Some((
+        arg_named(python, pitch)?,
+        arg_named(python, "width")?,
+        arg_named(python, "height")?,
+    ))
 }
 
 /// Copies of the runtime that move `count` bytes in a row.

@@ -1509,7 +1509,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcoredumpCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -1539,7 +1539,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcoredumpCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -2925,7 +2925,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -3293,7 +3293,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUasyncCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -8587,7 +8587,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -8625,7 +8625,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9462,7 +9462,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9709,7 +9709,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9919,7 +9919,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogsCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10583,7 +10583,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10936,7 +10936,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10958,7 +10958,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10990,7 +10990,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11008,7 +11008,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11038,7 +11038,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11321,7 +11321,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11754,7 +11754,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12280,7 +12280,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12330,7 +12330,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12576,7 +12576,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12614,7 +12614,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12652,7 +12652,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12702,7 +12702,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12734,7 +12734,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -12772,7 +12772,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -13830,7 +13830,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -13907,7 +13907,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -14728,7 +14728,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -14949,7 +14949,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -15205,7 +15205,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -17454,7 +17454,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUuserObject, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {

@@ -763,7 +763,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {

@@ -1677,7 +1677,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -1923,7 +1923,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaAsyncCallbackHandle_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -2862,7 +2862,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -2906,7 +2906,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -2924,7 +2924,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -2986,7 +2986,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -3018,7 +3018,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -3044,7 +3044,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -3070,7 +3070,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -3376,7 +3376,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaKernel_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -5060,7 +5060,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -5853,7 +5853,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -6879,7 +6879,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -6901,7 +6901,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -6933,7 +6933,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -6951,7 +6951,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -7045,7 +7045,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -7211,7 +7211,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -7249,7 +7249,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -7761,7 +7761,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaLogsCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -8639,7 +8639,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9102,7 +9102,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9115,7 +9115,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dst",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(1, 4, 5),
                 default: None,
             },
             Param {
@@ -9127,7 +9127,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "src",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(3, 4, 5),
                 default: None,
             },
             Param {
@@ -9166,7 +9166,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9257,7 +9257,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dst",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(1, 4, 5),
                 default: None,
             },
             Param {
@@ -9269,7 +9269,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "src",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(3, 4, 5),
                 default: None,
             },
             Param {
@@ -9315,7 +9315,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9328,7 +9328,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dst",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(1, 5, 6),
                 default: None,
             },
             Param {
@@ -9386,7 +9386,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9399,7 +9399,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dst",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(1, 5, 6),
                 default: None,
             },
             Param {
@@ -9464,7 +9464,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9495,7 +9495,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "src",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(4, 5, 6),
                 default: None,
             },
             Param {
@@ -9535,7 +9535,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9566,7 +9566,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "src",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(4, 5, 6),
                 default: None,
             },
             Param {
@@ -9613,7 +9613,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -9899,7 +9899,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10062,7 +10062,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10126,7 +10126,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10176,7 +10176,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10233,7 +10233,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10290,7 +10290,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10354,7 +10354,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10436,7 +10436,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10449,7 +10449,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "devPtr",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(1, 3, 4),
                 default: None,
             },
             Param {
@@ -10486,7 +10486,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10499,7 +10499,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "devPtr",
                 doc: "Any",
-                conv: Conv::VoidPtr(None),
+                conv: Conv::Rows(1, 3, 4),
                 default: None,
             },
             Param {
@@ -10543,7 +10543,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10651,7 +10651,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10739,7 +10739,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10775,7 +10775,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -10823,7 +10823,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11027,7 +11027,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11065,7 +11065,7 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
@@ -11796,7 +11796,7 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaUserObject_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
+        plain: true,
         raising: None,
     },
     Function {
