@@ -18,7 +18,7 @@ pub use raising::*;
 /// Everything the back ends are given.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Api {
-    /// One entry a C library, in the order of `merge::SOURCES`.
+    /// One entry a C library, in the order of `sources::SOURCES`.
     pub libraries: Vec<Library>,
 }
 

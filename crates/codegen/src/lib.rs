@@ -22,6 +22,7 @@ pub mod python;
 pub mod raises;
 pub mod read;
 pub mod requests;
+pub mod sources;
 pub mod units;
 
 use std::path::{Path, PathBuf};
@@ -68,7 +69,7 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         api: ir::Api::default(),
         headers: Vec::new(),
     };
-    for source in merge::SOURCES {
+    for source in sources::SOURCES {
         let scratch = target.join("scratch");
         let read = merge::library(&clang, source, &toolkits, &stubs, &scratch, &out.api)?;
         let mut lib = read.library;

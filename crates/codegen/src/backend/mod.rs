@@ -4,6 +4,7 @@ pub mod differences;
 pub mod python_functions;
 pub mod python_types;
 pub mod reference;
+pub mod signatures;
 pub mod stubs;
 mod stubs_raising;
 pub mod sys;

@@ -272,7 +272,7 @@ fn section(block: &str) -> Option<String> {
     let mut lines = block.lines();
     let title = lines.next()?;
     let line = lines.next()?;
-    if line.is_empty() || line.trim_matches('-') != "" {
+    if line.is_empty() || !line.trim_matches('-').is_empty() {
         return None;
     }
     let mut out = format!("<h4>{}</h4>\n<dl>\n", escape(title));

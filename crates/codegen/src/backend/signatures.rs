@@ -1,0 +1,123 @@
+//! C signatures, and the thunks that call by them.
+
+use crate::ir::{Builtin, Function, Library, Type};
+
+/// How the ABI passes a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Abi {
+    /// An integer or pointer of this many bits.
+    Bits(u8),
+    Float,
+    Double,
+    /// A struct by value.
+    Struct(String),
+}
+
+impl Abi {
+    fn of(lib: &Library, ty: &Type) -> Abi {
+        match lib.resolve(ty) {
+            Type::Builtin { builtin } => match builtin {
+                Builtin::Float => Abi::Float,
+                Builtin::Double => Abi::Double,
+                other => Abi::Bits((other.size() * 8) as u8),
+            },
+            Type::Named { name } if lib.record(name).is_some() => Abi::Struct(name.clone()),
+            Type::Named { name } if lib.enumeration(name).is_some() => Abi::Bits(32),
+            _ => Abi::Bits(64),
+        }
+    }
+
+    fn tag(&self) -> String {
+        match self {
+            Abi::Bits(8) => "b".to_owned(),
+            Abi::Bits(16) => "h".to_owned(),
+            Abi::Bits(32) => "w".to_owned(),
+            Abi::Bits(_) => "q".to_owned(),
+            Abi::Float => "f".to_owned(),
+            Abi::Double => "d".to_owned(),
+            Abi::Struct(name) => format!("_{name}_"),
+        }
+    }
+
+    fn rust(&self) -> String {
+        match self {
+            Abi::Bits(bits) => format!("u{bits}"),
+            Abi::Float => "f32".to_owned(),
+            Abi::Double => "f64".to_owned(),
+            Abi::Struct(name) => format!("c::{name}"),
+        }
+    }
+
+    fn load(&self, index: usize) -> String {
+        match self {
+            Abi::Bits(64) => format!("*w.add({index})"),
+            Abi::Bits(bits) => format!("*w.add({index}) as u{bits}"),
+            Abi::Float => format!("f32::from_bits(*w.add({index}) as u32)"),
+            Abi::Double => format!("f64::from_bits(*w.add({index}))"),
+            Abi::Struct(name) => format!(
+                "std::ptr::with_exposed_provenance::<c::{name}>(*w.add({index}) as usize).read()"
+            ),
+        }
+    }
+}
+
+/// The shape of a C function, for which there is one thunk.
+pub struct Signature {
+    params: Vec<Abi>,
+    /// Bits of the result; 0: there is none.
+    ret: u8,
+}
+
+/// The shape of a function.
+pub fn signature(lib: &Library, f: &Function) -> Signature {
+    Signature {
+        params: f.params.iter().map(|p| Abi::of(lib, &p.ty)).collect(),
+        ret: match Abi::of(lib, &f.ret) {
+            _ if f.ret == Type::Void => 0,
+            Abi::Bits(64) => 64,
+            // `CUfileError_t`: every ABI returns a struct of two 32-bit integers as one word.
+            Abi::Struct(name) if lib.record(&name).is_some_and(|r| r.size == 8) => 64,
+            _ => 32,
+        },
+    }
+}
+
+impl Signature {
+    /// Name of the thunk.
+    pub fn name(&self) -> String {
+        let tags: String = self.params.iter().map(Abi::tag).collect();
+        let ret = match self.ret {
+            0 => "v",
+            64 => "q",
+            _ => "w",
+        };
+        format!("call_{tags}_{ret}")
+            .to_lowercase()
+            .replace("__", "_")
+    }
+
+    /// A function that calls one of this shape with its arguments as words.
+    pub fn thunk(&self) -> String {
+        let types: Vec<String> = self.params.iter().map(Abi::rust).collect();
+        let loads: Vec<String> = (self.params.iter().enumerate())
+            .map(|(index, abi)| abi.load(index))
+            .collect();
+        // A status is widened to the thunk's result; nothing is zero.
+        let (ret, open, close) = match self.ret {
+            0 => ("", "", ";\n0"),
+            64 => (" -> i64", "", ""),
+            _ => (" -> i32", "i64::from(", ")"),
+        };
+        let w = if self.params.is_empty() { "_w" } else { "w" };
+        format!(
+            "unsafe fn {name}(f: *const c_void, {w}: *const u64) -> i64 {{\n\
+             // SAFETY: the caller gives a function of this C signature and a word for each parameter.\n\
+             unsafe {{\n\
+             let f = std::mem::transmute::<*const c_void, unsafe extern \"C\" fn({types}){ret}>(f);\n\
+             {open}f({loads}){close}\n}}\n}}\n\n",
+            name = self.name(),
+            types = types.join(", "),
+            loads = loads.join(", "),
+        )
+    }
+}
