@@ -140,6 +140,6 @@ mod tests {
             assert_eq!(sorted(form), sorted(&instr.mnemonic()));
             count += 1;
         }
-        assert_eq!(count, 508);
+        assert_eq!(count, 909);
     }
 }

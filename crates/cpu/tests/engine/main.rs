@@ -6,3 +6,4 @@ mod faults;
 mod harness;
 mod memory;
 mod mutations;
+mod texture;
