@@ -191,7 +191,13 @@ impl Texture {
                     Precision::Half => rounded::<11>(sum[l]),
                     Precision::Fixed(scale) => (sum[l] + 0.5).floor() as f32 / scale,
                 };
-                row[l] = v.to_bits();
+                row[l] = if v.is_nan() {
+                    NAN
+                } else if v.is_subnormal() {
+                    v.to_bits() & (1 << 31)
+                } else {
+                    v.to_bits()
+                };
             }
         }
     }
@@ -538,6 +544,9 @@ impl Texture {
         sum.sqrt()
     }
 }
+
+/// What interpolation makes of no number; of subnormal ones it makes zeros.
+const NAN: u32 = 0x7fff_ffff;
 
 /// The share of one of two neighbours.
 #[inline(always)]
