@@ -644,6 +644,7 @@ pub fn decode_kernel(linked: &Linked<'_>, kernel: FuncId) -> Result<Program, Dec
             mem: Vec::new(),
             atomics: Vec::new(),
             textures: Vec::new(),
+            mbars: Vec::new(),
             calls: Vec::new(),
             bars: Vec::new(),
             redux: Vec::new(),

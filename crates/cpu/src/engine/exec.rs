@@ -9,7 +9,9 @@ use super::ops::OpArgs;
 use super::program::{BACKWARD, GUARD_NOT, GUARDED, Inst, Kind, Program, SPIN, fixed};
 use super::report::{FaultKind, LaneFault, What};
 use super::warp::{ALL, FUEL, LANES, SPIN_COST, State, Warp};
-use super::{atomics, builtins, calls, collectives, memory_fast, memory_general, texture, window};
+use super::{
+    atomics, builtins, calls, collectives, mbarrier, memory_fast, memory_general, texture, window,
+};
 
 /// Everything an instruction can reach besides its warp.
 pub struct Cx<'a> {
@@ -211,6 +213,8 @@ unsafe fn run_body<const V3: bool>(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
                 Kind::St => check!(memory_general::store(cx, w, regs, inst, m)),
                 Kind::Atom => check!(atomics::atomic(cx, w, regs, inst, m)),
                 Kind::Texture => check!(texture::run(cx, regs, inst, m)),
+                Kind::Mbarrier => check!(mbarrier::run(cx, regs, inst, m)),
+                Kind::PendingCount => mbarrier::pending_count(regs, inst, m),
                 Kind::CpAsync => check!(memory_general::cp_async(cx, w, regs, inst, m)),
                 Kind::BrxIdx => {
                     let table = &cx.program.tables[inst.target as usize];

@@ -42,6 +42,7 @@ pub fn is_ours(i: &Instr) -> bool {
             | Op::Prefetch
             | Op::Prefetchu
             | Op::CpAsync
+            | Op::Mbarrier
             | Op::Tex
             | Op::Tld4
             | Op::Txq
@@ -229,7 +230,9 @@ impl<'m> Lower<'_, 'm> {
             Op::Ld | Op::Ldu => self.load(i),
             Op::St => self.store(i),
             Op::Atom | Op::Red => self.atomic(i),
+            Op::CpAsync if i.mods.has("mbarrier") => self.mbarrier(i),
             Op::CpAsync => self.cp_async(i),
+            Op::Mbarrier => self.mbarrier(i),
             Op::Tex | Op::Tld4 | Op::Txq | Op::Suq | Op::Suld | Op::Sust | Op::Sured => {
                 self.texture(i)
             }
@@ -313,7 +316,7 @@ impl<'m> Lower<'_, 'm> {
     }
 
     /// Completes an instruction whose only destination is operand 0, of shape `slot`.
-    fn with_result(
+    pub fn with_result(
         &mut self,
         i: &Instr,
         mut inst: Inst,
@@ -572,7 +575,7 @@ impl<'m> Lower<'_, 'm> {
                 && self.b.program.code[target as usize..=at]
                     .iter()
                     .any(|i| match i.kind {
-                        Kind::Atom | Kind::Nanosleep => true,
+                        Kind::Atom | Kind::Mbarrier | Kind::Nanosleep => true,
                         Kind::Ld => self.b.program.mem[i.target as usize].atomic,
                         _ => false,
                     });

@@ -13,17 +13,25 @@ use super::program::{
 };
 
 /// Where an address operand points.
-struct Address {
-    slot: u32,
-    addr32: bool,
-    space: MemSpace,
-    imm: i64,
+pub struct Address {
+    /// Slot of the base.
+    pub slot: u32,
+    /// The slot is 32 bits wide.
+    pub addr32: bool,
+    /// The space it is meant for.
+    pub space: MemSpace,
+    /// Added to every address.
+    pub imm: i64,
     /// A 64-bit slot whose first lane is added to every address.
-    plus: u32,
+    pub plus: u32,
 }
 
 impl<'m> Lower<'_, 'm> {
-    fn address(
+    /// Where an address operand points.
+    ///
+    /// # Errors
+    /// An operand that is no address, or a variable without one.
+    pub fn address(
         &mut self,
         i: &Instr,
         o: &Operand,
@@ -186,7 +194,7 @@ impl<'m> Lower<'_, 'm> {
     }
 
     /// Number of a region cache entry for the next memory instruction.
-    fn cache_entry(&self) -> u16 {
+    pub fn cache_entry(&self) -> u16 {
         (self.b.program.code.len() & 0xff) as u16
     }
 
@@ -441,9 +449,6 @@ impl<'m> Lower<'_, 'm> {
     /// `cp.async`: the copy is done at once, so that the group forms have nothing left to wait for.
     pub fn cp_async(&mut self, i: &Instr) -> Result<(), DecodeError> {
         if i.operands.len() < 2 || !matches!(i.operands[0], Operand::Addr(..)) {
-            if i.mods.has("mbarrier") {
-                return Err(self.error("the CPU device has no implementation of mbarrier"));
-            }
             return Ok(());
         }
         let mut list = Vec::new();

@@ -18,6 +18,7 @@ mod lower;
 mod lower_alu;
 mod lower_mem;
 mod lower_tex;
+mod mbarrier;
 mod memory_access;
 mod memory_fast;
 mod memory_general;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, VoteMode};
 use cupyrite_ptx::textures::Query;
 
+use super::mbarrier::MbarOp;
 use super::ops::{OpArgs, OpFn, Slot};
 use crate::texture::{Outside, View};
 
@@ -63,6 +64,10 @@ pub enum Kind {
     Atom,
     /// `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq` ([`TexOp`]).
     Texture,
+    /// `mbarrier` ([`MbarOp`]).
+    Mbarrier,
+    /// `mbarrier.pending_count`: arrivals that the state in `src[0]` waits for.
+    PendingCount,
     /// `cp.async`: copies `args.imm` bytes from global `src[1]` to shared `src[0]`.
     CpAsync,
     /// `brx.idx`: `target` indexes [`Program::tables`].
@@ -493,6 +498,8 @@ pub struct Program {
     pub atomics: Vec<AtomicOp>,
     /// Texture and surface instructions.
     pub textures: Vec<TexOp>,
+    /// Barriers in shared memory.
+    pub mbars: Vec<MbarOp>,
     /// Calls.
     pub calls: Vec<CallOp>,
     /// Barriers.

@@ -129,6 +129,7 @@ pub fn has_destination(i: &Instr) -> bool {
         | Op::Setmaxnreg
         | Op::Call => false,
         Op::Bar | Op::Barrier => is_reduction(i),
+        Op::Mbarrier => !i.mods.has("init") && !i.mods.has("inval"),
         _ => true,
     }
 }

@@ -233,3 +233,78 @@ B:  bar.sync 0;
         assert_eq!(out.get(), [3 * blocks]);
     }
 }
+
+/// A kernel of 64 threads around one mbarrier; `body` finds its address in `%r2` and leaves a result in `%r9`.
+fn mbarrier(count: u32, body: &str) -> Result<Vec<u32>, cupyrite_cpu::engine::Fault> {
+    let out = Buffer::zeros(64);
+    let ptx = module(
+        ".shared .align 8 .b64 bar; .shared .align 4 .b32 seen;",
+        1,
+        &format!(
+            "
+    .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
+    ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+    mov.u32 %r2, bar; mov.u32 %r3, seen; mov.u32 %r9, 0;
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra START;
+    mbarrier.init.shared.b64 [%r2], {count}; st.shared.u32 [%r3], 0;
+START: bar.sync 0;
+    {body}
+    st.global.u32 [%rd3], %r9;
+    ret;"
+        ),
+    );
+    Launch::new(1, 64).run(&ptx, &[out.addr])?;
+    Ok(out.get())
+}
+
+#[test]
+fn mbarriers_hold_threads_until_all_have_arrived() {
+    // Three phases; in each one thread of the other warp adds up what the phase before has left.
+    let got = mbarrier(
+        64,
+        "mov.u32 %r4, 0;
+LOOP: atom.shared.add.u32 %r5, [%r3], 1;
+    mbarrier.arrive.shared.b64 %rd4, [%r2];
+WAIT: mbarrier.test_wait.shared.b64 %p2, [%r2], %rd4; @!%p2 bra WAIT;
+    ld.volatile.shared.u32 %r6, [%r3]; mad.lo.u32 %r9, %r9, 1000, %r6;
+    mbarrier.arrive.shared.b64 %rd5, [%r2]; and.b32 %r7, 1, 1;
+WAIT2: mbarrier.test_wait.parity.shared.b64 %p2, [%r2], %r7; @!%p2 bra WAIT2;
+    add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 3; @%p3 bra LOOP;",
+    )
+    .unwrap();
+    assert_eq!(got, vec![64_128_192; 64]);
+}
+
+#[test]
+fn mbarriers_count_and_drop() {
+    // Half of the threads leave the barrier in the first phase; the others complete the second without them.
+    let got = mbarrier(
+        64,
+        "setp.lt.u32 %p2, %r1, 32; @!%p2 bra LEAVE;
+    mbarrier.arrive.shared.b64 %rd4, [%r2];
+W1: mbarrier.test_wait.shared.b64 %p3, [%r2], %rd4; @!%p3 bra W1;
+    mbarrier.arrive.shared.b64 %rd5, [%r2];
+    mbarrier.pending_count.b64 %r8, %rd5; add.u32 %r9, %r9, %r8;
+W2: mbarrier.test_wait.shared.b64 %p3, [%r2], %rd5; @!%p3 bra W2;
+    bra DONE;
+LEAVE: mbarrier.arrive_drop.shared.b64 %rd6, [%r2];
+DONE: ",
+    )
+    .unwrap();
+    let mut first = got[..32].to_vec();
+    first.sort_unstable();
+    assert_eq!(first, (1..=32).collect::<Vec<u32>>());
+    assert_eq!(got[32..], [0; 32]);
+    for (count, body) in [
+        (1, "mbarrier.arrive.shared.b64 %rd4, [%r2], 2;"),
+        (0, ""),
+        (5, "mbarrier.arrive.noComplete.shared.b64 %rd4, [%r2], 5;"),
+    ] {
+        let fault = mbarrier(count, body).unwrap_err();
+        assert_eq!(
+            fault.kind,
+            cupyrite_cpu::engine::FaultKind::IllegalInstruction
+        );
+        assert!(fault.report.contains("arrivals"), "{}", fault.report);
+    }
+}
