@@ -152,7 +152,10 @@ impl<'t> Parser<'t> {
             let token = self.tok;
             let part = self.single()?;
             let offset = self.offset()?;
-            if let Operand::Reg(r) = part {
+            // What follows an object may be a register with its coordinates.
+            if let Operand::Reg(r) = part
+                && parts.is_empty()
+            {
                 self.addressing(r, token)?;
             }
             parts.push(match part {
