@@ -21,7 +21,8 @@ from reasons import REASONS  # noqa: E402
 
 
 def looks_like_address(word):
-    return word >= 1 << 40
+    """Above what sizes reach; or, of an interpreter that is loaded low, what malloc gives."""
+    return word >= 1 << 40 or (1 << 24 <= word < 1 << 36 and word % 16 == 0)
 
 
 def same_bytes(peer, ours, uninitialised):
@@ -79,6 +80,8 @@ def without_addresses(value):
     if isinstance(value, dict):
         if set(value) == {"int"} and isinstance(value["int"], int) and 1 << 40 <= value["int"] < 1 << 48:
             return {"int": "address"}
+        if "class" in value and isinstance(value.get("int"), int) and value["int"] >= 1 << 20:
+            value = {**value, "int": "address"}  # a handle
         return {k: without_addresses(v) for k, v in value.items()}
     return [without_addresses(v) for v in value] if isinstance(value, list) else value
 
@@ -122,7 +125,7 @@ def judge(peer, ours):
         return "differs", f"returns, ours raises {ours['raises']['exception']}"
     a, b = peer["value"], ours["value"]
     if peer.get("volatile") or ours.get("volatile"):
-        a, b = shape(a), shape(b)
+        a, b = shape(without_addresses(a)), shape(without_addresses(b))
     if a != b and without_addresses(a) != without_addresses(b):
         return "differs", "values differ"
     if not same_calls(peer.get("calls", []), ours.get("calls", [])):
@@ -167,6 +170,8 @@ class Comparison:
         self.module, self.recorder = peer["module"].rpartition(".")[2], peer["recorder"]
         self.peer, self.ours = flat(peer), flat(ours)
         self.names = sorted({label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")})
+        # A script whose process crashed has nothing after that.
+        self.ended = {label.partition(":")[0] for (section, label), v in self.peer.items() if section == "scripts" and ("crash" in v or "hangs" in v)}
         self.verdicts, self.reasons = collections.Counter(), collections.Counter()
         self.differences = collections.defaultdict(list)
         self.best = {name: (NOT_CALLED, "") for name in self.names}
@@ -176,7 +181,9 @@ class Comparison:
     def case(self, key):
         section, label = key
         peer, ours = self.peer.get(key), self.ours.get(key)
-        if peer is None or ours is None:
+        if peer is None and section == "scripts" and label.partition(":")[0] in self.ended:
+            verdict, what = "peer crashes", ""
+        elif peer is None or ours is None:
             verdict, what = "differs", "only the peer has it" if ours is None else "only ours has it"
         else:
             verdict, what = judge(peer, ours)
@@ -204,7 +211,7 @@ class Comparison:
         if reached == SAME_ERROR and self.recorder:
             reached = RECORDED_ERROR
         if reached is not None and section in ("functions", "scripts"):
-            name = peer.get("function") or label.split()[0]
+            name = (peer or ours).get("function") or label.split()[0]
             if name in self.best and reached > self.best[name][0]:
                 self.best[name] = reached, why
 

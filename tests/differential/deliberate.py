@@ -133,6 +133,16 @@ def no_call(peer, ours):
     return all(c["f"].endswith("ErrorString") for c in ours.get("calls", []))
 
 
+def only_members(*names):
+    """Only these members of the structs differ."""
+
+    def test(peer, ours):
+        a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
+        return all(any(f"..{n}." in k or f"..{n}[" in k for n in names) for k in a.keys() | b.keys() if a.get(k) != b.get(k))
+
+    return test
+
+
 def after_nul(peer, ours):
     """Texts in buffers differ only behind their end."""
 
@@ -232,7 +242,7 @@ DELIBERATE = [
     (r"(driver|runtime) functions \w+ error:12345", rf"raises builtins.ValueError, {SHORT}", "C would read past a list that is shorter than its count", no_call),
     (r"driver functions cu(Device(GetName|GetPCIBusId)) length=(0|negative)", "C is called differently", "a buffer has room for the end of a text", only(1)),
     (r"driver functions cuDeviceGetName .*", "values differ", "what lies behind the end of a text is zero", after_nul),
-    (r"driver scripts .*cuDevice(GetName|GetPCIBusId).*", "values differ", "what lies behind the end of a text is zero", after_nul),
+    (r"(driver|runtime) scripts .*cu(da)?Device(GetName|GetPCIBusId).*", "values differ", "what lies behind the end of a text is zero", after_nul),
     (r"driver (functions|scripts) .*cuDeviceGetLuid.*", "values differ", "a LUID is eight bytes, not a text that ends at a zero", after_nul),
     (r"driver functions cuDeviceGetCliqueInfo fill", "values differ", "as many elements as there was room for", shorter_list),
     (r"driver functions (cuStreamAddCallback|cuDeviceRegisterAsyncNotification|cuLogsRegisterCallback|cuLaunchHostFunc\w*|cuUserObjectCreate) .*",
@@ -283,5 +293,15 @@ DELIBERATE = [
     (r"(driver|runtime) attributes (CUdevWorkqueueConfigResource\w*\.device = -1|EGLint\(-1\))", "raises builtins.OverflowError, ours returns", "a device and an EGLint are signed"),
     (r"(driver|runtime) scripts graphs: cu(da)?GraphBatchMemOpNodeGetParams", "values differ", "a list that C wrote into a struct is shown; the peer's stays empty",
      lambda p, o: p["value"]["tuple"][1][".paramArray"]["list"] == []),
-    (r"driver (functions|scripts) .*", "raises builtins.ValueError, ours returns", "a number that is no member of an enum is given as it is", plain_number),
+    (r"runtime scripts arrays: cudaGetTextureObject(ResourceView|Texture)Desc.*", "values differ", "the runtime leaves a view that there is not, and a border colour, unwritten on both sides",
+     only_members("borderColor", "cudaResourceViewDesc", "depth", "height", "width", "format", "firstLayer", "lastLayer", "firstMipmapLevel", "lastMipmapLevel")),
+    (r"runtime scripts \w+: cuda(FuncGetAttributes|PointerGetAttributes).*", "values differ", "a member that the installed, older runtime does not write", only_members("sharedMemoryMode", "localityDomainOrdinal")),
+    (r"runtime scripts without_a_device: cudaGetError(Name|String) .*", "values differ", "an error that the installed, older runtime does not know",
+     lambda p, o: o["value"]["tuple"][1]["bytes"] == b"unrecognized error code".hex()),
+    (r"runtime scripts devices: cudaGetDriverEntryPoint.*", "values differ", "the runtime inside NVIDIA's module asks for its own, newer version of the entry point",
+     lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorInvalidValue"),
+    (r"runtime scripts memory: cudaPeekAtLastError.*", "values differ", "the call before is one that the driver is too old for",
+     lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorCallRequiresNewerDriver"),
+    (r"runtime scripts .*", r"returns, ours raises (builtins\.RuntimeError|cuda\.bindings\._internal\.utils\.FunctionNotFoundError)", "the installed runtime is older than the one inside NVIDIA's module"),
+    (r"(driver|runtime) (functions|scripts) .*", "raises builtins.ValueError, ours returns", "a number that is no member of an enum is given as it is", plain_number),
 ]

@@ -49,10 +49,12 @@ REASONS = {
             (r"cudaDevice(Un)?[rR]egisterAsyncNotification|cudaLogs\w+", "its callback would run while the driver logs"),
             (r"cudaGreenCtxCreate|cudaExecutionCtx\w+|cudaDev\w*Resource\w*|cudaStreamGetDevResource", "newer than the machine's driver"),
             (r"cudaLaunchHostFunc_v2|cudaStreamBeginRecaptureToGraph|cudaMemGetLocationInfo|cudaMemcpy3D(With\w+|BatchAsync)|cudaGraphConditionalHandleCreate_v2", "newer than the machine's driver"),
+            (r"cudaGraphExecGetId", "newer than the machine's driver"),
             (r"cudaGetExportTable|getLocalRuntimeVersion", "gives what is inside one side's own library"),
         ],
         "nvml": [
             (r"check_status_size", "returns nothing else than an exception, and those are the same"),
+            (r"device_get_gsp_firmware_version", "NVIDIA's package crashes, or gives a character's code where ours gives the text"),
             (r"vgpu_\w+|\w*_vgpu\w*|set_vgpu_version|\w*_host_vgpu\w*|device_get_pgpu_metadata_string", VGPU),
             (r"(gpu|compute)_instance_\w+|device_create_gpu_instance\w*|\w*_gpu_instance_by_id|\w*mig_device\w*", MIG),
             (r"unit_\w+", "needs an S-class unit"),
