@@ -548,7 +548,7 @@ def modules(m, call):
     go("cuModuleGetLoadingMode")
     function = go("cuModuleGetFunction", module, b"add")
     go("cuModuleGetFunction", module, b"no such")
-    table = go("cuModuleGetGlobal", module, b"table")
+    go("cuModuleGetGlobal", module, b"table")
     go("cuModuleGetGlobal", module, b"factors")
     go("cuModuleGetGlobal", module, b"no such")
     go("cuModuleGetFunctionCount", module)
