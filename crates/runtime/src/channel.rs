@@ -38,7 +38,7 @@ pub(crate) fn to_driver(desc: &cudaChannelFormatDesc) -> Res<(Format, u32)> {
     if channels == 0 || bits[channels..].iter().any(|&b| b != 0) || bits.iter().any(|&b| b < 0) {
         return bad;
     }
-    let kind = desc.f.0 as u32;
+    let kind = desc.f.0;
     if kind == NV12 {
         return Ok((Format(NV12_FORMAT), channels as u32));
     }

@@ -195,7 +195,7 @@ fn is_empty(extent: &cudaExtent) -> bool {
 /// context.
 pub(crate) fn translate(parameters: &cudaMemcpy3DParms) -> Res<Option<CUDA_MEMCPY3D>> {
     let p = parameters;
-    let kind = Kind::new(p.kind.0 as u32)?;
+    let kind = Kind::new(p.kind.0)?;
     if is_empty(&p.extent) {
         return Ok(None);
     }

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::driver::{
-    CUdeviceptr, CUdriverProcAddressQueryResult, CUevent, CUipcEventHandle, CUipcMemHandle, CUuuid,
+    CUasyncCallback, CUdeviceptr, CUdriverProcAddressQueryResult, CUevent, CUipcEventHandle,
+    CUipcMemHandle, CUlogsCallback, CUuuid,
 };
 use cupyrite_sys::loader::per_thread_default_stream;
 use cupyrite_sys::runtime::{cudaIpcEventHandle_t, cudaIpcMemHandle_t};
@@ -84,7 +85,7 @@ entries! {
         context::ready()?;
         // SAFETY: a nullable function pointer has the size of an address, and any address is a value of it as long as
         // nobody calls it; the driver does so as the caller asked.
-        let callback = unsafe { std::mem::transmute::<usize, _>(callback as usize) };
+        let callback = unsafe { std::mem::transmute::<usize, CUlogsCallback>(callback as usize) };
         cu!(cuLogsRegisterCallback(callback, data as *mut c_void, out as *mut _))
     }
     fn logs_unregister "cudaLogsUnregisterCallback" (callback: u64) {
@@ -113,7 +114,7 @@ entries! {
         non_null(out)?;
         let device = context::device(ordinal)?;
         // SAFETY: as for the log's callback. The structure it is handed has the same layout in both libraries.
-        let callback = unsafe { std::mem::transmute::<usize, _>(callback as usize) };
+        let callback = unsafe { std::mem::transmute::<usize, CUasyncCallback>(callback as usize) };
         cu!(cuDeviceRegisterAsyncNotification(device, callback, data as *mut c_void, out as *mut _))
     }
     fn async_notification_unregister "cudaDeviceUnregisterAsyncNotification" (ordinal: i32, callback: u64) {

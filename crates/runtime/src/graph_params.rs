@@ -71,11 +71,13 @@ fn kernel_params(at: u64) -> Res<CUDA_KERNEL_NODE_PARAMS> {
 
 /// The other way round.
 fn tell_kernel(at: u64, p: &CUDA_KERNEL_NODE_PARAMS) -> Res {
-    let mut told = cudaKernelNodeParams::default();
-    told.func = if p.kern.is_null() {
-        p.func.cast()
-    } else {
-        p.kern.cast()
+    let mut told = cudaKernelNodeParams {
+        func: if p.kern.is_null() {
+            p.func.cast()
+        } else {
+            p.kern.cast()
+        },
+        ..cudaKernelNodeParams::default()
     };
     (told.gridDim.x, told.gridDim.y, told.gridDim.z) = (p.gridDimX, p.gridDimY, p.gridDimZ);
     (told.blockDim.x, told.blockDim.y, told.blockDim.z) = (p.blockDimX, p.blockDimY, p.blockDimZ);
