@@ -3137,7 +3137,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaGetDevice as u16,
         thunk: call_q_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -3296,7 +3296,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaGetErrorName as u16,
         thunk: call_w_q,
-        keep_gil: false,
+        keep_gil: true,
         params: &[Param {
             name: "error",
             doc: "cudaError_t",
@@ -3318,7 +3318,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaGetErrorString as u16,
         thunk: call_w_q,
-        keep_gil: false,
+        keep_gil: true,
         params: &[Param {
             name: "error",
             doc: "cudaError_t",
@@ -3384,7 +3384,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaGetLastError as u16,
         thunk: call_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[],
         words: &[],
         results: &[],
@@ -10831,7 +10831,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaPeekAtLastError as u16,
         thunk: call_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[],
         words: &[],
         results: &[],
@@ -10892,7 +10892,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaRuntimeGetVersion as u16,
         thunk: call_q_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
