@@ -1393,7 +1393,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaDeviceGetAttribute as u16,
         thunk: call_qww_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[
             Param {
                 name: "attr",
@@ -2103,7 +2103,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaDriverGetVersion as u16,
         thunk: call_q_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
