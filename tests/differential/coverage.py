@@ -3,8 +3,8 @@
     python tests/differential/coverage.py FOLDER... [--write]
 
 A folder holds ``peer_MODULE.json`` and ``ours_MODULE.json``, as run.py leaves them with ``--out``; records made with
-recording libraries and with real ones are told apart by what they say of themselves. ``--write`` writes coverage.json
-beside this file and docs/differential.md. Exit status 1 if a function has neither an equal result nor a reason, if a
+recording libraries and with real ones are told apart by what they say of themselves. ``--write`` adds the records to
+coverage.json beside this file and writes docs/differential.md. Exit status 1 if a function has neither an equal result nor a reason, if a
 difference is not meant, or if the files that are there say less than the records (without ``--write``).
 """
 
@@ -119,6 +119,9 @@ def main():
             good &= not unexplained and not k["differs"]
         print(f"{module}: {len(neither(kinds))} functions equal nowhere")
     if options.write:
+        # What other folders said before stays.
+        written = json.loads(JSON.read_text()) if JSON.exists() else {}
+        coverage = {m: {**written.get(m, {}), **coverage.get(m, {})} for m in sorted(written.keys() | coverage.keys())}
         JSON.write_text(json.dumps(coverage, indent=1, sort_keys=True) + "\n")
         PAGE.write_text(page(coverage))
     elif JSON.exists():
