@@ -53,7 +53,7 @@ def collect(folders):
 def neither(kinds):
     """{function: reason} of the functions without an equal result in any kind of record."""
     names = set.intersection(*(set(k["without"]) for k in kinds.values()))
-    return {n: "; ".join(dict.fromkeys(k["without"][n] or "" for k in kinds.values())) for n in sorted(names)}
+    return {n: "; ".join(dict.fromkeys(k["without"][n] or "" for _, k in sorted(kinds.items()))) for n in sorted(names)}
 
 
 def page(coverage):
