@@ -119,6 +119,9 @@ fn is_integer(format: CUarray_format) -> bool {
     (1..=3).contains(&format.0) || (8..=10).contains(&format.0)
 }
 
+/// `cudaResViewFormatUnsignedChar1` to `cudaResViewFormatSignedInt4`: the views as integers.
+const INTEGER_VIEWS: std::ops::RangeInclusive<u32> = 1..=18;
+
 fn flag(condition: bool, flag: u32) -> u32 {
     if condition { flag } else { 0 }
 }
@@ -186,12 +189,12 @@ fn create(out: u64, resource: u64, texture: u64, view: u64) -> Res {
     };
     let texture_for_driver = texture_to_driver(&texture)?;
     let element_type = texture.readMode == cudaTextureReadMode::cudaReadModeElementType;
-    // The driver would take these and read something else than was meant.
-    if let Some(format) = format(&resource)?
-        && view.is_none()
-        && is_integer(format)
-        && element_type
-        && texture.filterMode == cudaTextureFilterMode::cudaFilterModeLinear
+    let integers = match &view {
+        Some(view) => INTEGER_VIEWS.contains(&view.format.0),
+        None => format(&resource)?.is_some_and(is_integer),
+    };
+    // The driver would take it and read something else than was meant.
+    if integers && element_type && texture.filterMode == cudaTextureFilterMode::cudaFilterModeLinear
     {
         return Err(Error::INVALID_FILTER_SETTING);
     }

@@ -2,7 +2,8 @@
 
 use cupyrite_sys::runtime::{
     cudaChannelFormatDesc, cudaChannelFormatKind, cudaExtent, cudaResourceDesc, cudaResourceType,
-    cudaTextureAddressMode, cudaTextureDesc, cudaTextureFilterMode, cudaTextureReadMode,
+    cudaResourceViewDesc, cudaResourceViewFormat, cudaTextureAddressMode, cudaTextureDesc,
+    cudaTextureFilterMode, cudaTextureReadMode,
 };
 
 use super::{Error, ok, rt};
@@ -137,17 +138,21 @@ fn bytes_run_on_in_the_next_row() {
 #[test]
 fn textures_and_surfaces() {
     let a = array(8, 8, 5);
-    let mut resource = cudaResourceDesc::default();
-    resource.resType = cudaResourceType::cudaResourceTypeArray;
+    let mut resource = cudaResourceDesc {
+        resType: cudaResourceType::cudaResourceTypeArray,
+        ..cudaResourceDesc::default()
+    };
     resource.res.array.array = a as *mut _;
-    let mut t = cudaTextureDesc::default();
-    t.addressMode = [cudaTextureAddressMode::cudaAddressModeBorder; 3];
-    t.filterMode = cudaTextureFilterMode::cudaFilterModeLinear;
-    t.readMode = cudaTextureReadMode::cudaReadModeNormalizedFloat;
-    t.normalizedCoords = 7;
-    t.sRGB = 1;
-    t.borderColor = [1.0, 2.0, 3.0, 4.0];
-    t.maxAnisotropy = 5;
+    let mut t = cudaTextureDesc {
+        addressMode: [cudaTextureAddressMode::cudaAddressModeBorder; 3],
+        filterMode: cudaTextureFilterMode::cudaFilterModeLinear,
+        readMode: cudaTextureReadMode::cudaReadModeNormalizedFloat,
+        normalizedCoords: 7,
+        sRGB: 1,
+        borderColor: [1.0, 2.0, 3.0, 4.0],
+        maxAnisotropy: 5,
+        ..cudaTextureDesc::default()
+    };
     let (mut texture, mut surface) = (0u64, 0u64);
     ok!("cudaCreateTextureObject", &mut texture, &resource, &t, 0u64);
     let mut back = cudaTextureDesc::default();
@@ -170,8 +175,10 @@ fn textures_and_surfaces() {
     // Linear memory, whose format stands in the resource.
     let mut memory = 0u64;
     ok!("cudaMalloc", &mut memory, 4096u64);
-    let mut linear = cudaResourceDesc::default();
-    linear.resType = cudaResourceType::cudaResourceTypeLinear;
+    let mut linear = cudaResourceDesc {
+        resType: cudaResourceType::cudaResourceTypeLinear,
+        ..cudaResourceDesc::default()
+    };
     linear.res.linear = cupyrite_sys::runtime::cudaResourceDesc_res_linear {
         devPtr: memory as *mut _,
         desc: desc(32, cudaChannelFormatKind::cudaChannelFormatKindFloat),
@@ -191,6 +198,22 @@ fn textures_and_surfaces() {
     t.readMode = cudaTextureReadMode::cudaReadModeElementType;
     assert_eq!(
         rt!("cudaCreateTextureObject", &mut texture, &resource, &t, 0u64),
+        Error::INVALID_FILTER_SETTING
+    );
+    let view = cudaResourceViewDesc {
+        format: cudaResourceViewFormat::cudaResViewFormatSignedChar1,
+        width: 8,
+        height: 5,
+        ..cudaResourceViewDesc::default()
+    };
+    assert_eq!(
+        rt!(
+            "cudaCreateTextureObject",
+            &mut texture,
+            &resource,
+            &t,
+            &view
+        ),
         Error::INVALID_FILTER_SETTING
     );
     for bad in [0u64, 1, u64::MAX - 200] {
