@@ -1,11 +1,12 @@
 """Kernels that work on the host's memory, without a copy.
 
 Two ways lead there: memory that is allocated page-locked and mapped for the device, and ordinary memory of the program
-that is page-locked afterwards. A kernel reads one and writes the other.
+that is page-locked afterwards. A kernel reads one and writes the other. The memory is the runtime API's, the kernel the
+driver API's: both stand on the device's primary context, so that they can be mixed.
 """
 
 import numpy as np
-from cuda.bindings import driver
+from cuda.bindings import runtime
 
 from sample import Kernels, Skip, attribute, check, run, verify, view
 
@@ -23,28 +24,29 @@ def main():
     if not attribute("CAN_MAP_HOST_MEMORY"):
         raise Skip("the device cannot map host memory")
     n = 100_000
+    check(runtime.cudaSetDevice(0))
     kernels = Kernels(SOURCE)
 
     # Allocated page-locked: the host writes into it like into any array.
-    allocated = check(driver.cuMemHostAlloc(8 * n, driver.CU_MEMHOSTALLOC_DEVICEMAP))
+    allocated = check(runtime.cudaHostAlloc(8 * n, runtime.cudaHostAllocMapped))
     source = view(allocated, n, np.float64)
     source[:] = np.arange(n)
 
     # Page-locked afterwards: an array that NumPy allocated.
     target = np.zeros(n)
-    check(driver.cuMemHostRegister(target.ctypes.data, target.nbytes, driver.CU_MEMHOSTREGISTER_DEVICEMAP))
+    check(runtime.cudaHostRegister(target.ctypes.data, target.nbytes, runtime.cudaHostRegisterMapped))
     try:
         # The device may know both under other addresses than the host.
-        device_in = check(driver.cuMemHostGetDevicePointer(int(allocated), 0))
-        device_out = check(driver.cuMemHostGetDevicePointer(target.ctypes.data, 0))
+        device_in = check(runtime.cudaHostGetDevicePointer(allocated, 0))
+        device_out = check(runtime.cudaHostGetDevicePointer(target.ctypes.data, 0))
         kernels["scale"](-(-n // 256), 256, device_in, device_out, np.float64(0.5), np.int32(n))
         # Nothing copies, so nothing waits: the host must.
-        check(driver.cuCtxSynchronize())
+        check(runtime.cudaDeviceSynchronize())
         verify((target == np.arange(n) * 0.5).all(), "the array that the kernel wrote")
     finally:
-        check(driver.cuMemHostUnregister(target.ctypes.data))
+        check(runtime.cudaHostUnregister(target.ctypes.data))
         del source
-        check(driver.cuMemFreeHost(allocated))
+        check(runtime.cudaFreeHost(allocated))
     print(f"a kernel read and wrote {n} numbers of the host's memory")
 
 

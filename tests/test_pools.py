@@ -1,5 +1,7 @@
 """Stream-ordered allocation: pools, their attributes, reuse, thresholds, access."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from cuda.bindings import driver
@@ -182,5 +184,15 @@ def test_bad_requests(context, pool, stream):
     check(driver.cuMemFreeAsync(pointer, stream))
     check(driver.cuStreamSynchronize(stream))
     assert driver.cuMemFreeAsync(pointer, stream)[0] == invalid
+    # Twice, while the stream is still at something else.
+    pointer = check(driver.cuMemAllocFromPoolAsync(4096, pool, stream))
+    flag = check(driver.cuMemHostAlloc(8, 0))
+    ctypes.memset(int(flag), 0, 8)
+    check(driver.cuStreamWaitValue32(stream, int(flag), 1, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
+    check(driver.cuMemFreeAsync(pointer, stream))
+    again, = driver.cuMemFreeAsync(pointer, stream)
+    ctypes.memset(int(flag), 1, 1)
+    assert again == invalid
+    check(driver.cuStreamSynchronize(stream))
     status, huge = driver.cuMemAllocFromPoolAsync(1 << 60, pool, stream)
     assert status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY and huge is None

@@ -170,6 +170,24 @@ def test_bad_handles_and_addresses(unit):
 
 
 @pytest.mark.cpu
+def test_copies_without_access_are_refused(unit):
+    base = int(check(driver.cuMemAddressReserve(2 * unit, 0, 0, 0)))
+    handle = check(driver.cuMemCreate(unit, properties(), 0))
+    check(driver.cuMemMap(base, unit, 0, handle, 0))
+    out = np.zeros(16, np.uint8)
+    for address in (base, base + unit):
+        assert driver.cuMemcpy(out.ctypes.data, address, 16)[0] == INVALID
+        assert driver.cuMemcpyDtoH(out.ctypes.data, address, 16)[0] == INVALID
+        assert driver.cuMemsetD8(address, 1, 16)[0] == INVALID
+    # A copy that runs out of what is mapped.
+    check(driver.cuMemSetAccess(base, unit, [access()], 1))
+    assert driver.cuMemcpyDtoH(out.ctypes.data, base + unit - 8, 16)[0] == INVALID
+    check(driver.cuMemUnmap(base, unit))
+    check(driver.cuMemRelease(handle))
+    check(driver.cuMemAddressFree(base, 2 * unit))
+
+
+@pytest.mark.cpu
 @pytest.mark.parametrize("rights", [NONE, READ])
 def test_a_kernel_without_access_faults(unit, rights, capfd):
     base = check(driver.cuMemAddressReserve(unit, 0, 0, 0))

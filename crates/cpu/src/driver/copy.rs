@@ -37,6 +37,8 @@ pub(super) fn classify(address: u64, len: u64, expect: Expect) -> Res<Found> {
         // It begins in a region and runs out of it.
         Some(_) => Err(Code::INVALID_VALUE),
         None if expect == Expect::Device || address == 0 => Err(Code::INVALID_VALUE),
+        // Reserved addresses are the device's, though nothing is mapped there or nobody may use it.
+        None if space().reservation_of(address).is_some() => Err(Code::INVALID_VALUE),
         None => {
             address.checked_add(len).ok_or(Code::INVALID_VALUE)?;
             Ok(Found::Pageable)

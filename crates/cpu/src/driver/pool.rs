@@ -85,6 +85,8 @@ struct Member {
     base: u64,
     /// Bytes its memory was allocated with.
     capacity: u64,
+    /// A stream has been told to free it.
+    doomed: bool,
 }
 
 /// Live allocations of all pools, by region id.
@@ -279,6 +281,7 @@ pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
             pool: pool.clone(),
             base: region.base,
             capacity,
+            doomed: false,
         },
     );
     let mut state = lock(&pool.state);
@@ -388,6 +391,12 @@ pub(super) fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
         return Ok(());
     }
     let region = freeable(address)?;
+    if let Some(member) = lock(&MEMBERS).get_or_insert_default().get_mut(&region.id) {
+        // Freed a second time before the stream came to the first.
+        if std::mem::replace(&mut member.doomed, true) {
+            return Err(Code::INVALID_VALUE);
+        }
+    }
     stream.enqueue(&[], Where::HereIfIdle, free_work(region, stream.id));
     Ok(())
 }
