@@ -182,6 +182,15 @@ def test_bad_advice(managed):
     address, size = managed
     too_much = size + (64 << 20)
     assert driver.cuMemAdvise(address, too_much, ADVICE.CU_MEM_ADVISE_SET_READ_MOSTLY, place("DEVICE"))[0] == INVALID
-    beyond = place("DEVICE", 1000)
-    status, = driver.cuMemAdvise(address, size, ADVICE.CU_MEM_ADVISE_SET_ACCESSED_BY, beyond)
-    assert status in (INVALID, driver.CUresult.CUDA_ERROR_INVALID_DEVICE)
+    beyond = place("DEVICE", 99)
+    # Which device is asked for matters only where the advice is about one.
+    for advice, status in (
+        (ADVICE.CU_MEM_ADVISE_SET_READ_MOSTLY, driver.CUresult.CUDA_SUCCESS),
+        (ADVICE.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, INVALID),
+        (ADVICE.CU_MEM_ADVISE_SET_ACCESSED_BY, INVALID),
+    ):
+        assert driver.cuMemAdvise(address, size, advice, beyond)[0] == status
+        assert driver.cuMemAdvise(address, size, advice, place("INVALID"))[0] == INVALID
+    assert driver.cuMemAdvise(address, size, ADVICE.CU_MEM_ADVISE_SET_ACCESSED_BY, place("HOST_NUMA"))[0] == INVALID
+    assert driver.cuMemPrefetchAsync(address, size, beyond, 0, stream())[0] == driver.CUresult.CUDA_ERROR_INVALID_DEVICE
+    assert driver.cuMemFreeAsync(address, stream())[0] == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED

@@ -206,10 +206,17 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
     const SET_ACCESSED_BY: u32 = 5;
     const UNSET_ACCESSED_BY: u32 = 6;
     context::current()?;
-    // Only these advices look at the location.
+    // Only some advices look at the location; all want it to be of a kind there is.
     let location = match advice {
-        SET_PREFERRED | SET_ACCESSED_BY | UNSET_ACCESSED_BY => location.check()?,
-        SET_READ_MOSTLY | UNSET_READ_MOSTLY | UNSET_PREFERRED => location,
+        // The real driver calls a device that does not exist a wrong value here, though not when it prefetches.
+        SET_PREFERRED | SET_ACCESSED_BY | UNSET_ACCESSED_BY => {
+            location.check().map_err(|_| Code::INVALID_VALUE)?
+        }
+        SET_READ_MOSTLY | UNSET_READ_MOSTLY | UNSET_PREFERRED
+            if (DEVICE..=HOST_NUMA_CURRENT).contains(&location.kind) =>
+        {
+            location
+        }
         _ => return Err(Code::INVALID_VALUE),
     };
     let bit = match location.kind {
@@ -217,7 +224,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
         _ => HOST_BIT,
     };
     if advice >= SET_ACCESSED_BY && location.kind == HOST_NUMA {
-        return Err(Code::INVALID_DEVICE);
+        return Err(Code::INVALID_VALUE);
     }
     let (start, end) = pages(address, size)?;
     lock(&SAID).change(start, end, |said| match advice {
@@ -233,6 +240,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
 
 fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread: bool) -> Res {
     let stream = stream::resolve(stream, per_thread)?;
+    non_null(address)?;
     let location = location.check()?;
     let (start, end) = pages(address, size)?;
     lock(&SAID).change(start, end, |said| said.prefetched = location);

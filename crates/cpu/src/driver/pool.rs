@@ -404,12 +404,18 @@ pub(super) fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
 /// The allocation at `address`, if `cuMemFreeAsync` may free it.
 ///
 /// # Errors
-/// `INVALID_VALUE` if it may not.
+/// `INVALID_VALUE` if it may not, `NOT_SUPPORTED` for managed memory that came from no pool.
 pub(super) fn freeable(address: u64) -> Res<Region> {
-    space()
+    let region = space()
         .find(address)
-        .filter(|r| r.base == address && (r.kind == Kind::Device || is_member(r)))
-        .ok_or(Code::INVALID_VALUE)
+        .filter(|r| r.base == address)
+        .ok_or(Code::INVALID_VALUE)?;
+    match region.kind {
+        Kind::Device => Ok(region),
+        _ if is_member(&region) => Ok(region),
+        Kind::Managed => Err(Code::NOT_SUPPORTED),
+        _ => Err(Code::INVALID_VALUE),
+    }
 }
 
 /// What `cuMemFreeAsync` does when the stream reaches it.
