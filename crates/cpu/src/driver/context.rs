@@ -475,7 +475,7 @@ entries! {
         }
         let mine = current()?;
         let peer = by_handle(peer)?;
-        if peer.device == mine.device { Err(Code::INVALID_DEVICE) } else { peers::enable(mine.id, peer.id) }
+        if peer.device == mine.device { Err(Code::PEER_ACCESS_UNSUPPORTED) } else { peers::enable(mine.id, peer.id) }
     }
     fn ctx_disable_peer "cuCtxDisablePeerAccess" (peer: u64) {
         let mine = current()?;

@@ -297,16 +297,29 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Takes away the mappings that make up `[addr, addr + size)`.
+    /// Takes away the mappings that make up `[addr, addr + size)`, a part of one reservation. Where nothing is mapped
+    /// there is nothing to do.
     ///
     /// # Errors
-    /// [`MemoryError::NotMapped`] if the range is not made of whole mappings of one reservation.
+    /// [`MemoryError::NotMapped`] if the range has part of a mapping, or mappings and gaps, or is not reserved.
     pub fn unmap(&self, addr: u64, size: u64) -> Result<(), MemoryError> {
         let mut reservations = lock(&self.reservations);
-        let (_, reservation) = reservations
+        let (&base, reservation) = reservations
             .range_mut(..=addr)
             .next_back()
             .ok_or(MemoryError::NotMapped)?;
+        let inside = size > 0
+            && size <= reservation.size
+            && addr - base <= reservation.size - size;
+        if inside
+            && reservation
+                .mappings
+                .range(..addr + size)
+                .next_back()
+                .is_none_or(|(_, m)| m.base + m.size <= addr)
+        {
+            return Ok(());
+        }
         let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
         let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
         let mut gone = Vec::new();

@@ -101,6 +101,14 @@ fn wrong_requests_are_refused() {
         Err(MemoryError::NotMapped)
     );
     s.unmap(base, 2 * UNIT).unwrap();
+    // Nothing is left to be unmapped, in all of it or in part.
+    s.unmap(base, 2 * UNIT).unwrap();
+    s.unmap(base + UNIT, UNIT).unwrap();
+    assert_eq!(s.unmap(base + UNIT, 2 * UNIT), Err(MemoryError::NotMapped));
+    map(base + UNIT, UNIT, 0).unwrap();
+    assert_eq!(s.unmap(base, 2 * UNIT), Err(MemoryError::NotMapped));
+    s.unmap(base, UNIT).unwrap();
+    s.unmap(base + UNIT, UNIT).unwrap();
     s.unreserve(base, 2 * UNIT).unwrap();
 }
 
