@@ -308,9 +308,7 @@ impl AddressSpace {
             .range_mut(..=addr)
             .next_back()
             .ok_or(MemoryError::NotMapped)?;
-        let inside = size > 0
-            && size <= reservation.size
-            && addr - base <= reservation.size - size;
+        let inside = size > 0 && size <= reservation.size && addr - base <= reservation.size - size;
         if inside
             && reservation
                 .mappings
