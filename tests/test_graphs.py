@@ -209,7 +209,7 @@ def test_handles_of_nothing(graph):
         assert status(driver.cuUserObjectRelease(handle, 1)) == invalid
         if handle != int(a):
             assert status(driver.cuGraphNodeGetType(handle)) == invalid
-            assert status(driver.cuGraphAddEmptyNode(graph, [handle], 1)) == invalid
+            assert status(driver.cuGraphAddEmptyNode(graph, [driver.CUgraphNode(handle)], 1)) == invalid
             assert status(driver.cuGraphDestroyNode(handle)) == invalid
     check(driver.cuGraphDestroyNode(a))
     assert status(driver.cuGraphNodeGetType(a)) == invalid

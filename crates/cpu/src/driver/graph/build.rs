@@ -35,7 +35,7 @@ fn add(
             if payload.memory_nodes() > 0 && graph.embedded_in() != 0 {
                 return Err(Code::NOT_SUPPORTED);
             }
-            graph.add(payload, &before)?
+            graph.add(*payload, &before)?
         }
         Described::Clone(inner) if inner.embedded_in() != 0 => return Err(Code::NOT_SUPPORTED),
         Described::Clone(inner) => {
@@ -86,7 +86,7 @@ pub(super) fn node_context(handle: u64) -> Res<Arc<Context>> {
 }
 
 fn plain(payload: Payload) -> Described {
-    Described::Payload(payload)
+    Described::Payload(Box::new(payload))
 }
 
 /// `cuGraphAddNode` in all its forms.

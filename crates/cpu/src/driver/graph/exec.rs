@@ -93,8 +93,10 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
     }
     {
         let state = original.lock();
-        let taken = state.memory_nodes > 0 && state.executable.strong_count() > 0;
-        if taken || state.capturing > 0 {
+        if state.memory_nodes > 0 && state.executable.strong_count() > 0 {
+            return Err(Code::NOT_SUPPORTED.into());
+        }
+        if state.capturing > 0 {
             return Err(Code::INVALID_VALUE.into());
         }
     }
@@ -210,7 +212,8 @@ entries! {
     }
     fn exec_flags "cuGraphExecGetFlags" (exec: u64, out: u64) {
         non_null(out)?;
-        put(out, find_exec(exec)?.flags)
+        // How it was uploaded and where priorities came from is not told.
+        put(out, find_exec(exec)?.flags & (AUTO_FREE_ON_LAUNCH | DEVICE_LAUNCH))
     }
     fn exec_id "cuGraphExecGetId" (exec: u64, out: u64) {
         non_null(out)?;

@@ -329,10 +329,13 @@ pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res 
     Ok(())
 }
 
+/// One of the values in an account.
+type Value = fn(&Account) -> &AtomicU64;
+
 /// The account of a device and the value that `CUgraphMem_attribute` names in it.
-fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, fn(&Account) -> &AtomicU64)> {
+fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, Value)> {
     let account = account(device::by_ordinal(ordinal)?.ordinal);
-    let value: fn(&Account) -> &AtomicU64 = match id {
+    let value: Value = match id {
         0 => |a| &a.used,
         1 => |a| &a.used_high,
         2 => |a| &a.reserved,

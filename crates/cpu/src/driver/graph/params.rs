@@ -16,7 +16,7 @@ pub(super) type GenericWords = [u64; 32];
 
 /// What the parameters of a node that is to be added describe.
 pub(super) enum Described {
-    Payload(Payload),
+    Payload(Box<Payload>),
     /// A graph to be cloned into the node.
     Clone(Arc<Graph>),
     /// A graph that the node takes over.
@@ -70,7 +70,7 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
         8 | 9 | 13 | 14 | 17 | 18 => return Err(Code::NOT_SUPPORTED),
         _ => return Err(Code::INVALID_VALUE),
     };
-    Ok(Described::Payload(payload))
+    Ok(Described::Payload(Box::new(payload)))
 }
 
 /// Where `CUDA_MEM_ALLOC_NODE_PARAMS` has the address, in `CUgraphNodeParams`.

@@ -155,8 +155,11 @@ fn compare(ours: &Arc<Graph>, theirs: &Arc<Graph>, changes: &mut Changes) -> Res
     Ok(())
 }
 
-/// Gives all nodes of an executable graph, or of one within it, what the nodes of `graph` hold.
-fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Result<(), Misfit> {
+/// Gives all nodes of an executable graph, or of one within it, what the nodes of `graph` hold; says what does not fit.
+///
+/// # Errors
+/// `INVALID_VALUE` if the node named is none of the executable graph, or has no graph within.
+fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<(), Misfit>> {
     let mut state = exec.lock();
     let ours = match within {
         None => state.graph.clone(),
@@ -166,14 +169,14 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Result<(), Mi
                 let state = at.graph.lock();
                 state.nodes.get(&at.node).map(|n| n.payload.clone())
             });
-            match payload.as_deref().and_then(Payload::inner) {
-                Some(inner) => inner.clone(),
-                None => return misfit(NODE_TYPE_CHANGED, 0, 0),
-            }
+            let inner = payload.as_deref().and_then(Payload::inner);
+            inner.cloned().ok_or(Code::INVALID_VALUE)?
         }
     };
     let mut changes = Changes::new();
-    compare(&ours, graph, &mut changes)?;
+    if let Err(misfit) = compare(&ours, graph, &mut changes) {
+        return Ok(Err(misfit));
+    }
     let objects = graph.lock().objects.clone();
     let before = std::mem::replace(&mut ours.lock().objects, objects);
     // Launches that still run may need them.
@@ -182,14 +185,22 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Result<(), Mi
     for (node, payload) in changes {
         apply(plan, node, payload);
     }
-    Ok(())
+    Ok(Ok(()))
+}
+
+/// Updates one graph within.
+fn update_child(exec: u64, node: u64, child: u64) -> Res {
+    let (exec, child) = (find_exec(exec)?, find(child)?);
+    graph_of(node)?;
+    let done = update(&exec, Some(node), &child)?;
+    done.map_err(|_| Code::GRAPH_EXEC_UPDATE_FAILURE)
 }
 
 /// `cuGraphExecUpdate` in its two forms: what it tells, and what it answers.
 fn update_with(exec: u64, graph: u64) -> Res<Misfit> {
     let exec = find_exec(exec)?;
     let graph = find(graph)?;
-    Ok(match update(&exec, None, &graph) {
+    Ok(match update(&exec, None, &graph)? {
         Ok(()) => Misfit {
             result: SUCCESS,
             node: 0,
@@ -250,9 +261,7 @@ entries! {
         set(exec, node, |old| params::new_host(old, function, data, 0))
     }
     fn exec_child "cuGraphExecChildGraphNodeSetParams" (exec: u64, node: u64, child: u64) {
-        let (exec, child) = (find_exec(exec)?, find(child)?);
-        graph_of(node)?;
-        update(&exec, Some(node), &child).map_err(|_| Code::INVALID_VALUE)
+        update_child(exec, node, child)
     }
     fn exec_mem_ops "cuGraphExecBatchMemOpNodeSetParams" (exec: u64, node: u64, words: u64) {
         non_null(words)?;
@@ -268,9 +277,7 @@ entries! {
         non_null(words)?;
         let w = get::<GenericWords>(words)?;
         if w[0] as u32 == 4 {
-            let (exec, child) = (find_exec(exec)?, find(w[2])?);
-            graph_of(node)?;
-            return update(&exec, Some(node), &child).map_err(|_| Code::INVALID_VALUE);
+            return update_child(exec, node, w[2]);
         }
         set(exec, node, |old| {
             if is_structure(old) { Err(Code::INVALID_VALUE) } else { params::new_generic(old, &w) }
