@@ -406,6 +406,16 @@ else:
     assert told == f"{{{int(E.cudaErrorInsufficientDriver)}}} True 0"
 
 
+@pytest.mark.parametrize("own", [0, 1])
+def test_the_default_stream_can_be_the_threads_own(own):
+    script = """
+from cuda.bindings import runtime as r
+null, legacy, own = (r.cudaStreamGetId(stream)[1] for stream in (0, r.cudaStreamLegacy, r.cudaStreamPerThread))
+print(null == legacy, null == own)
+"""
+    assert fresh(script, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=str(own)) == f"{not own} {bool(own)}"
+
+
 def test_docstrings_tell_types():
     text = runtime.cudaMemcpyAsync.__doc__
     assert "CUstream or cudaStream_t" in text and "cudaError_t" in text and "cuda-runtime-api" in text
