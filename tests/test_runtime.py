@@ -137,6 +137,8 @@ def test_a_failure_stays_the_last_error_of_its_thread():
 def test_codes_have_names_and_sentences():
     for code in E:
         status, name = runtime.cudaGetErrorName(code)
+        if name == b"unrecognized error code" and runtime.getLocalRuntimeVersion()[1] < 13050:
+            continue  # newer than the libcudart that is installed
         assert status == E.cudaSuccess and name == code.name.encode()
         status, text = runtime.cudaGetErrorString(code)
         assert status == E.cudaSuccess and len(text) > 3

@@ -138,6 +138,8 @@ def test_a_channel_descriptor():
 def test_names_and_texts_of_every_error():
     for error in E:
         status, name = runtime.cudaGetErrorName(error)
+        if name == b"unrecognized error code" and runtime.getLocalRuntimeVersion()[1] < 13050:
+            continue  # newer than the libcudart that is installed
         assert (status, name.decode()) == (E.cudaSuccess, error.name)
         assert runtime.cudaGetErrorString(error)[1] not in (None, b"", b"unrecognized error code")
     assert runtime.cudaGetErrorName(12345) == (E.cudaSuccess, b"unrecognized error code")

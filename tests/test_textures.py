@@ -35,7 +35,7 @@ from array_support import (
     resource_view,
     texture_descriptor,
 )
-from support import DeviceArray, Module, check, driver, synchronize
+from support import DeviceArray, Module, check, driver, on_cpu_device, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 R = driver.CUresult
@@ -267,7 +267,8 @@ def test_srgb(fetches):
     want = data.reshape(-1, 4) / 255
     # Alpha is linear as it stands.
     want[:, :3] = reference.srgb_to_linear(want[:, :3])
-    np.testing.assert_allclose(run(fetches, "tex2d", texture, x, y), want, rtol=0, atol=1.5e-3)
+    # Hardware converts by a table of about eight significant bits.
+    np.testing.assert_allclose(run(fetches, "tex2d", texture, x, y), want, rtol=0, atol=1e-6 if on_cpu_device() else 2**-8)
     check(driver.cuTexObjectDestroy(texture))
     array.destroy()
 

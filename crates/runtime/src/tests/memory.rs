@@ -139,15 +139,15 @@ fn boxes_are_copied_between_pitched_memory() {
         ..cudaMemcpy3DParms::default()
     };
     ok!("cudaMemcpy3D", &copy);
-    for z in 0..4 {
-        for y in 0..5 {
-            for x in 0..10 {
+    for (z, slice) in host.iter().enumerate() {
+        for (y, row) in slice.iter().enumerate() {
+            for (x, &byte) in row.iter().enumerate() {
                 let expected = match (x, y, z) {
                     (0, _, _) | (_, _, 0) => 0,
                     _ if x < 5 && y < 2 => 9,
                     _ => 3,
                 };
-                assert_eq!(host[z][y][x], expected, "{x} {y} {z}");
+                assert_eq!(byte, expected, "{x} {y} {z}");
             }
         }
     }

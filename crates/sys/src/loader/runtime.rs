@@ -119,6 +119,12 @@ fn choose(
             format!("{reason}, but this program was built without it"),
         ))
     };
+    let backend = match driver() {
+        // A word that means nothing is told, whichever runtime was asked for.
+        Err(error) if error.kind == LoadErrorKind::InvalidSelection => return Err(error),
+        // Without a driver the runtime itself says what is missing.
+        other => other.unwrap_or(Backend::Gpu),
+    };
     match selection {
         Selection::Own => return own("CUPYRITE_RUNTIME=own asks for Cupyrite's own runtime"),
         Selection::Cudart => {
@@ -128,13 +134,8 @@ fn choose(
         }
         Selection::Auto => {}
     }
-    match driver() {
-        Ok(Backend::Cpu) => {
-            return own("on the embedded CPU device the runtime is Cupyrite's own");
-        }
-        Err(error) if error.kind == LoadErrorKind::InvalidSelection => return Err(error),
-        // Without a driver the runtime itself says what is missing.
-        Ok(Backend::Gpu) | Err(_) => {}
+    if backend == Backend::Cpu {
+        return own("on the embedded CPU device the runtime is Cupyrite's own");
     }
     match load() {
         Ok(major) => Ok((RuntimeSource::Cudart(major), "libcudart is installed")),
