@@ -396,7 +396,10 @@ fn user_objects_live_as_long_as_somebody_holds_them() {
     ok!("cuGraphDestroy", g);
     ok!("cuGraphDestroy", clone);
     let stream = s.stream(0);
-    super::busy(stream, 40);
+    // Nothing behind this runs before the value is there.
+    let gate = s.pinned(4);
+    ok!("cuMemsetD32_v2", gate, 0u32, 1u64);
+    ok!("cuStreamWaitValue32_v2", stream, gate, 1u32, 1u32);
     ok!("cuGraphLaunch", e, stream);
     ok!("cuUserObjectRetain", object, 1u32);
     assert_eq!(cu!("cuUserObjectRelease", object, 9u32), INVALID);
@@ -407,6 +410,8 @@ fn user_objects_live_as_long_as_somebody_holds_them() {
         0,
         "a launch still needs it"
     );
+    let open = s.stream(1);
+    ok!("cuMemsetD32Async", gate, 1u32, 1u64, open);
     ok!("cuStreamSynchronize", stream);
     wait_for(5);
     assert_eq!(cu!("cuUserObjectRetain", object, 1u32), INVALID);
