@@ -125,7 +125,10 @@ impl Texture {
             return;
         }
         let foot = self.footprint(f, position, mask);
-        if integers {
+        let d = &self.descriptor;
+        // One texel is the answer: it comes back bit by bit, as from a texture of one level.
+        let whole = d.filter == Filter::Point && !foot.linear && d.max_anisotropy <= 1;
+        if integers || whole {
             for level in 0..self.images.len() {
                 let m = foot.nearest(level, mask);
                 if m != 0 {
