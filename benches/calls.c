@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "timing.h"
 
 typedef int (*fn0)(void *);
 typedef int (*fn_init)(unsigned);
@@ -32,22 +33,6 @@ static const char *const NAMES[] = {
 };
 enum { INIT, DEVICE_GET, RETAIN, SET_CURRENT, GET_CURRENT, STREAM_CREATE, STREAM_CTX, STREAM_QUERY, ATTRIBUTE,
        EVENT_CREATE, EVENT_DESTROY, LOAD, FUNCTION, LAUNCH, SYNCHRONIZE, COUNT };
-
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        int status_ = (call);                                                                                          \
-        if (status_ != 0) {                                                                                            \
-            fprintf(stderr, "%s: error %d\n", #call, status_);                                                         \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
 
 /* The smallest mean of `rounds` rounds of `count` calls; what is between rounds is not timed. */
 #define TIME(slot, rounds, count, call, between)                                                                       \

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from sides import HERE, compiler, machine, parser, sides, table
+from sides import HERE, build, machine, parser, sides, table
 
 # Nanoseconds over C, and which row of the design that is.
 BUDGETS = {
@@ -39,18 +39,6 @@ def kernels():
     return head + entry("sixteen", ("u32", "f32", "u64", "f64") * 4) + "\n" + entry("many", ("u32",) * 512)
 
 
-def build(folder):
-    """Compiles calls.c as a program and as a library."""
-    cc = compiler()
-    if cc is None:
-        sys.exit("a C compiler is needed (cc, gcc or clang on PATH, or CC)")
-    source = HERE / "calls.c"
-    program, library = folder / "calls", folder / "calls.so"
-    subprocess.run([cc, "-O2", "-o", program, source, "-ldl"], check=True)
-    subprocess.run([cc, "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return program, library
-
-
 def best(runs):
     """The smallest figure of each row over some runs."""
     return [min(column) for column in zip(*runs)] if runs else None
@@ -70,7 +58,7 @@ def main():
         folder = pathlib.Path(name)
         ptx = folder / "empty.ptx"
         ptx.write_text(kernels())
-        program, library = build(folder)
+        program, library = build("calls", folder)
         words = ["-W", "ignore", HERE / "calls_side.py", ptx, options.launches]
         c_runs, our_runs, peer_runs, nothing, device = [], [], [], [], ""
         for _ in range(options.turns):

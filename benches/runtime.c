@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "timing.h"
 
 typedef int (*fn_void)(void);
 typedef int (*fn_1)(void *);
@@ -42,22 +43,6 @@ enum { SET_DEVICE, GET_DEVICE, MALLOC, FREE, MALLOC_ASYNC, FREE_ASYNC, MALLOC_HO
        EVENT_DESTROY, EVENT_RECORD, EVENT_QUERY, EVENT_SYNCHRONIZE, EVENT_ELAPSED, LOAD, KERNEL, SYNCHRONIZE, LAUNCH,
        COUNT };
 enum { ROWS = 20, BYTES = 256, TO_DEVICE = 1 };
-
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        int status_ = (call);                                                                                          \
-        if (status_ != 0) {                                                                                            \
-            fprintf(stderr, "%s: error %d\n", #call, status_);                                                         \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
 
 /* The smallest mean of `rounds` rounds of `count` calls. The device is idle when a round begins, and what empties its
  * queue between rounds is not timed. */

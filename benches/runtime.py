@@ -16,19 +16,7 @@ import sys
 import tempfile
 
 from calls import DEVICE_KIND, best, kernels
-from sides import HERE, compiler, machine, parser, sides, table
-
-
-def build(folder):
-    """Compiles runtime.c as a program and as a library."""
-    cc = compiler()
-    if cc is None:
-        sys.exit("a C compiler is needed (cc, gcc or clang on PATH, or CC)")
-    source = HERE / "runtime.c"
-    program, library = folder / "runtime", folder / "runtime.so"
-    subprocess.run([cc, "-O2", "-o", program, source, "-ldl"], check=True)
-    subprocess.run([cc, "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return program, library
+from sides import HERE, build, machine, parser, sides, table
 
 
 def main():
@@ -46,7 +34,7 @@ def main():
         folder = pathlib.Path(name)
         ptx = folder / "empty.ptx"
         ptx.write_text(kernels())
-        program, library = build(folder)
+        program, library = build("runtime", folder)
         words = ["-W", "ignore", HERE / "runtime_side.py", ptx, options.rounds]
         c_runs, our_runs, peer_runs, device, names = [], [], [], "", []
         for _ in range(options.turns):

@@ -100,6 +100,18 @@ def compiler():
     return next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))), None)
 
 
+def build(name, folder):
+    """Compiles `name`.c as a program and as a library below `folder`; returns both paths."""
+    cc = compiler()
+    if cc is None:
+        sys.exit("a C compiler is needed (cc, gcc or clang on PATH, or CC)")
+    source = HERE / f"{name}.c"
+    program, library = folder / name, folder / f"{name}.so"
+    subprocess.run([cc, "-O2", "-o", program, source, "-ldl"], check=True)
+    subprocess.run([cc, "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return program, library
+
+
 def machine():
     """One line about where this was measured."""
     model = "unknown processor"
