@@ -329,7 +329,9 @@ def test_modes_reach_other_threads(shared_context, stream):
         assert elsewhere(exchange) == expected, (mode, exchange)
         ended = status(driver.cuStreamEndCapture(stream))
         assert ended == (901 if expected == [900] else 0)
-    # The thread's own mode counts for its own captures.
+    # The thread's own mode counts for its own captures. It outlives a test: what called every function with every
+    # argument before this one may have left another.
+    check(driver.cuThreadExchangeStreamCaptureMode(GLOBAL))
     assert int(check(driver.cuThreadExchangeStreamCaptureMode(RELAXED))) == 0
     check(driver.cuStreamBeginCapture(stream, GLOBAL))
     check(driver.cuMemFree(check(driver.cuMemAlloc(256))))
