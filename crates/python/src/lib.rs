@@ -7,6 +7,7 @@
 
 mod args;
 mod call;
+mod core;
 mod desc;
 mod doctor;
 mod errors;
@@ -44,5 +45,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     doctor::init(module)?;
     pathfinder::init(module)?;
     remembering::init(module)?;
+    core::init(module)?;
     Ok(())
 }

@@ -1,0 +1,23 @@
+//! The classes of `cuda.core`: shells around the types of the crate [`cupyrite`].
+//!
+//! Belongs here: turning Python's arguments into that crate's, its results and errors into Python's, and what only
+//! Python has (protocols, pickling, `repr`). Does not belong here: any rule about devices, ownership or compilation;
+//! those are the crate's, so that Rust programs have them too.
+//!
+//! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
+
+pub mod errors;
+pub mod options;
+
+use pyo3::prelude::*;
+
+/// Adds the submodule `core`.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let core = PyModule::new(module.py(), "core")?;
+    errors::init(&core)?;
+    module.add("core", core)
+}

@@ -1,0 +1,32 @@
+"""CUDA in the idiom of Python: devices, streams, memory, programs and launches.
+
+Names are looked up when they are first used, so that importing this package costs next to nothing and touches neither
+NumPy nor a driver. Every object owns what it needs and lets go of it when it is closed or forgotten.
+"""
+
+__version__ = "1.2.2"
+
+# Public name -> module of this package that has it.
+_HOMES = {
+}
+
+_SUBMODULES = ()
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_HOMES, *_SUBMODULES})

@@ -1,0 +1,1 @@
+"""Buffers and the memory resources that make them."""

@@ -1,0 +1,1 @@
+"""What the modules of `cuda.core` share."""
