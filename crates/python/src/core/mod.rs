@@ -19,5 +19,8 @@ use pyo3::prelude::*;
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let core = PyModule::new(module.py(), "core")?;
     errors::init(&core)?;
+    // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
+    let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
+    modules.set_item("cupyrite._native.core", &core)?;
     module.add("core", core)
 }
