@@ -1,23 +1,39 @@
-//! Launch configurations and typed kernel arguments.
+//! Launch configurations, and the one place where kernels are queued.
 
-use std::ffi::c_void;
-use std::marker::PhantomData;
+use std::ffi::{c_int, c_uint, c_void};
+use std::fmt::Write as _;
+use std::mem::MaybeUninit;
 
-use cupyrite_sys::driver::CUdeviceptr;
+use cupyrite_sys::driver::{
+    CUdevice_attribute, CUfunction, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchAttributeValue_union_clusterDim, CUlaunchConfig, CUresult, CUstream,
+};
 
-use crate::memory::{Buffer, DeviceCopy};
+use crate::arguments::KernelArgs;
+use crate::error::{Error, Result, driver};
+use crate::module::{FunctionAttribute, Kernel};
+use crate::stream::Stream;
 
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The shape of a launch, and what else the driver may know of it.
+///
+/// See [`cuLaunchKernelEx`](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct LaunchConfig {
-    /// Blocks in x, y and z.
+    /// Blocks in x, y and z; with a [cluster](Self::cluster), clusters in x, y and z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// Blocks of a cluster in x, y and z: they run at the same time and share their shared memory. Needs compute
+    /// capability 9.0.
+    pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
     /// Whether all blocks must be resident at once, for grid-wide synchronisation.
     pub cooperative: bool,
+    /// Whether the kernel may begin before the one ahead of it in the stream has ended. It then says itself where it
+    /// needs the other's results (`griddepcontrol.wait`).
+    pub programmatic_stream_serialization: bool,
 }
 
 impl LaunchConfig {
@@ -47,140 +63,437 @@ impl LaunchConfig {
         LaunchConfig {
             grid,
             block,
+            cluster: None,
             shared_bytes: 0,
             cooperative: false,
+            programmatic_stream_serialization: false,
         }
     }
 
+    /// The same in clusters of this many blocks. The grid then counts clusters: a grid of 4 and a cluster of 2 are 8
+    /// blocks.
+    #[must_use]
+    pub const fn with_cluster(mut self, blocks: [u32; 3]) -> Self {
+        self.cluster = Some(blocks);
+        self
+    }
+
     /// The same with dynamic shared memory, in bytes.
+    #[must_use]
     pub const fn with_shared(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
         self
     }
 
     /// The same as a cooperative launch.
+    #[must_use]
     pub const fn cooperative(mut self) -> Self {
         self.cooperative = true;
         self
     }
+
+    /// The same, allowed to begin before the kernel ahead of it has ended.
+    #[must_use]
+    pub const fn overlapping(mut self) -> Self {
+        self.programmatic_stream_serialization = true;
+        self
+    }
+
+    /// Blocks in x, y and z: the grid, times the cluster where there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if that is more than 32 bits hold.
+    pub fn blocks(&self) -> Result<[u32; 3]> {
+        let Some(cluster) = self.cluster else {
+            return Ok(self.grid);
+        };
+        let mut blocks = self.grid;
+        for (n, of) in blocks.iter_mut().zip(cluster) {
+            *n = n.checked_mul(of).ok_or_else(|| {
+                let problem = format!(
+                    "{} clusters of {} blocks are more blocks than 32 bits can count",
+                    Dims(self.grid),
+                    Dims(cluster)
+                );
+                Error::argument("Kernel::launch", "config.grid", problem)
+            })?;
+        }
+        Ok(blocks)
+    }
+
+    /// Hands `body` the configuration as `cuLaunchKernelEx` takes it, and occupancy queries too.
+    ///
+    /// # Errors
+    ///
+    /// As [`LaunchConfig::blocks`], or those of `body`.
+    pub fn with_native<R>(
+        &self,
+        stream: CUstream,
+        body: impl FnOnce(&CUlaunchConfig) -> Result<R>,
+    ) -> Result<R> {
+        let mut attributes = Attributes::new();
+        if self.cooperative {
+            let value = CUlaunchAttributeValue { cooperative: 1 };
+            attributes.push(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value);
+        }
+        if let Some([x, y, z]) = self.cluster {
+            let value = CUlaunchAttributeValue {
+                clusterDim: CUlaunchAttributeValue_union_clusterDim { x, y, z },
+            };
+            attributes.push(
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                value,
+            );
+        }
+        if self.programmatic_stream_serialization {
+            let value = CUlaunchAttributeValue {
+                programmaticStreamSerializationAllowed: 1,
+            };
+            attributes.push(
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                value,
+            );
+        }
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (self.blocks()?, self.block);
+        body(&CUlaunchConfig {
+            gridDimX: grid_x,
+            gridDimY: grid_y,
+            gridDimZ: grid_z,
+            blockDimX: block_x,
+            blockDimY: block_y,
+            blockDimZ: block_z,
+            sharedMemBytes: self.shared_bytes,
+            hStream: stream,
+            attrs: attributes.list.as_mut_ptr().cast(),
+            numAttrs: attributes.len,
+        })
+    }
+
+    /// Whether grid, block, shared memory and stream say everything.
+    fn is_plain(&self) -> bool {
+        self.cluster.is_none() && !self.cooperative && !self.programmatic_stream_serialization
+    }
+
+    /// Queues `function` in `stream`.
+    ///
+    /// # Safety
+    ///
+    /// The handles are live; `params` has an address for each of the function's parameters, each with as many readable
+    /// bytes as the parameter has. What the function does with them is within its contract.
+    unsafe fn submit(
+        &self,
+        function: CUfunction,
+        stream: CUstream,
+        params: *mut *mut c_void,
+    ) -> Result<()> {
+        if !self.is_plain() {
+            return self.with_native(stream, |config| {
+                // SAFETY: the configuration and its attributes are there during the call; the rest is the caller's
+                // promise.
+                unsafe {
+                    driver!(cuLaunchKernelEx(
+                        config,
+                        function,
+                        params,
+                        std::ptr::null_mut()
+                    ))
+                }
+            });
+        }
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (self.grid, self.block);
+        // SAFETY: the caller's promise; the driver copies the arguments before it returns.
+        unsafe {
+            driver!(cuLaunchKernel(
+                function,
+                grid_x,
+                grid_y,
+                grid_z,
+                block_x,
+                block_y,
+                block_z,
+                self.shared_bytes,
+                stream,
+                params,
+                std::ptr::null_mut(),
+            ))
+        }
+    }
 }
 
-/// A device address as a kernel argument: `T *` on the device's side.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct DevicePtr<T> {
-    address: CUdeviceptr,
-    pointee: PhantomData<fn() -> T>,
+/// A launch's attributes, on the stack.
+struct Attributes {
+    list: [MaybeUninit<CUlaunchAttribute>; 3],
+    len: c_uint,
 }
 
-impl<T> DevicePtr<T> {
-    /// From a raw address.
-    pub const fn new(address: CUdeviceptr) -> Self {
-        DevicePtr {
-            address,
-            pointee: PhantomData,
+impl Attributes {
+    const fn new() -> Attributes {
+        Attributes {
+            list: [const { MaybeUninit::uninit() }; 3],
+            len: 0,
         }
     }
 
-    /// The raw address.
-    pub const fn address(self) -> CUdeviceptr {
-        self.address
+    fn push(&mut self, id: CUlaunchAttributeID, value: CUlaunchAttributeValue) {
+        self.list[self.len as usize].write(CUlaunchAttribute {
+            id,
+            pad: [0; 4],
+            value,
+        });
+        self.len += 1;
     }
 }
 
-impl<T> Clone for DevicePtr<T> {
-    fn clone(&self) -> Self {
-        *self
+impl Kernel {
+    /// Queues the kernel in a stream.
+    ///
+    /// Number and sizes of the arguments are checked against the kernel's parameters before anything is queued.
+    /// [`Kernel::typed`] moves that check to where the kernel is looked up, and has the compiler check the types.
+    ///
+    /// # Safety
+    ///
+    /// The arguments must mean what the kernel takes them for, and what it reads and writes through them must be
+    /// memory of this context that stays alive and is not used in a conflicting way until the kernel is done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] naming the position of a wrong argument, counted from 0; otherwise as
+    /// [`Kernel::launch_raw`].
+    pub unsafe fn launch<A: KernelArgs + ?Sized>(
+        &self,
+        stream: &Stream,
+        config: &LaunchConfig,
+        args: &A,
+    ) -> Result<()> {
+        args.with(|addresses, sizes| {
+            self.check_sizes("Kernel::launch", sizes)?;
+            let params = addresses.as_ptr().cast_mut().cast::<*mut c_void>();
+            // SAFETY: an address for each of the kernel's parameters, each with as many readable bytes as the parameter
+            // has. The rest is the caller's promise.
+            unsafe { self.launch_raw(stream, config, params) }
+        })
     }
-}
-impl<T> Copy for DevicePtr<T> {}
 
-/// A value that can be passed to a kernel.
-///
-/// # Safety
-///
-/// `address` must point to `size` readable bytes that form the kernel parameter, for as long as `self` is borrowed.
-pub unsafe trait KernelArg {
-    /// Where the parameter's bytes lie on the host.
-    fn address(&self) -> *const c_void;
-    /// How many bytes it has.
-    fn size(&self) -> usize;
-}
-
-// SAFETY: plain data is its own parameter.
-unsafe impl<T: DeviceCopy> KernelArg for T {
-    fn address(&self) -> *const c_void {
-        std::ptr::from_ref(self).cast()
+    /// Queues the kernel with the addresses of its arguments, as C has them; nothing is checked.
+    ///
+    /// # Safety
+    ///
+    /// `params` points to as many addresses as the kernel has parameters, each of as many readable bytes as that
+    /// parameter has, all of them until the call returns. Otherwise as [`Kernel::launch`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a cooperative grid that does not fit on the device at once;
+    /// `CUDA_ERROR_INVALID_VALUE` and the like for another shape that cannot be launched, with what is wrong about it.
+    /// What the kernel does wrong shows at a later call, the stream's `synchronize` for one.
+    pub unsafe fn launch_raw(
+        &self,
+        stream: &Stream,
+        config: &LaunchConfig,
+        params: *mut *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: both handles are live while their owners are borrowed; the rest is the caller's promise.
+        let launched = self
+            .context()
+            .with_current(|| unsafe { config.submit(self.handle(), stream.handle(), params) });
+        match launched {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.explain(config, error)),
+        }
     }
-    fn size(&self) -> usize {
-        size_of::<T>()
-    }
-}
 
-// SAFETY: a transparent 64-bit address; as an argument it is the kernel's `T *`, in a buffer an array of such.
-unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
-
-// SAFETY: passes the address that the buffer's shared part holds, in place.
-unsafe impl<T: DeviceCopy> KernelArg for &Buffer<T> {
-    fn address(&self) -> *const c_void {
-        self.address_place().cast()
-    }
-    fn size(&self) -> usize {
-        size_of::<CUdeviceptr>()
-    }
-}
-
-/// The arguments of a launch: a tuple of up to 16, or a slice of references for more.
-///
-/// # Safety
-///
-/// As [`KernelArg`], for each.
-pub unsafe trait KernelArgs {
-    /// Hands the argument addresses and sizes to `body`; no allocation for tuples.
-    fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R;
-}
-
-// SAFETY: no arguments.
-unsafe impl KernelArgs for () {
-    fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R {
-        body(&[], &[])
-    }
-}
-
-// SAFETY: each element upholds the contract of `KernelArg`.
-unsafe impl KernelArgs for [&dyn KernelArg] {
-    fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R {
-        let addresses: Vec<_> = self.iter().map(|a| a.address()).collect();
-        let sizes: Vec<_> = self.iter().map(|a| a.size()).collect();
-        body(&addresses, &sizes)
-    }
-}
-
-macro_rules! tuples {
-    ($($name:ident)+) => {
-        // SAFETY: each element upholds the contract of `KernelArg`.
-        unsafe impl<$($name: KernelArg),+> KernelArgs for ($($name,)+) {
-            #[allow(non_snake_case)]
-            fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R {
-                let ($($name,)+) = self;
-                body(&[$($name.address()),+], &[$($name.size()),+])
+    /// Refuses arguments of another number or other sizes than the kernel's parameters.
+    pub(crate) fn check_sizes(&self, function: &'static str, sizes: &[usize]) -> Result<()> {
+        let Some(params) = self.params() else {
+            return Ok(());
+        };
+        if sizes.len() != params.len() {
+            let problem = format!(
+                "has {} arguments, kernel `{}` takes {}",
+                sizes.len(),
+                self.name(),
+                params.len()
+            );
+            return Err(Error::argument(function, "args", problem));
+        }
+        match sizes
+            .iter()
+            .zip(params)
+            .position(|(given, p)| *given != p.size)
+        {
+            None => Ok(()),
+            Some(i) => {
+                let problem = format!(
+                    "has {} bytes, parameter {i} of kernel `{}` has {}",
+                    sizes[i],
+                    self.name(),
+                    params[i].size
+                );
+                Err(Error::argument(function, format!("args.{i}"), problem))
             }
         }
-    };
+    }
+
+    /// Adds to an error of a launch what is wrong about its shape. The driver says no more than "invalid value".
+    #[cold]
+    fn explain(&self, config: &LaunchConfig, error: Error) -> Error {
+        let Error::Driver {
+            call,
+            status,
+            mut log,
+        } = error
+        else {
+            return error;
+        };
+        if status == CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+            && let Ok(most) = self.most_resident_blocks(config)
+        {
+            let problem = format!(
+                "a cooperative launch of {} blocks of kernel `{}`, but no more than {most} of {} threads fit on the \
+                 device at the same time",
+                Dims(config.grid),
+                self.name(),
+                Dims(config.block),
+            );
+            return Error::argument("Kernel::launch", "config.grid", problem);
+        }
+        let shape = [
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+            CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE,
+            CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        ];
+        if shape.contains(&status) && log.is_empty() {
+            log = self.what_is_wrong(config).unwrap_or_default();
+        }
+        Error::Driver { call, status, log }
+    }
+
+    /// Blocks of a configuration that the device can hold at once.
+    fn most_resident_blocks(&self, config: &LaunchConfig) -> Result<u64> {
+        let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
+        let mut blocks: c_int = 0;
+        self.context().with_current(|| {
+            // SAFETY: the result has a valid place, the handle is live.
+            unsafe {
+                driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &mut blocks,
+                    self.handle(),
+                    c_int::try_from(threads).unwrap_or(c_int::MAX),
+                    config.shared_bytes as usize,
+                ))?;
+            }
+            let processors =
+                device_limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+            Ok(u64::from(blocks.unsigned_abs()) * processors)
+        })
+    }
+
+    /// What about a configuration cannot be launched; empty if nothing is found.
+    fn what_is_wrong(&self, config: &LaunchConfig) -> Result<String> {
+        use CUdevice_attribute as Limit;
+        let mut text = String::new();
+        let mut say = |sentence: std::fmt::Arguments<'_>| {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            // Writing to a string does not fail.
+            let _ = text.write_fmt(sentence);
+        };
+        let limits = |names: [Limit; 3]| -> Result<[u64; 3]> {
+            let [x, y, z] = names;
+            Ok([device_limit(x)?, device_limit(y)?, device_limit(z)?])
+        };
+        let grid = config.blocks()?;
+        let (most_blocks, most_threads, opt_in, major) = self.context().with_current(|| {
+            Ok((
+                limits([
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+                ])?,
+                limits([
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+                ])?,
+                device_limit(Limit::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+                device_limit(Limit::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ))
+        })?;
+        for (name, given, most) in [
+            ("grid", grid, most_blocks),
+            ("block", config.block, most_threads),
+        ] {
+            if !given
+                .iter()
+                .zip(most)
+                .all(|(&n, most)| (1..=most).contains(&u64::from(n)))
+            {
+                let [x, y, z] = most;
+                say(format_args!(
+                    "the {name} is {}; each dimension is at least 1, the device takes up to ({x}, {y}, {z})",
+                    Dims(given)
+                ));
+            }
+        }
+        let limit = |name| -> Result<u64> { Ok(u64::from(self.attribute(name)?.unsigned_abs())) };
+        let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
+        let most = limit(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        if threads > most {
+            say(format_args!(
+                "a block of {} has {threads} threads; kernel `{}` runs with up to {most}",
+                Dims(config.block),
+                self.name()
+            ));
+        }
+        let most = limit(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
+        if u64::from(config.shared_bytes) > most {
+            let taken = limit(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+            say(format_args!(
+                "{} bytes of dynamic shared memory; kernel `{}` may use {most}, and up to {} once its attribute \
+                 MAX_DYNAMIC_SHARED_SIZE_BYTES says so",
+                config.shared_bytes,
+                self.name(),
+                opt_in.saturating_sub(taken)
+            ));
+        }
+        if let Some(cluster) = config.cluster {
+            let blocks: u64 = cluster.iter().map(|&n| u64::from(n)).product();
+            if major < 9 {
+                say(format_args!(
+                    "clusters need a device of compute capability 9.0 or higher"
+                ));
+            } else if blocks == 0 || blocks > 8 {
+                say(format_args!(
+                    "a cluster of {} has {blocks} blocks; kernels run in clusters of 1 to 8 blocks unless their attribute \
+                     NON_PORTABLE_CLUSTER_SIZE_ALLOWED is set",
+                    Dims(cluster)
+                ));
+            }
+        }
+        Ok(text)
+    }
 }
-tuples!(A);
-tuples!(A B);
-tuples!(A B C);
-tuples!(A B C D);
-tuples!(A B C D E);
-tuples!(A B C D E F);
-tuples!(A B C D E F G);
-tuples!(A B C D E F G H);
-tuples!(A B C D E F G H I);
-tuples!(A B C D E F G H I J);
-tuples!(A B C D E F G H I J K);
-tuples!(A B C D E F G H I J K L);
-tuples!(A B C D E F G H I J K L M);
-tuples!(A B C D E F G H I J K L M N);
-tuples!(A B C D E F G H I J K L M N O);
-tuples!(A B C D E F G H I J K L M N O P);
+
+/// An attribute of the current context's device.
+fn device_limit(attribute: CUdevice_attribute) -> Result<u64> {
+    let (mut device, mut value): (c_int, c_int) = (0, 0);
+    // SAFETY: both results have valid places.
+    unsafe {
+        driver!(cuCtxGetDevice(&mut device))?;
+        driver!(cuDeviceGetAttribute(&mut value, attribute, device))?;
+    }
+    Ok(u64::from(value.unsigned_abs()))
+}
+
+/// Three dimensions, as a tuple reads.
+struct Dims([u32; 3]);
+
+impl std::fmt::Display for Dims {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "({x}, {y}, {z})")
+    }
+}

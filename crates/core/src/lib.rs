@@ -26,6 +26,7 @@
 //! (`auto`, `gpu` or `cpu`); see [`backend`]. What is wrong where nothing works, and what would fix it, says
 //! [`doctor::examine`].
 
+mod arguments;
 mod context;
 mod device;
 pub mod doctor;
@@ -37,12 +38,13 @@ mod module;
 mod program;
 mod stream;
 
+pub use arguments::{DevicePtr, KernelArg, KernelArgs};
 pub use context::Context;
 pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions};
-pub use launch::{DevicePtr, KernelArg, KernelArgs, LaunchConfig};
+pub use launch::LaunchConfig;
 pub use memory::{Buffer, DeviceCopy};
 pub use module::{FunctionAttribute, Kernel, Module, ParamInfo};
 pub use program::{CodeKind, ObjectCode, Program};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::CUdeviceptr;
 
+use crate::arguments::DevicePtr;
 use crate::context::Context;
 use crate::error::{Error, Result, driver, report};
-use crate::launch::DevicePtr;
 use crate::stream::Stream;
 
 /// Types whose bytes may be copied to a device and back: plain data without pointers to host objects, valid for

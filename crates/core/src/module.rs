@@ -8,8 +8,6 @@ use cupyrite_sys::driver::{CUfunction, CUfunction_attribute, CUjit_option, CUmod
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result, driver, report};
-use crate::launch::{KernelArgs, LaunchConfig};
-use crate::stream::Stream;
 
 /// Attributes of a kernel, as the driver names them.
 pub use cupyrite_sys::driver::CUfunction_attribute as FunctionAttribute;
@@ -268,100 +266,8 @@ impl Kernel {
             .with_current(|| unsafe { driver!(cuFuncSetAttribute(self.handle, attribute, value)) })
     }
 
-    fn context(&self) -> &Context {
+    /// The context it was loaded into.
+    pub(crate) fn context(&self) -> &Context {
         &self.module.inner.context
-    }
-
-    /// Queues the kernel in a stream.
-    ///
-    /// Number and sizes of the arguments are checked against the kernel's parameters before anything is queued.
-    ///
-    /// # Safety
-    ///
-    /// The arguments must mean what the kernel takes them for, and what it reads and writes through them must be
-    /// memory of this context that stays alive and is not used in a conflicting way until the kernel is done.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] naming the position of a wrong argument; `CUDA_ERROR_INVALID_VALUE` for a shape that
-    /// the device cannot launch. What the kernel does wrong shows at a later call, the stream's `synchronize` for one.
-    pub unsafe fn launch<A: KernelArgs + ?Sized>(
-        &self,
-        stream: &Stream,
-        config: &LaunchConfig,
-        args: &A,
-    ) -> Result<()> {
-        args.with(|addresses, sizes| {
-            self.check_args(sizes)?;
-            let params = addresses.as_ptr().cast_mut().cast::<*mut c_void>();
-            let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
-            self.context().with_current(|| {
-                // SAFETY: `params` has an address for each of the kernel's parameters, each with as many readable bytes
-                // as the parameter has; the driver copies them before it returns. The rest is the caller's promise.
-                unsafe {
-                    if config.cooperative {
-                        driver!(cuLaunchCooperativeKernel(
-                            self.handle,
-                            gx,
-                            gy,
-                            gz,
-                            bx,
-                            by,
-                            bz,
-                            config.shared_bytes,
-                            stream.handle(),
-                            params,
-                        ))
-                    } else {
-                        driver!(cuLaunchKernel(
-                            self.handle,
-                            gx,
-                            gy,
-                            gz,
-                            bx,
-                            by,
-                            bz,
-                            config.shared_bytes,
-                            stream.handle(),
-                            params,
-                            std::ptr::null_mut(),
-                        ))
-                    }
-                }
-            })
-        })
-    }
-
-    fn check_args(&self, sizes: &[usize]) -> Result<()> {
-        let Some(params) = &self.params else {
-            return Ok(());
-        };
-        if sizes.len() != params.len() {
-            let problem = format!(
-                "has {} arguments, kernel `{}` takes {}",
-                sizes.len(),
-                self.name,
-                params.len()
-            );
-            return Err(Error::argument("Kernel::launch", "args", problem));
-        }
-        match sizes
-            .iter()
-            .zip(params)
-            .position(|(given, p)| *given != p.size)
-        {
-            None => Ok(()),
-            Some(i) => {
-                let problem = format!(
-                    "has {} bytes, parameter {i} of kernel `{}` has {}",
-                    sizes[i], self.name, params[i].size
-                );
-                Err(Error::argument(
-                    "Kernel::launch",
-                    format!("args.{i}"),
-                    problem,
-                ))
-            }
-        }
     }
 }
