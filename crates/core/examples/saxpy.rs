@@ -26,7 +26,6 @@ fn main() -> Result<()> {
     let kernel = Program::new(SAXPY)
         .named("saxpy.cu")
         .compile_for(&device)?
-        .load(&device)?
         .kernel("saxpy")?;
 
     let n = 1usize << 24;

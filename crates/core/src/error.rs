@@ -4,6 +4,7 @@ use std::fmt;
 
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::LoadError;
+use cupyrite_sys::nvjitlink::nvJitLinkResult;
 use cupyrite_sys::nvrtc::nvrtcResult;
 
 /// The result of every fallible operation of this crate.
@@ -31,6 +32,15 @@ pub enum Error {
         /// The compiler's log; empty where the call makes none.
         log: String,
     },
+    /// An nvJitLink call failed.
+    NvJitLink {
+        /// The C function.
+        call: &'static str,
+        /// Its status.
+        status: nvJitLinkResult,
+        /// The linker's error log; empty where the call makes none.
+        log: String,
+    },
     /// A library or one of its functions is not there.
     Load(LoadError),
     /// An argument cannot be right.
@@ -45,6 +55,28 @@ pub enum Error {
 }
 
 impl Error {
+    /// The driver's status, where it was the driver that failed.
+    pub fn status(&self) -> Option<CUresult> {
+        match self {
+            Error::Driver { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// The same with more said about it.
+    pub(crate) fn with_log(mut self, more: &str) -> Error {
+        if let Error::Driver { log, .. } | Error::Nvrtc { log, .. } | Error::NvJitLink { log, .. } =
+            &mut self
+            && !more.is_empty()
+        {
+            if !log.is_empty() && !log.ends_with('\n') {
+                log.push('\n');
+            }
+            log.push_str(more);
+        }
+        self
+    }
+
     pub(crate) fn argument(
         function: &'static str,
         parameter: impl Into<String>,
@@ -70,6 +102,13 @@ impl fmt::Display for Error {
             }
             Error::Nvrtc { call, status, log } => {
                 write!(f, "{call} failed: {}", nvrtc_status_name(*status))?;
+                if !log.is_empty() {
+                    write!(f, "\n{}", log.trim_end())?;
+                }
+                Ok(())
+            }
+            Error::NvJitLink { call, status, log } => {
+                write!(f, "{call} failed: {status:?}")?;
                 if !log.is_empty() {
                     write!(f, "\n{}", log.trim_end())?;
                 }

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::mem::MaybeUninit;
 
 use cupyrite_sys::driver::{
-    CUdevice_attribute, CUfunction, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
-    CUlaunchAttributeValue_union_clusterDim, CUlaunchConfig, CUresult, CUstream,
+    CUdevice, CUdevice_attribute, CUfunction, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchAttributeValue_union_clusterDim, CUlaunchConfig, CUresult,
+    CUstream,
 };
 
 use crate::arguments::KernelArgs;
 use crate::error::{Error, Result, driver};
-use crate::module::{FunctionAttribute, Kernel};
+use crate::kernel::{FunctionAttribute, Kernel};
 use crate::stream::Stream;
 
 /// The shape of a launch, and what else the driver may know of it.
@@ -294,12 +295,12 @@ impl Kernel {
         params: *mut *mut c_void,
     ) -> Result<()> {
         // SAFETY: both handles are live while their owners are borrowed; the rest is the caller's promise.
-        let launched = self
+        let launched = stream
             .context()
-            .with_current(|| unsafe { config.submit(self.handle(), stream.handle(), params) });
+            .with_current(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(config, error)),
+            Err(error) => Err(self.explain(stream, config, error)),
         }
     }
 
@@ -337,7 +338,7 @@ impl Kernel {
 
     /// Adds to an error of a launch what is wrong about its shape. The driver says no more than "invalid value".
     #[cold]
-    fn explain(&self, config: &LaunchConfig, error: Error) -> Error {
+    fn explain(&self, stream: &Stream, config: &LaunchConfig, error: Error) -> Error {
         let Error::Driver {
             call,
             status,
@@ -347,7 +348,7 @@ impl Kernel {
             return error;
         };
         if status == CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-            && let Ok(most) = self.most_resident_blocks(config)
+            && let Ok(most) = self.most_resident_blocks(stream, config)
         {
             let problem = format!(
                 "a cooperative launch of {} blocks of kernel `{}`, but no more than {most} of {} threads fit on the \
@@ -365,21 +366,21 @@ impl Kernel {
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ];
         if shape.contains(&status) && log.is_empty() {
-            log = self.what_is_wrong(config).unwrap_or_default();
+            log = self.what_is_wrong(stream, config).unwrap_or_default();
         }
         Error::Driver { call, status, log }
     }
 
     /// Blocks of a configuration that the device can hold at once.
-    fn most_resident_blocks(&self, config: &LaunchConfig) -> Result<u64> {
+    fn most_resident_blocks(&self, stream: &Stream, config: &LaunchConfig) -> Result<u64> {
         let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
         let mut blocks: c_int = 0;
-        self.context().with_current(|| {
+        stream.context().with_current(|| {
             // SAFETY: the result has a valid place, the handle is live.
             unsafe {
                 driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
                     &mut blocks,
-                    self.handle(),
+                    self.function(),
                     c_int::try_from(threads).unwrap_or(c_int::MAX),
                     config.shared_bytes as usize,
                 ))?;
@@ -391,7 +392,7 @@ impl Kernel {
     }
 
     /// What about a configuration cannot be launched; empty if nothing is found.
-    fn what_is_wrong(&self, config: &LaunchConfig) -> Result<String> {
+    fn what_is_wrong(&self, stream: &Stream, config: &LaunchConfig) -> Result<String> {
         use CUdevice_attribute as Limit;
         let mut text = String::new();
         let mut say = |sentence: std::fmt::Arguments<'_>| {
@@ -406,22 +407,24 @@ impl Kernel {
             Ok([device_limit(x)?, device_limit(y)?, device_limit(z)?])
         };
         let grid = config.blocks()?;
-        let (most_blocks, most_threads, opt_in, major) = self.context().with_current(|| {
-            Ok((
-                limits([
-                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
-                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
-                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
-                ])?,
-                limits([
-                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
-                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
-                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
-                ])?,
-                device_limit(Limit::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-                device_limit(Limit::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-            ))
-        })?;
+        let (device, most_blocks, most_threads, opt_in, major) =
+            stream.context().with_current(|| {
+                Ok((
+                    current_device()?,
+                    limits([
+                        Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+                        Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                        Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+                    ])?,
+                    limits([
+                        Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+                        Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                        Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+                    ])?,
+                    device_limit(Limit::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+                    device_limit(Limit::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                ))
+            })?;
         for (name, given, most) in [
             ("grid", grid, most_blocks),
             ("block", config.block, most_threads),
@@ -438,7 +441,9 @@ impl Kernel {
                 ));
             }
         }
-        let limit = |name| -> Result<u64> { Ok(u64::from(self.attribute(name)?.unsigned_abs())) };
+        let limit = |name| -> Result<u64> {
+            Ok(u64::from(self.attribute_on(device, name)?.unsigned_abs()))
+        };
         let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
         let most = limit(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
         if threads > most {
@@ -477,14 +482,25 @@ impl Kernel {
     }
 }
 
+/// The current context's device.
+fn current_device() -> Result<CUdevice> {
+    let mut device: CUdevice = 0;
+    // SAFETY: `device` is a valid place for the result.
+    unsafe { driver!(cuCtxGetDevice(&mut device))? };
+    Ok(device)
+}
+
 /// An attribute of the current context's device.
 fn device_limit(attribute: CUdevice_attribute) -> Result<u64> {
-    let (mut device, mut value): (c_int, c_int) = (0, 0);
-    // SAFETY: both results have valid places.
+    let mut value: c_int = 0;
+    // SAFETY: `value` is a valid place for the result.
     unsafe {
-        driver!(cuCtxGetDevice(&mut device))?;
-        driver!(cuDeviceGetAttribute(&mut value, attribute, device))?;
-    }
+        driver!(cuDeviceGetAttribute(
+            &mut value,
+            attribute,
+            current_device()?
+        ))?
+    };
     Ok(u64::from(value.unsigned_abs()))
 }
 

@@ -8,7 +8,6 @@
 //! let stream = device.create_stream()?;
 //! let kernel = Program::new(r#"extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }"#)
 //!     .compile_for(&device)?
-//!     .load(&device)?
 //!     .kernel("twice")?;
 //! let x = device.buffer_from(&[1.0f32, 2.0, 3.0])?;
 //! // SAFETY: the kernel touches `x[0..3]`, which is what the launch gives it.
@@ -27,14 +26,18 @@
 //! [`doctor::examine`].
 
 mod arguments;
+mod birth;
 mod context;
 mod device;
 pub mod doctor;
 mod error;
 mod event;
+mod image;
+mod kernel;
 mod launch;
+mod library;
 mod memory;
-mod module;
+mod object_code;
 mod program;
 mod stream;
 
@@ -44,10 +47,12 @@ pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions};
+pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
+pub use library::Library;
 pub use memory::{Buffer, DeviceCopy};
-pub use module::{FunctionAttribute, Kernel, Module, ParamInfo};
-pub use program::{CodeKind, ObjectCode, Program};
+pub use object_code::{Code, CodeKind, ObjectCode};
+pub use program::Program;
 pub use stream::{Stream, StreamOptions};
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.

@@ -7,7 +7,7 @@ use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
 
 use crate::device::Device;
 use crate::error::{Error, Result, nvrtc};
-use crate::module::Module;
+use crate::object_code::{CodeKind, ObjectCode};
 
 /// CUDA C++ source to be compiled at run time.
 #[derive(Clone, Debug)]
@@ -17,24 +17,6 @@ pub struct Program {
     options: Vec<String>,
     headers: Vec<(String, String)>,
     expressions: Vec<String>,
-}
-
-/// What an [`ObjectCode`] holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodeKind {
-    /// PTX text.
-    Ptx,
-    /// Machine code of one architecture.
-    Cubin,
-}
-
-/// Compiled code.
-#[derive(Clone, Debug)]
-pub struct ObjectCode {
-    code: Vec<u8>,
-    kind: CodeKind,
-    log: String,
-    lowered: Vec<(String, String)>,
 }
 
 impl Program {
@@ -135,46 +117,10 @@ impl Program {
         } else {
             (CodeKind::Ptx, raw.ptx()?)
         };
-        Ok(ObjectCode {
-            code,
-            kind,
-            log,
-            lowered,
-        })
-    }
-}
-
-impl ObjectCode {
-    /// The bytes: PTX without a closing NUL, or machine code.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.code
-    }
-
-    /// What the bytes are.
-    pub fn kind(&self) -> CodeKind {
-        self.kind
-    }
-
-    /// The compiler's log: warnings, since it succeeded.
-    pub fn log(&self) -> &str {
-        &self.log
-    }
-
-    /// The mangled name of a name expression given before compiling.
-    pub fn lowered_name(&self, expression: &str) -> Option<&str> {
-        self.lowered
-            .iter()
-            .find(|(e, _)| e == expression)
-            .map(|(_, name)| name.as_str())
-    }
-
-    /// Loads the code into a device's primary context.
-    ///
-    /// # Errors
-    ///
-    /// As [`Module::load`].
-    pub fn load(&self, device: &Device) -> Result<Module> {
-        Module::load(device, &self.code)
+        Ok(ObjectCode::new(kind, code)
+            .named(self.name.as_str())
+            .with_symbols(lowered)
+            .with_log(log))
     }
 }
 

@@ -8,7 +8,8 @@ use std::thread;
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
-    CodeKind, Device, Error, Event, EventOptions, FunctionAttribute, LaunchConfig, Module, Program,
+    CodeKind, Device, Error, Event, EventOptions, FunctionAttribute, LaunchConfig, Library,
+    ObjectCode, Program,
 };
 
 const PTX: &str = "\
@@ -32,12 +33,9 @@ fn device() -> Device {
 }
 
 /// Compiled code, or `None` where NVRTC is not installed.
-fn compile(device: &Device, source: &str) -> Option<Module> {
+fn compile(device: &Device, source: &str) -> Option<ObjectCode> {
     match Program::new(source).compile_for(device) {
-        Ok(code) => Some(
-            code.load(device)
-                .expect("code made for this device loads on it"),
-        ),
+        Ok(code) => Some(code),
         Err(Error::Load(e)) => {
             eprintln!("skipped: {e}");
             None
@@ -104,7 +102,7 @@ fn lengths_are_checked() {
 #[test]
 fn ptx_runs() {
     let device = device();
-    let module = Module::load(&device, PTX.as_bytes()).unwrap();
+    let module = Library::load(PTX.as_bytes()).unwrap();
     let kernel = module.kernel("store").unwrap();
     let params = kernel.params().unwrap();
     assert_eq!(
@@ -135,7 +133,7 @@ fn ptx_runs() {
 #[test]
 fn wrong_arguments_are_named_before_anything_runs() {
     let device = device();
-    let kernel = Module::load(&device, PTX.as_bytes())
+    let kernel = Library::load(PTX.as_bytes())
         .unwrap()
         .kernel("store")
         .unwrap();
@@ -156,7 +154,7 @@ fn wrong_arguments_are_named_before_anything_runs() {
 
 #[test]
 fn broken_ptx_shows_the_loaders_log() {
-    let e = Module::load(&device(), PTX.replace("ret;", "nonsense;").as_bytes()).unwrap_err();
+    let e = Library::load(PTX.replace("ret;", "nonsense;").as_bytes()).unwrap_err();
     let Error::Driver {
         status: CUresult::CUDA_ERROR_INVALID_PTX,
         log,
@@ -170,12 +168,12 @@ fn broken_ptx_shows_the_loaders_log() {
 
 #[test]
 fn what_is_not_in_the_code_is_named() {
-    let module = Module::load(&device(), PTX.as_bytes()).unwrap();
+    let module = Library::load(PTX.as_bytes()).unwrap();
     let e = module.kernel("missing").unwrap_err().to_string();
     assert!(e.contains("missing"), "{e}");
     assert!(
         module
-            .global("missing")
+            .global(&device(), "missing")
             .unwrap_err()
             .to_string()
             .contains("missing")
@@ -187,7 +185,7 @@ fn what_is_not_in_the_code_is_named() {
 fn a_kernel_keeps_its_module_and_everything_outlives_its_maker() {
     let device = device();
     let kernel = {
-        let module = Module::load(&device, PTX.as_bytes()).unwrap();
+        let module = Library::load(PTX.as_bytes()).unwrap();
         module.kernel("store").unwrap()
     };
     let out = device.buffer_zeroed::<u32>(1).unwrap();
@@ -217,7 +215,7 @@ fn compiled_code_runs() {
     let kernel = module.kernel("saxpy").unwrap();
     assert!(
         kernel
-            .attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)
+            .attribute(&device, FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)
             .unwrap()
             > 0
     );
@@ -266,8 +264,6 @@ fn name_expressions_headers_and_both_kinds_of_code() {
         };
         assert_eq!(code.kind(), kind);
         let kernel = code
-            .load(&device)
-            .unwrap()
             .kernel(code.lowered_name("scale<int>").unwrap())
             .unwrap();
         let x = device.buffer_from(&[1i32, 2, 3]).unwrap();
@@ -317,7 +313,7 @@ fn events_order_streams() {
 fn threads_share_everything() {
     let device = device();
     let kernel = Arc::new(
-        Module::load(&device, PTX.as_bytes())
+        Library::load(PTX.as_bytes())
             .unwrap()
             .kernel("store")
             .unwrap(),

@@ -10,7 +10,7 @@ use cupyrite_sys::loader::{self, Library, LoadErrorKind};
 use serde::{Deserialize, Serialize};
 
 use super::report::{Backend, DeviceInfo, Step, Version};
-use crate::{Device, Error, LaunchConfig, Program};
+use crate::{Device, Error, Kernel, LaunchConfig, ObjectCode, Program};
 
 /// What is known so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -206,9 +206,8 @@ impl Runner<'_> {
     fn kernel(&mut self, device: &Device) -> Option<()> {
         let program = Program::new(SOURCE).named("doctor.cu");
         let code = self.step(Stage::Compile, || program.compile_for(device))?;
-        let module = self.step(Stage::Load, || code.load(device))?;
+        let kernel = self.step(Stage::Load, || load(device, &code))?;
         let right = self.step(Stage::Launch, || {
-            let kernel = module.kernel(NAME)?;
             let stream = device.create_stream()?;
             let out = device.buffer_zeroed::<u32>(ELEMENTS as usize)?;
             let seed = std::process::id();
@@ -236,9 +235,18 @@ impl Runner<'_> {
         self.step(Stage::Ptx, || {
             let cc = device.compute_capability()?;
             let code = program.compile(&format!("compute_{}{}", cc.major, cc.minor))?;
-            code.load(device)?.kernel(NAME).map(drop)
+            load(device, &code).map(drop)
         })
     }
+}
+
+/// The kernel, loaded on the device: the driver would otherwise put that off until it is launched.
+fn load(device: &Device, code: &ObjectCode) -> Result<Kernel, Error> {
+    let kernel = code.kernel(NAME)?;
+    device
+        .context()
+        .with_current(|| kernel.function_in_current())?;
+    Ok(kernel)
 }
 
 /// Loads the driver and NVRTC, and runs a kernel. `tell` hears of each step before it begins.
@@ -335,7 +343,7 @@ fn failure(step: Stage, error: &Error) -> Failure {
             failure.status = Some(status.0);
         }
         Error::Nvrtc { .. } => failure.kind = FailureKind::Nvrtc,
-        Error::InvalidArgument { .. } => {}
+        Error::NvJitLink { .. } | Error::InvalidArgument { .. } => {}
     }
     failure
 }

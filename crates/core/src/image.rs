@@ -1,0 +1,106 @@
+//! A look at code before the driver gets it: an image without its end would make the driver read past the buffer.
+//!
+//! Cubins and objects are ELF files, fat binaries begin with a header that has their length; both are handed over as
+//! an address alone (CUDA driver API, `cuLibraryLoadData`).
+
+fn word<const N: usize>(code: &[u8], at: usize) -> Option<u64> {
+    let bytes = code.get(at..at.checked_add(N)?)?;
+    Some(bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
+}
+
+/// Says what is wrong with an image whose own headers reach past its end.
+pub(crate) fn check(code: &[u8]) -> Result<(), String> {
+    if code.is_empty() {
+        return Err("the image is empty".into());
+    }
+    let needed = if code.starts_with(b"\x7fELF") {
+        elf(code).ok_or_else(|| "the ELF image is damaged or truncated".to_owned())?
+    } else if code.starts_with(&0xBA55_ED50u32.to_le_bytes()) {
+        fatbin(code).ok_or_else(|| "the fat binary is damaged or truncated".to_owned())?
+    } else if code.starts_with(&0x4662_43B1u32.to_le_bytes()) {
+        // What nvcc puts around a fat binary in a program: the code is where a pointer says.
+        return Err("the image is a fat binary's wrapper, without the code itself".to_owned());
+    } else {
+        return Ok(());
+    };
+    if needed > code.len() as u64 {
+        return Err(format!(
+            "the image is truncated: it has {} bytes, its headers speak of {needed}",
+            code.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Bytes that a 64-bit little-endian ELF file says it has; `None` if the headers themselves are cut off.
+fn elf(code: &[u8]) -> Option<u64> {
+    if !code.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let table = |at, size_at, count_at| {
+        let offset = word::<8>(code, at)?;
+        let (size, count) = (word::<2>(code, size_at)?, word::<2>(code, count_at)?);
+        Some((offset, size, count))
+    };
+    let (offset, size, count) = table(0x20, 0x36, 0x38)?;
+    let mut end = if count > 0 {
+        offset.checked_add(size * count)?
+    } else {
+        0
+    };
+    let (offset, size, count) = table(0x28, 0x3A, 0x3C)?;
+    if count > 0 {
+        end = end.max(offset.checked_add(size * count)?);
+    }
+    for i in 0..count {
+        let header = usize::try_from(offset.checked_add(i * size)?).ok()?;
+        const NO_BITS: u64 = 8;
+        if word::<4>(code, header.checked_add(4)?)? != NO_BITS {
+            let at = word::<8>(code, header.checked_add(0x18)?)?;
+            end = end.max(at.checked_add(word::<8>(code, header.checked_add(0x20)?)?)?);
+        }
+    }
+    Some(end.max(0x40))
+}
+
+/// Bytes of a fat binary: its header's size and what the header says follows.
+fn fatbin(code: &[u8]) -> Option<u64> {
+    word::<2>(code, 6)?.checked_add(word::<8>(code, 8)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elf_with(section: u64) -> Vec<u8> {
+        let mut code = vec![0u8; 0x80];
+        code[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        code[0x28] = 0x40; // one section header, right behind the file's
+        code[0x3A] = 0x40;
+        code[0x3C] = 1;
+        code[0x58..0x60].copy_from_slice(&0x10u64.to_le_bytes());
+        code[0x60..0x68].copy_from_slice(&section.to_le_bytes());
+        code
+    }
+
+    #[test]
+    fn images_must_hold_what_their_headers_say() {
+        assert!(check(b"").is_err());
+        assert!(check(b".version 8.0").is_ok());
+        assert!(check(&elf_with(0x70)).is_ok());
+        assert!(check(&elf_with(0x71)).unwrap_err().contains("128 bytes"));
+        assert!(check(&elf_with(u64::MAX)).is_err());
+        for end in 4..0x80 {
+            assert!(check(&elf_with(8)[..end]).is_err(), "{end}");
+        }
+        let mut fat = vec![0u8; 16];
+        fat[..4].copy_from_slice(&0xBA55_ED50u32.to_le_bytes());
+        fat[6] = 16;
+        assert!(check(&fat).is_ok());
+        fat[8] = 1;
+        assert!(check(&fat).is_err());
+        for end in 4..16 {
+            assert!(check(&fat[..end]).is_err(), "{end}");
+        }
+    }
+}
