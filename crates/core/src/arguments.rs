@@ -37,7 +37,56 @@ impl<T> Clone for DevicePtr<T> {
 }
 impl<T> Copy for DevicePtr<T> {}
 
-/// A value that can be passed to a kernel.
+/// A value that can be passed to a kernel: plain data by value, or a buffer, of which the kernel gets the address.
+///
+/// What is not [`DeviceCopy`] is refused when the program is compiled:
+///
+/// ```compile_fail,E0277
+/// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream) -> Result<()> {
+/// let name = String::from("a pointer to this process's heap");
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &(name,)) }
+/// # }
+/// ```
+///
+/// So are references to host memory, and `bool`, of which a kernel may write what Rust does not allow (pass a `u8`):
+///
+/// ```compile_fail,E0277
+/// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream) -> Result<()> {
+/// let host = [1.0f32; 4];
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &(&host,)) }
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream) -> Result<()> {
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &(true,)) }
+/// # }
+/// ```
+///
+/// And buffers that are gone:
+///
+/// ```compile_fail,E0505
+/// # use cupyrite::{Buffer, Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream, x: Buffer<f32>) -> Result<()> {
+/// let arguments = (&x, 1u32);
+/// drop(x);
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &arguments) }
+/// # }
+/// ```
+///
+/// The same with what can be passed:
+///
+/// ```
+/// # use cupyrite::{Buffer, Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream, x: Buffer<f32>) -> Result<()> {
+/// let host = [1.0f32; 4];
+/// let arguments = (&x, 1u32, host, u8::from(true));
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &arguments) }
+/// # }
+/// ```
 ///
 /// # Safety
 ///
@@ -64,6 +113,16 @@ unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
 
 // SAFETY: passes the address that the buffer's shared part holds, in place.
 unsafe impl<T: DeviceCopy> KernelArg for &Buffer<T> {
+    fn address(&self) -> *const c_void {
+        self.address_place().cast()
+    }
+    fn size(&self) -> usize {
+        size_of::<CUdeviceptr>()
+    }
+}
+
+// SAFETY: as for a shared reference.
+unsafe impl<T: DeviceCopy> KernelArg for &mut Buffer<T> {
     fn address(&self) -> *const c_void {
         self.address_place().cast()
     }

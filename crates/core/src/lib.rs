@@ -40,6 +40,7 @@ mod memory;
 mod object_code;
 mod program;
 mod stream;
+mod typed;
 
 pub use arguments::{DevicePtr, KernelArg, KernelArgs};
 pub use context::Context;
@@ -54,6 +55,7 @@ pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
 pub use program::Program;
 pub use stream::{Stream, StreamOptions};
+pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.
 ///
