@@ -8,7 +8,7 @@ use crate::arguments::{KernelArg, KernelArgs};
 use crate::error::Result;
 use crate::launch::LaunchConfig;
 use crate::memory::{Buffer, DeviceCopy};
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 use crate::stream::Stream;
 
 /// A kernel's parameter of the C type `const T *`: takes a `&Buffer<T>`.
