@@ -4,6 +4,8 @@ import importlib
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -83,3 +85,60 @@ def test_a_texture_case_is_what_its_name_says(harness):
                 assert case.key(kernel) not in keys
                 keys.add(case.key(kernel))
     assert len(keys) > 2500
+
+
+# ----------------------------------------------------------------------------------------------------------
+# cuda.core
+
+
+@pytest.mark.parametrize(
+    ("peer", "ours", "verdict"),
+    [
+        ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
+        ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
+        ({"value": None, "warns": ["DeprecationWarning"]}, {"value": None}, "differs"),
+        ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.TypeError", "text": "b"}, "same"),
+        ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.TypeError", "text": " "}, "differs"),
+        ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.ValueError", "text": "a"}, "differs"),
+        ({"raises": "cuda.core.CUDAError", "text": "a", "status": "X"}, {"raises": "cuda.core.CUDAError", "text": "a", "status": "Y"}, "differs"),
+        ({"value": None}, {"raises": "builtins.TypeError", "text": "a"}, "differs"),
+        ({"crash": "ends with -11", "text": ""}, {"value": None}, "peer crashes"),
+        ({"crash": "ends with -11", "text": ""}, {"crash": "ends with -11", "text": ""}, "differs"),
+    ],
+)
+def test_verdicts_of_core(harness, peer, ours, verdict):
+    assert harness("core_compare").judge(peer, ours)[0] == verdict
+
+
+def test_rules_of_core_have_reasons(harness):
+    rules = harness("core_deliberate")
+    for groups, lines, difference, reason, *test in (*rules.DELIBERATE, *rules.BELOW):
+        assert all(map(re.compile, (groups, lines, difference)))
+        assert reason and len(test) < 2 and all(map(callable, test))
+
+
+def test_programs_of_core_are_lines_of_python(harness):
+    core = harness("core")
+    names = [name for _, name in core.groups()]
+    assert len(names) == len(set(names)) > 50
+    for module, name in core.groups():
+        setup, lines = importlib.import_module(f"core_cases.{module}").GROUPS[name]
+        compile(setup, name, "exec")
+        for line in core.split(lines):
+            compile(line, name, "exec")
+
+
+def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
+    lines = "1 + 1\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n1 / 0\n2 ** 100\nhex(id(3)), [b'x']\nclass A: pass\nA"
+    (tmp_path / "core_cases").mkdir()
+    (tmp_path / "core_cases" / "few.py").write_text(f"GROUPS = {{'one of the tests': ('', {lines!r})}}\n")
+    shutil.copy(HERE / "core.py", tmp_path)
+    subprocess.run([sys.executable, tmp_path / "core.py", "--out", tmp_path / "out.json"], check=True)
+    (found,) = json.loads((tmp_path / "out.json").read_text()).values()
+    outcomes = list(found.values())
+    assert outcomes[0] == {"value": {"int": 2}}
+    assert outcomes[1]["crash"] == "ends with -9"
+    assert outcomes[2]["raises"] == "builtins.ZeroDivisionError"
+    assert outcomes[3] == {"value": {"int": "address"}}
+    assert outcomes[4] == {"value": {"tuple": [{"str": "0x#"}, {"list": [{"bytes": "78", "len": 1}]}]}}
+    assert outcomes[6] == {"value": {"class": "__main__.A"}}

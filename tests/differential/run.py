@@ -4,7 +4,8 @@
 
 `PYTHON` is an interpreter with NVIDIA's package; ``--peer-path FOLDER`` (an unpacked package, first on the module path
 of the peer) serves where none is installed. Real libraries are used, or with ``--recorders`` the recording ones, made by
-recorder.py in FOLDER/MODULE. Nothing but the two sides is needed: no Rust, no network. Records stay in ``--out``.
+recorder.py in FOLDER/MODULE. The module `core` is `cuda.core` (core.py) and needs a device. Nothing but the two sides is
+needed: no Rust, no network. Records stay in ``--out``.
 """
 
 import argparse
@@ -16,18 +17,20 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-REAL = ("driver", "runtime", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile")
+REAL = ("driver", "runtime", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile", "core")
 RECORDED = ("driver", "runtime", "nvrtc", "cudla", "cufile", "nvml")
 
 
 def record(side, python, path, module, options):
-    """Runs record.py; returns the file, or None with the reason printed."""
+    """Runs record.py or core.py; returns the file, or None with the reason printed."""
     out = options.out / f"{side}_{module}.json"
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     if path:
         environment["PYTHONPATH"] = os.pathsep.join(map(str, path))
     command = [python, HERE / "record.py", "--module", module, "--out", out]
-    if options.recorders:
+    if module == "core":
+        command = [python, HERE / "core.py", "--out", out, *options.group]
+    elif options.recorders:
         command += ["--recorder", options.recorders / module]
         # A GPU is what the recording libraries stand for.
         environment["CUPYRITE_DEVICE"] = "gpu"
@@ -48,6 +51,7 @@ def main():
     parser.add_argument("--wheel", type=pathlib.Path, help="Cupyrite's wheel, to be unpacked and used")
     parser.add_argument("--recorders", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--group", action="append", default=[], help="of `core`: only groups whose names begin so")
     parser.add_argument("--full", action="store_true", help="show both outcomes of each example")
     options = parser.parse_args()
     options.out = options.out or pathlib.Path(tempfile.mkdtemp(prefix="cupyrite-differential-"))
@@ -64,7 +68,8 @@ def main():
         ours = record("ours", options.ours, ours_path, module, options)
         if peer and ours:
             flags = ["--full"] if options.full else []
-            good &= subprocess.run([sys.executable, HERE / "compare.py", *flags, peer, ours]).returncode == 0
+            compare = HERE / ("core_compare.py" if module == "core" else "compare.py")
+            good &= subprocess.run([sys.executable, compare, *flags, peer, ours]).returncode == 0
         else:
             good = False
         print(flush=True)

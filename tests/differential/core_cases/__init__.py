@@ -1,0 +1,1 @@
+"""The programs of core.py: GROUPS of each module, name -> (setup, lines)."""
