@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 
 use super::format::{ChannelKind, Format};
+use super::srgb::{self, LINEAR};
 use super::storage::{Shape, Storage};
-use super::texel::{Loader, Precision, interpolation, loader};
+use super::texel::{Loader, Precision, interpolation, is_alpha, loader};
 
 /// What a coordinate outside the texture means (CUDA Programming Guide, "Texture Memory").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -338,11 +339,15 @@ impl Texture {
         let (blend, precision) = interpolation(&format, descriptor.srgb)
             .filter(|_| !integers)
             .unwrap_or((load, Precision::Single));
-        let border = std::array::from_fn(|k| border(&format, integers, k, descriptor.border[k]));
-        let scale = match precision {
-            Precision::Fixed(scale) => scale,
-            _ => 1.0,
-        };
+        let border: [u32; 4] = std::array::from_fn(|k| {
+            let v = border(&format, integers, k, descriptor.border[k]);
+            if matches!(precision, Precision::Srgb { channels } if k < channels && !is_alpha(k, channels))
+            {
+                LINEAR[usize::from(srgb::encode(descriptor.border[k]))].to_bits()
+            } else {
+                v
+            }
+        });
         Ok(Self {
             descriptor,
             resource,
@@ -353,7 +358,12 @@ impl Texture {
             loader: load,
             border,
             blend,
-            blend_border: border.map(|b| (f32::from_bits(b) * scale).to_bits()),
+            blend_border: std::array::from_fn(|k| {
+                // As the loader gives its values: signed ones of 8 bits are no whole multiples of one of 16.
+                let unit = precision.unit(k);
+                let v = f32::from_bits(border[k]) * unit;
+                if unit == 1.0 { v } else { v.round() }.to_bits()
+            }),
             precision,
         })
     }

@@ -187,12 +187,15 @@ impl Texture {
     }
 
     fn finish(&self, sums: &Sums, mask: u32, out: &mut Rows) {
-        for (row, sum) in out.iter_mut().zip(sums) {
+        for (k, (row, sum)) in out.iter_mut().zip(sums).enumerate() {
+            let unit = self.precision.unit(k);
             for l in lanes(mask) {
                 let v = match self.precision {
                     Precision::Single => rounded::<24>(sum[l]),
-                    Precision::Half => rounded::<11>(sum[l]),
-                    Precision::Fixed(scale) => (sum[l] + 0.5).floor() as f32 / scale,
+                    Precision::Half | Precision::Srgb { .. } if unit == 1.0 => {
+                        rounded::<11>(sum[l])
+                    }
+                    _ => (sum[l] + 0.5).floor() as f32 / unit,
                 };
                 row[l] = if v.is_nan() {
                     NAN

@@ -1,31 +1,50 @@
 //! sRGB to linear light (IEC 61966-2-1), which CUDA does before filtering.
+//!
+//! A GPU does it with a table. That of an H200 was read off (`tests/differential/textures.py`): the exact value rounded
+//! to eight significant bits, but not finer than steps of 2^-14; 14 of the 256 are rounded the other way.
 
 use std::sync::LazyLock;
 
-/// The linear value of an sRGB one, both from 0 to 1.
-pub fn linear(c: f32) -> f32 {
-    let c = f64::from(c);
-    let l = if c <= 0.04045 {
-        c / 12.92
-    } else {
-        libm::pow((c + 0.055) / 1.055, 2.4)
-    };
-    l as f32
-}
+/// The stored values whose linear value an H200 does not round to the nearest.
+const OTHER_WAY: [u8; 14] = [
+    32, 33, 65, 66, 68, 70, 97, 184, 186, 249, 250, 251, 252, 253,
+];
 
-/// The linear values of the 256 stored ones.
+/// The linear values of the 256 stored ones; all of them are halves too.
 pub static LINEAR: LazyLock<[f32; 256]> =
     LazyLock::new(|| std::array::from_fn(|v| linear_of_byte(v as u8)));
 
-fn linear_of_byte(v: u8) -> f32 {
-    // Not through a rounded quotient: that would cost the last bit.
-    let c = f64::from(v) / 255.0;
-    let l = if c <= 0.04045 {
+fn exact(c: f64) -> f64 {
+    if c <= 0.04045 {
         c / 12.92
     } else {
         libm::pow((c + 0.055) / 1.055, 2.4)
+    }
+}
+
+fn linear_of_byte(v: u8) -> f32 {
+    let value = exact(f64::from(v) / 255.0);
+    let (_, exponent) = libm::frexp(value);
+    let step = libm::exp2(f64::from((exponent - 8).max(-14)));
+    let steps = value / step;
+    let nearest = libm::round(steps);
+    let steps = if OTHER_WAY.contains(&v) {
+        libm::floor(steps) + libm::ceil(steps) - nearest
+    } else {
+        nearest
     };
-    l as f32
+    (steps * step) as f32
+}
+
+/// The stored value nearest to a linear one from 0 to 1: what becomes of a border colour.
+pub fn encode(linear: f32) -> u8 {
+    let l = f64::from(linear).clamp(0.0, 1.0);
+    let c = if l <= 0.003_130_8 {
+        l * 12.92
+    } else {
+        1.055 * libm::pow(l, 1.0 / 2.4) - 0.055
+    };
+    libm::round(c * 255.0) as u8
 }
 
 #[cfg(test)]
@@ -36,10 +55,30 @@ mod tests {
     fn known_values() {
         assert_eq!(LINEAR[0], 0.0);
         assert_eq!(LINEAR[255], 1.0);
-        // 10 is the last value of the straight part: 10 / 255 / 12.92.
-        assert_eq!(LINEAR[10], (10.0 / 255.0 / 12.92) as f32);
-        // ((188 / 255 + 0.055) / 1.055) ^ 2.4, worked out by hand to seven digits.
-        assert!((LINEAR[188] - 0.502_886_5).abs() < 1e-6);
+        // Five steps of 2^-14; 1 / 255 / 12.92 are 4.97.
+        assert_eq!(LINEAR[1], 5.0 / 16384.0);
+        // 0.502886..., that is 128.7 of 256.
+        assert_eq!(LINEAR[188], 129.0 / 256.0);
+        // One of those that go the other way: 249.2 of 256.
+        assert_eq!(LINEAR[252], 250.0 / 256.0);
         assert!(LINEAR.windows(2).all(|w| w[0] < w[1]));
+        assert!(
+            LINEAR
+                .iter()
+                .enumerate()
+                .all(|(v, &l)| (f64::from(l) - exact(v as f64 / 255.0)).abs()
+                    <= (f64::from(l) / 250.0).max(1.0 / 16384.0))
+        );
+    }
+
+    #[test]
+    fn encoding() {
+        assert_eq!(encode(0.5), 188);
+        assert_eq!(encode(0.0), 0);
+        assert_eq!(encode(1.0), 255);
+        assert_eq!(encode(f32::NAN), 0);
+        for v in 0..=255u8 {
+            assert!(encode(LINEAR[usize::from(v)]).abs_diff(v) <= 1, "{v}");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub type Loader = unsafe fn(sites: &Row<u64>, mask: u32, border: &[u32; 4], out:
 trait Channel {
     /// From the channel's bits, in the low ones.
     fn value(bits: u32) -> u32;
-    /// The same for a fourth channel, which sRGB leaves alone.
+    /// The same for the last of two or four channels, which sRGB leaves alone.
     #[inline(always)]
     fn alpha(bits: u32) -> u32 {
         Self::value(bits)
@@ -82,6 +82,24 @@ impl Channel for Srgb8 {
     #[inline(always)]
     fn alpha(bits: u32) -> u32 {
         Unorm8::value(bits)
+    }
+}
+
+/// Whether sRGB leaves channel `k` of `n` alone: the last of two (an H200 takes them for grey and alpha) or of four.
+pub fn is_alpha(k: usize, n: usize) -> bool {
+    k == 3 || (k, n) == (1, 2)
+}
+
+/// The same for interpolation: colours from the table, a fourth channel as a number of sixteen bits.
+struct WideSrgb8;
+impl Channel for WideSrgb8 {
+    #[inline(always)]
+    fn value(bits: u32) -> u32 {
+        Srgb8::value(bits)
+    }
+    #[inline(always)]
+    fn alpha(bits: u32) -> u32 {
+        Wide8::value(bits)
     }
 }
 
@@ -152,7 +170,7 @@ unsafe fn plain<C: Channel, const BITS: u32, const N: usize>(
             let bits = unsafe { stored::<BITS, N>(site) };
             texel = [0; 4];
             for k in 0..N {
-                texel[k] = if k == 3 {
+                texel[k] = if is_alpha(k, N) {
                     C::alpha(bits[k])
                 } else {
                     C::value(bits[k])
@@ -165,8 +183,13 @@ unsafe fn plain<C: Channel, const BITS: u32, const N: usize>(
     }
 }
 
-/// The loader of `CU_AD_FORMAT_UNORM_INT_101010_2`.
-unsafe fn rgb10a2(sites: &Row<u64>, mask: u32, border: &[u32; 4], out: &mut Rows) {
+/// The loader of `CU_AD_FORMAT_UNORM_INT_101010_2`: fractions, or the sixteen-bit numbers that interpolation works on.
+unsafe fn rgb10a2<const WIDE: bool>(
+    sites: &Row<u64>,
+    mask: u32,
+    border: &[u32; 4],
+    out: &mut Rows,
+) {
     for lane in 0..LANES {
         if mask >> lane & 1 == 0 {
             continue;
@@ -175,8 +198,18 @@ unsafe fn rgb10a2(sites: &Row<u64>, mask: u32, border: &[u32; 4], out: &mut Rows
         if sites[lane] != 0 {
             // SAFETY: the caller's promise.
             let v = unsafe { stored::<32, 1>(sites[lane])[0] };
-            let ten = |shift: u32| ((v >> shift & 1023) as f32 / 1023.0).to_bits();
-            texel = [ten(0), ten(10), ten(20), ((v >> 30) as f32 / 3.0).to_bits()];
+            let ten = |shift: u32| {
+                let v = v >> shift & 1023;
+                // Sixteen bits are the ten and the first six of them again.
+                if WIDE {
+                    (v << 6 | v >> 4) as f32
+                } else {
+                    v as f32 / 1023.0
+                }
+                .to_bits()
+            };
+            let two = (v >> 30) as f32 / 3.0 * if WIDE { 65535.0 } else { 1.0 };
+            texel = [ten(0), ten(10), ten(20), two.to_bits()];
         }
         for k in 0..4 {
             out[k][lane] = texel[k];
@@ -213,7 +246,7 @@ unsafe fn compressed<const BYTES: u32, const SRGB: bool>(
             let mut values = decode(block, (sites[lane] >> TEXEL_SHIFT) as u32 & 15);
             if SRGB {
                 for v in &mut values[..3] {
-                    *v = super::srgb::linear(*v);
+                    *v = LINEAR[(*v * 255.0 + 0.5) as usize & 255];
                 }
             }
             texel = values.map(f32::to_bits);
@@ -263,10 +296,26 @@ pub enum Precision {
     Half,
     /// Whole multiples of one over this number.
     Fixed(f32),
+    /// `binary16`; the last channel, if there are two or four of them, whole multiples of one over 65535.
+    Srgb {
+        /// Channels.
+        channels: usize,
+    },
 }
 
-/// How elements of `format` are interpolated: integers of 8 and 16 bits that are read as fractions become numbers of 16
-/// bits, of which the loader gives multiples, and halves stay halves (so an H200 does it).
+impl Precision {
+    /// What the loader's values of channel `k` are multiples of.
+    pub fn unit(self, k: usize) -> f32 {
+        match self {
+            Precision::Fixed(most) => most,
+            Precision::Srgb { channels } if is_alpha(k, channels) => 65535.0,
+            _ => 1.0,
+        }
+    }
+}
+
+/// How elements of `format` are interpolated: integers of 8 to 16 bits that are read as fractions become numbers of 16
+/// bits, of which the loader gives multiples, sRGB becomes halves, and halves stay halves (so an H200 does it).
 pub fn interpolation(format: &Format, srgb: bool) -> Option<(Loader, Precision)> {
     macro_rules! by_count {
         ($channel:ty, $bits:literal) => {
@@ -278,11 +327,19 @@ pub fn interpolation(format: &Format, srgb: bool) -> Option<(Loader, Precision)>
         };
     }
     use ChannelKind::{Float, Unorm, Unsigned};
-    if format.packing != Packing::Plain || srgb && format.bits == 8 {
-        return None;
+    match format.packing {
+        Packing::Plain => {}
+        Packing::Rgb10A2 => return Some((rgb10a2::<true>, Precision::Fixed(65535.0))),
+        _ => return None,
     }
     let unsigned = matches!(format.kind, Unsigned | Unorm);
     Some(match (format.bits, format.kind) {
+        (8, _) if unsigned && srgb => (
+            by_count!(WideSrgb8, 8),
+            Precision::Srgb {
+                channels: format.channels.into(),
+            },
+        ),
         (16, Float) => (loader(format, false, false), Precision::Half),
         (8, _) if unsigned => (by_count!(Wide8, 8), Precision::Fixed(65535.0)),
         (8, _) => (by_count!(WideSigned8, 8), Precision::Fixed(32767.0)),
@@ -308,7 +365,7 @@ pub fn loader(format: &Format, integers: bool, srgb: bool) -> Loader {
     let srgb = srgb || format.srgb;
     match format.packing {
         Packing::Plain => {}
-        Packing::Rgb10A2 => return rgb10a2,
+        Packing::Rgb10A2 => return rgb10a2::<false>,
         Packing::Bc1 if srgb => return bc1::<true>,
         Packing::Bc1 => return bc1::<false>,
         Packing::Bc2 if srgb => return bc2::<true>,
