@@ -8,6 +8,8 @@ __version__ = "1.2.2"
 
 # Public name -> module of this package that has it.
 _HOMES = {
+    "Kernel": "_module",
+    "ObjectCode": "_module",
 }
 
 _SUBMODULES = ()

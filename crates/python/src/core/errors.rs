@@ -107,12 +107,34 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Driver { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Nvrtc { .. } => Class::Nvrtc.error(py, error.to_string()),
+        Error::NvJitLink { status, log, .. } => nvjitlink(py, status.0, log),
         Error::Load(load) => {
             let Raised = runtime::raise_load_error(load, "cuda.core");
             PyErr::fetch(py)
         }
         _ => PyValueError::new_err(error.to_string()),
     }
+}
+
+/// The bindings' exception for a status of nvJitLink; its text has the linker's log.
+fn nvjitlink(py: Python<'_>, status: u32, log: &str) -> PyErr {
+    let Raised = crate::types::exceptions::raise_status(
+        cupyrite::sys::loader::Library::NvJitLink,
+        i64::from(status),
+        None,
+        None,
+        None,
+    );
+    let error = PyErr::fetch(py);
+    let log = log.trim_end();
+    if !log.is_empty() {
+        let value = error.value(py);
+        let text = format!("{value}\n{log}");
+        // What cannot be added does not hide the error.
+        let _ = value.setattr("args", (text,));
+        let _ = value.setattr("log", log);
+    }
+    error
 }
 
 /// `?` for results of the crate [`cupyrite`].

@@ -7,6 +7,8 @@
 //! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
 
 pub mod errors;
+pub mod kernel;
+pub mod object_code;
 pub mod options;
 
 use pyo3::prelude::*;
@@ -19,6 +21,8 @@ use pyo3::prelude::*;
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let core = PyModule::new(module.py(), "core")?;
     errors::init(&core)?;
+    kernel::init(&core)?;
+    object_code::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;
