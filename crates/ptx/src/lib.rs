@@ -16,6 +16,7 @@ mod initialisers;
 mod instructions;
 pub mod ir;
 mod lexer;
+pub mod link;
 mod mnemonic;
 mod modifiers;
 mod opcodes;

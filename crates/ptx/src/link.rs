@@ -1,0 +1,231 @@
+//! Several modules to one: the linker.
+//!
+//! A name with a linking directive (PTX ISA, "Linking Directives") means the same thing in every module, one without
+//! belongs to its module. Everything is done on the typed form: indices are renumbered and names stay as they were
+//! written, so positions still point into the text each function came from.
+
+mod renumber;
+mod resolve;
+
+use std::fmt;
+
+use crate::ir::{Function, Linkage, Module, Space, Variable};
+use renumber::{Places, Shift};
+
+/// A module to be linked.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// What messages call it: a file's name, or the name given to `cuLinkAddData`.
+    pub name: String,
+    /// Its contents.
+    pub module: Module,
+}
+
+/// What is wrong with a set of modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkErrorKind {
+    /// A symbol is used and defined nowhere.
+    Undefined,
+    /// Two modules define a symbol, neither of them as `.weak` or `.common`.
+    Duplicate,
+    /// Two modules mean different things by a name: a function and a variable, other parameters, another size or space.
+    Mismatch,
+    /// The modules cannot stand in one program: other address sizes or texturing modes.
+    Incompatible,
+}
+
+/// One thing that keeps modules from being linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkError {
+    /// What kind of thing.
+    pub kind: LinkErrorKind,
+    /// The symbol; empty where it is not about one.
+    pub symbol: String,
+    /// One line of prose that names the symbol and the modules.
+    pub message: String,
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LinkError {}
+
+/// A function or a variable of one of the inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    Func(usize),
+    Var(usize),
+}
+
+/// One of the inputs, and an item in it.
+type At = (usize, Item);
+
+/// Links modules: `.extern` declarations meet their definitions, `.weak` and `.common` ones give way, and what has no
+/// linking directive stays apart from its namesakes. A single module is checked in the same way.
+///
+/// `provided` says which undefined functions the device brings along (`vprintf`); they stay declarations. The result has
+/// the newest `.version` and the newest architecture of the inputs, and the options of all of them.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the inputs: see [`LinkErrorKind`].
+pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module, Vec<LinkError>> {
+    let mut errors = Vec::new();
+    let mut out = head(inputs, &mut errors);
+    let chosen = resolve::definitions(inputs, &mut errors);
+    let mut places = Places::new(inputs);
+    // Which input each function and variable of the result comes from.
+    let (mut function_of, mut global_of) = (Vec::new(), Vec::new());
+    // What is kept gets its new number, module by module.
+    for (n, Input { module, .. }) in inputs.iter().enumerate() {
+        for (i, f) in module.functions.iter().enumerate() {
+            let mine = !is_global(f) || chosen.get(f.name.as_str()) == Some(&(n, Item::Func(i)));
+            if f.body.is_some() && mine {
+                places.keep(n, Item::Func(i), out.functions.len());
+                out.functions.push(f.clone());
+                function_of.push(n);
+            }
+        }
+        for (i, v) in module.globals.iter().enumerate() {
+            let own = v.linkage == Linkage::None || is_dynamic_shared(v);
+            if own || chosen.get(v.name.as_str()) == Some(&(n, Item::Var(i))) {
+                places.keep(n, Item::Var(i), out.globals.len());
+                out.globals.push(v.clone());
+                global_of.push(n);
+            }
+        }
+    }
+    let used = renumber::used(inputs, &places);
+    // Everything else means something that was kept, or is missing.
+    for (n, Input { name, module }) in inputs.iter().enumerate() {
+        let mut missing = |symbol: &str| {
+            errors.push(LinkError {
+                kind: LinkErrorKind::Undefined,
+                symbol: symbol.to_owned(),
+                message: format!(
+                    "undefined symbol: '{symbol}' is used in '{name}' and defined in none of the linked modules"
+                ),
+            });
+        };
+        for (i, f) in module.functions.iter().enumerate() {
+            let item = Item::Func(i);
+            if resolve::lead(inputs, &chosen, &mut places, (n, item)) {
+                continue;
+            }
+            if used.contains(&(n, item)) && !provided(&f.name) {
+                missing(&f.name);
+            }
+            places.keep(n, item, out.functions.len());
+            out.functions.push(f.clone());
+            function_of.push(n);
+        }
+        for (i, v) in module.globals.iter().enumerate() {
+            let item = Item::Var(i);
+            if resolve::lead(inputs, &chosen, &mut places, (n, item)) {
+                continue;
+            }
+            if used.contains(&(n, item)) {
+                missing(&v.name);
+            }
+            places.keep(n, item, out.globals.len());
+            out.globals.push(v.clone());
+            global_of.push(n);
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let shifts = shifts(&mut out, inputs);
+    for (f, n) in out.functions.iter_mut().zip(function_of) {
+        if let Some(body) = &mut f.body {
+            renumber::body(body, &places, n, shifts[n]);
+        }
+    }
+    for (v, n) in out.globals.iter_mut().zip(global_of) {
+        renumber::initialiser(&mut v.init, &places, n);
+    }
+    Ok(out)
+}
+
+/// Appends the files and prototypes of all inputs, and tells how far each input's numbers moved.
+fn shifts(out: &mut Module, inputs: &[Input]) -> Vec<Shift> {
+    let mut shift = Shift::default();
+    let mut shifts = Vec::new();
+    for Input { module, .. } in inputs {
+        shifts.push(shift);
+        let files = module.files.iter();
+        out.files.extend(
+            files
+                .clone()
+                .map(|(k, path)| (k.wrapping_add(shift.files), path.clone())),
+        );
+        out.prototypes.extend(module.prototypes.iter().cloned());
+        let most = files.map(|f| f.0).max().unwrap_or(0);
+        shift.files = shift.files.wrapping_add(most).wrapping_add(1);
+        shift.prototypes += module.prototypes.len() as u32;
+    }
+    shifts
+}
+
+/// Whether a function's name is known outside its module. Kernels are: that is how they are launched.
+fn is_global(f: &Function) -> bool {
+    f.is_entry || f.linkage != Linkage::None
+}
+
+/// `.extern .shared .b8 s[];`: stands for the launch's dynamic shared memory, defined nowhere.
+fn is_dynamic_shared(v: &Variable) -> bool {
+    v.linkage == Linkage::Extern && v.space == Space::Shared && v.is_unsized()
+}
+
+fn incompatible(message: String) -> LinkError {
+    LinkError {
+        kind: LinkErrorKind::Incompatible,
+        symbol: String::new(),
+        message,
+    }
+}
+
+/// Version, target and address size of the whole.
+fn head(inputs: &[Input], errors: &mut Vec<LinkError>) -> Module {
+    let mut out = Module {
+        address_size: inputs.first().map_or(64, |i| i.module.address_size),
+        ..Module::default()
+    };
+    let mode = |m: &Module| m.target.iter().find(|w| w.starts_with("texmode")).cloned();
+    let mut modes: Option<(String, String)> = None;
+    let mut newest: Option<&Module> = None;
+    for Input { name, module } in inputs {
+        out.version = out.version.max(module.version);
+        if module.address_size != out.address_size {
+            errors.push(incompatible(format!(
+                "'{name}' has addresses of {} bits, '{}' of {}",
+                module.address_size, inputs[0].name, out.address_size
+            )));
+        }
+        // Of two with the same number, the one for that architecture alone (`sm_90a`) says more.
+        let rank = |m: &Module| (m.arch(), m.target.first().map_or(0, String::len));
+        if newest.is_none_or(|n| rank(module) > rank(n)) {
+            newest = Some(module);
+        }
+        match (mode(module), &modes) {
+            (Some(m), Some((first, whose))) if m != *first => errors.push(incompatible(format!(
+                "'{name}' is made for {m}, '{whose}' for {first}"
+            ))),
+            (Some(m), None) => modes = Some((m, name.clone())),
+            _ => {}
+        }
+    }
+    out.target
+        .extend(newest.and_then(|m| m.target.first().cloned()));
+    for word in inputs.iter().flat_map(|i| i.module.target.iter().skip(1)) {
+        if !word.starts_with("sm_") && !out.target.contains(word) {
+            out.target.push(word.clone());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
