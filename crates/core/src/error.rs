@@ -179,6 +179,7 @@ pub(crate) use driver;
 /// Calls an NVRTC function and turns its status into a `Result`.
 macro_rules! nvrtc {
     ($name:ident($($arg:expr),* $(,)?)) => {{
+        $crate::init_software_driver();
         match cupyrite_sys::nvrtc::$name($($arg),*) {
             Ok(cupyrite_sys::nvrtc::nvrtcResult::NVRTC_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvrtc { call: stringify!($name), status, log: String::new() }),

@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use cupyrite_sys::loader::Backend;
 use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
 
 use crate::device::Device;
@@ -61,7 +60,7 @@ impl Program {
 
     /// Compiles to machine code for a device: the form that loads with any driver of the same CUDA major version.
     ///
-    /// On the CPU device the machine code stands for the PTX it was made from, which is what runs.
+    /// On the CPU device the machine code carries the PTX it was made from, which is what runs.
     ///
     /// # Errors
     ///
@@ -109,11 +108,7 @@ impl Program {
             .map(|e| Ok((e.clone(), raw.lowered_name(e)?)))
             .collect::<Result<_>>()?;
         let (kind, code) = if arch.starts_with("sm_") {
-            let cubin = raw.cubin()?;
-            if matches!(crate::backend(), Ok(Backend::Cpu)) {
-                cupyrite_cpu::remember_cubin(&cubin, &String::from_utf8_lossy(&raw.ptx()?));
-            }
-            (CodeKind::Cubin, cubin)
+            (CodeKind::Cubin, raw.cubin()?)
         } else {
             (CodeKind::Ptx, raw.ptx()?)
         };

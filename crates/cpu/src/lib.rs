@@ -3,10 +3,13 @@
 //! Belongs here: the PTX engine, the driver entry points on top of it, and NVML's. Does not belong here: Python,
 //! safe wrappers, compilation of CUDA C++ (NVRTC does that).
 
+mod code;
 pub mod driver;
 pub mod engine;
 pub mod memory;
 pub mod nvml;
 pub mod texture;
+mod toolchain;
 
-pub use driver::{describe, install, remember_cubin, set_host_function_gate, set_interrupt_hook};
+pub use code::Unit;
+pub use driver::{describe, install, set_host_function_gate, set_interrupt_hook};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use cupyrite_sys::driver::{self, Symbol};
-use cupyrite_sys::loader::{self, Backend, Library};
+use cupyrite_sys::loader::{self, Library};
 
 use crate::args::{self, Keep};
 use crate::call::{self, Bound, Frame, address};
@@ -517,40 +517,7 @@ fn nvrtc_get(bound: Bound<'_>) -> R<Owned> {
     let mut words = [0u64; MAX_WORDS];
     words[..2].copy_from_slice(&[program, buffer]);
     let status = call::invoke(f, &words)?;
-    if status == 0 && f.special == Special::NvrtcGetCubin && size > 0 {
-        remember_cubin(program, buffer, size)?;
-    }
     runtime::status_tuple(f.library, status)
-}
-
-/// The CPU device runs PTX: while it is the device, the PTX that belongs to a cubin is remembered.
-fn remember_cubin(program: u64, buffer: u64, size: usize) -> R<()> {
-    if !matches!(loader::driver_backend(), Ok(Backend::Cpu)) {
-        return Ok(());
-    }
-    let mut ptx_size: usize = 0;
-    let size_at = (&raw mut ptx_size).addr() as u64;
-    if nvrtc_call("nvrtcGetPTXSize", &[program, size_at])? != 0 {
-        return Ok(());
-    }
-    // SAFETY: C wrote a size there.
-    let ptx_size = unsafe { (&raw const ptx_size).read_volatile() };
-    let mut ptx = vec![0u8; ptx_size + 1];
-    if nvrtc_call("nvrtcGetPTX", &[program, ptx.as_mut_ptr().addr() as u64])? != 0 {
-        return Ok(());
-    }
-    let end = ptx.iter().position(|&b| b == 0).unwrap_or(ptx.len());
-    // SAFETY: the buffer has at least `size` bytes, which C just wrote; nobody else writes while the GIL is held.
-    let cubin = unsafe {
-        std::slice::from_raw_parts(
-            std::ptr::with_exposed_provenance::<u8>(address(buffer)),
-            size,
-        )
-    };
-    if let Ok(text) = std::str::from_utf8(&ptx[..end]) {
-        cupyrite_cpu::remember_cubin(cubin, text);
-    }
-    Ok(())
 }
 
 fn nvrtc_archs(bound: Bound<'_>) -> R<Owned> {

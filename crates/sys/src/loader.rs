@@ -161,6 +161,13 @@ impl Table {
         !self.slots[index].0.load(Ordering::Relaxed).is_null()
     }
 
+    /// Forgets every address, so that each is looked up anew.
+    fn forget(&self) {
+        for slot in self.slots {
+            slot.0.store(std::ptr::null_mut(), Ordering::Release);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn resolve(&self, index: usize) -> Result<*const c_void, &'static LoadError> {
@@ -176,6 +183,12 @@ impl Table {
         if address.is_null() {
             return Err(intern(LoadError::symbol(self.library, row)));
         }
+        let address = match INTERPOSER.get() {
+            Some(interpose) if is_interposed(self.library) => {
+                interpose(self.library, row.export, address)
+            }
+            _ => address,
+        };
         self.slots[index]
             .0
             .store(address.cast_mut(), Ordering::Release);
@@ -299,6 +312,27 @@ static LOADED: [OnceLock<pathfinder::Loaded>; Library::COUNT] =
 /// Plugs the CPU device in. Called once at start-up by whatever contains it; later calls change nothing.
 pub fn register_cpu_driver(get_proc: CpuGetProc) {
     let _ = CPU_DRIVER.set(get_proc);
+}
+
+/// Stands between callers and a library of the toolchain: given a library, the exported name of a function of it and the
+/// function's address, gives the address to be called instead, of a function of the same type; or the same address.
+pub type Interpose = fn(Library, &CStr, *const c_void) -> *const c_void;
+
+static INTERPOSER: OnceLock<Interpose> = OnceLock::new();
+
+/// The libraries whose functions an [`Interpose`] sees.
+fn is_interposed(library: Library) -> bool {
+    matches!(library, Library::Nvrtc | Library::NvJitLink)
+}
+
+/// Lets the CPU device follow what NVRTC and nvJitLink do: it runs the PTX that their machine code was made from, so it
+/// has to know that PTX. Called once at start-up, as [`register_cpu_driver`]; later calls change nothing. Functions that
+/// were resolved before are resolved again.
+pub fn register_interposer(interpose: Interpose) {
+    if INTERPOSER.set(interpose).is_ok() {
+        crate::nvrtc::TABLE.forget();
+        crate::nvjitlink::TABLE.forget();
+    }
 }
 
 /// Whether a CPU device is plugged in.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, Weak};
 use super::checked::{get_array, get_name, non_null, put};
 use super::context::{self, Context};
 use super::errors::Code;
-use super::fatbin::{self, Rejected};
 use super::function::{self, Function, Shared};
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
-use super::module::{self, JitOptions, Module};
+use super::module::{self, JitOptions, Module, Rejected};
 use super::queue::lock;
 use super::{Res, device, entries};
+use crate::code::Unit;
 use crate::engine::{Image, Kernel};
 
 static LIBRARIES: Table<Library> = Table::new(HandleKind::Library);
@@ -19,7 +19,8 @@ pub(super) static KERNELS: Table<LibraryKernel> = Table::new(HandleKind::Kernel)
 
 struct Library {
     id: u64,
-    ptx: Arc<str>,
+    /// For the contexts that come later.
+    units: Arc<[Unit]>,
     /// The image loaded to check the code; the first context takes it.
     first: Arc<Image>,
     first_taken: Mutex<bool>,
@@ -48,7 +49,7 @@ impl Library {
             return Ok(m.clone());
         }
         let image = if std::mem::replace(&mut *lock(&self.first_taken), true) {
-            module::load(&self.ptx).map_err(|r| r.code)?
+            module::load(&self.units).map_err(|r| r.code)?
         } else {
             self.first.clone()
         };
@@ -110,12 +111,12 @@ pub(super) fn forget_context(context: u64) {
     });
 }
 
-fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<String, Rejected>) -> Res {
+fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<Vec<Unit>, Rejected>) -> Res {
     non_null(out)?;
-    let (first, ptx) = jit.load(find)?;
+    let (first, units) = jit.load(find)?;
     let library = Arc::new(Library {
         id: fresh_id(),
-        ptx,
+        units,
         first,
         first_taken: Mutex::new(false),
         modules: Mutex::default(),
@@ -149,7 +150,7 @@ fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
 fn load_file(out: u64, path: u64, jit: &JitOptions) -> Res {
     non_null(path)?;
     let bytes = module::read_file(path)?;
-    load(out, jit, || fatbin::ptx_of_image(bytes.as_ptr() as u64))
+    load(out, jit, || module::units_of(&bytes))
 }
 
 entries! {
@@ -157,7 +158,7 @@ entries! {
         (out: u64, code: u64, jit: u64, jit_values: u64, jit_count: u32, ids: u64, values: u64, count: u32) {
         non_null(code)?;
         let jit = options((jit, jit_values, jit_count), (ids, values, count))?;
-        load(out, &jit, || fatbin::ptx_of_image(code))
+        load(out, &jit, || module::units_at(code))
     }
     fn library_load_file "cuLibraryLoadFromFile"
         (out: u64, path: u64, jit: u64, jit_values: u64, jit_count: u32, ids: u64, values: u64, count: u32) {

@@ -24,7 +24,6 @@ mod copy_batch;
 mod device;
 mod errors;
 mod event;
-mod fatbin;
 mod function;
 mod graph;
 mod handles;
@@ -52,10 +51,10 @@ pub(crate) use activity::busy_percent;
 pub(crate) use context::memory_in_contexts;
 pub(crate) use device::{DeviceFacts, facts as device_facts};
 pub use errors::Code;
-pub use fatbin::remember_cubin;
 pub use host_call::set_host_function_gate;
 pub(crate) use init::DRIVER_VERSION;
 pub use init::describe;
+pub(crate) use queue::lock;
 pub use queue::set_interrupt_hook;
 
 /// What the inside of the driver returns.
@@ -191,6 +190,7 @@ pub fn implemented() -> impl Iterator<Item = &'static str> {
 pub fn install() {
     cupyrite_sys::loader::register_cpu_driver(get_proc);
     cupyrite_sys::loader::register_cpu_nvml(crate::nvml::get_proc);
+    cupyrite_sys::loader::register_interposer(crate::toolchain::interpose);
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::time::Instant;
 use super::checked::{get_array, get_name, non_null, put, put_bytes, put_optional};
 use super::context::{self, Context};
 use super::errors::Code;
-use super::fatbin::{self, Rejected};
 use super::function::{self, Function};
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::memory::space;
 use super::queue::lock;
 use super::{Res, entries};
+use crate::code::{self, Problem, Unit};
 use crate::engine::{Image, LoadErrorKind};
 use crate::memory::checked;
 
@@ -167,22 +167,22 @@ impl JitOptions {
     /// Loads the PTX that `find` comes up with and writes the caller's logs.
     pub(super) fn load(
         &self,
-        find: impl FnOnce() -> Result<String, Rejected>,
-    ) -> Res<(Arc<Image>, Arc<str>)> {
+        find: impl FnOnce() -> Result<Vec<Unit>, Rejected>,
+    ) -> Res<(Arc<Image>, Arc<[Unit]>)> {
         let start = Instant::now();
-        let outcome = find().and_then(|ptx| Ok((load(&ptx)?, Arc::from(ptx))));
+        let outcome = find().and_then(|units| Ok((load(&units)?, Arc::from(units))));
         if self.wall_time != 0 {
             put(self.wall_time, start.elapsed().as_secs_f32() * 1000.0)?;
         }
         match outcome {
-            Ok((image, ptx)) => {
+            Ok((image, units)) => {
                 self.error.write("")?;
                 self.info.write(&if self.verbose {
                     summary(&image)
                 } else {
                     String::new()
                 })?;
-                Ok((image, ptx))
+                Ok((image, units))
             }
             Err(Rejected { code, log }) => {
                 log::debug!("module load failed with {code}: {log}");
@@ -206,24 +206,57 @@ fn summary(image: &Image) -> String {
     text
 }
 
-pub(super) fn load(ptx: &str) -> Result<Arc<Image>, Rejected> {
-    Image::load(ptx, space()).map(Arc::new).map_err(|e| {
-        let code = match e.kind {
-            LoadErrorKind::InvalidPtx => Code::INVALID_PTX,
-            LoadErrorKind::UnsupportedPtxVersion => Code::UNSUPPORTED_PTX_VERSION,
-            LoadErrorKind::UnresolvedSymbol => Code::INVALID_PTX,
-            LoadErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
-        };
-        let place = if e.line == 0 {
-            String::new()
-        } else {
-            format!("line {}, column {}: ", e.line, e.column)
+/// Code that cannot be used, and what to write into the caller's error log.
+#[derive(Debug)]
+pub(super) struct Rejected {
+    pub(super) code: Code,
+    pub(super) log: String,
+}
+
+impl From<Problem> for Rejected {
+    fn from(problem: Problem) -> Rejected {
+        let code = match problem {
+            Problem::Unreadable => Code::INVALID_VALUE,
+            Problem::Invalid(_) => Code::INVALID_IMAGE,
+            Problem::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
         };
         Rejected {
             code,
-            log: format!("ptx {place}error: {}\n", e.message),
+            log: problem.text().to_owned(),
         }
-    })
+    }
+}
+
+/// The PTX of the image at an address.
+pub(super) fn units_at(address: u64) -> Result<Vec<Unit>, Rejected> {
+    Ok(code::units_at(address)?)
+}
+
+/// The PTX of a file's contents.
+pub(super) fn units_of(bytes: &[u8]) -> Result<Vec<Unit>, Rejected> {
+    units_at(bytes.as_ptr() as u64)
+}
+
+pub(super) fn load(units: &[Unit]) -> Result<Arc<Image>, Rejected> {
+    Image::load_units(units, space())
+        .map(Arc::new)
+        .map_err(|e| {
+            let code = match e.kind {
+                LoadErrorKind::InvalidPtx => Code::INVALID_PTX,
+                LoadErrorKind::UnsupportedPtxVersion => Code::UNSUPPORTED_PTX_VERSION,
+                LoadErrorKind::UnresolvedSymbol => Code::INVALID_PTX,
+                LoadErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
+            };
+            let place = if e.line == 0 {
+                String::new()
+            } else {
+                format!("line {}, column {}: ", e.line, e.column)
+            };
+            Rejected {
+                code,
+                log: format!("ptx {place}error: {}\n", e.message),
+            }
+        })
 }
 
 /// The contents of a file that holds an image, with a NUL after it.
@@ -233,7 +266,7 @@ pub(super) fn read_file(path: u64) -> Res<Vec<u8>> {
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
     );
     // Ordinary files only: a device or a pipe may never end.
-    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= fatbin::LARGEST) {
+    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= code::LARGEST) {
         return Err(Code::FILE_NOT_FOUND);
     }
     let mut bytes = std::fs::read(path).map_err(|e| match e.kind() {
@@ -246,7 +279,11 @@ pub(super) fn read_file(path: u64) -> Res<Vec<u8>> {
 }
 
 /// Loads a module and tells the caller its handle.
-fn load_module(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<String, Rejected>) -> Res {
+fn load_module(
+    out: u64,
+    jit: &JitOptions,
+    find: impl FnOnce() -> Result<Vec<Unit>, Rejected>,
+) -> Res {
     non_null(out)?;
     let context = context::current()?;
     context.printf.flush();
@@ -276,20 +313,20 @@ entries! {
     fn module_load "cuModuleLoad" (out: u64, path: u64) {
         non_null(path)?;
         let bytes = read_file(path)?;
-        load_module(out, &JitOptions::default(), || fatbin::ptx_of_image(bytes.as_ptr() as u64))
+        load_module(out, &JitOptions::default(), || units_of(&bytes))
     }
     fn module_load_data "cuModuleLoadData" (out: u64, image: u64) {
         non_null(image)?;
-        load_module(out, &JitOptions::default(), || fatbin::ptx_of_image(image))
+        load_module(out, &JitOptions::default(), || units_at(image))
     }
     fn module_load_data_ex "cuModuleLoadDataEx" (out: u64, image: u64, count: u32, options: u64, values: u64) {
         non_null(image)?;
         let jit = JitOptions::read(count, options, values)?;
-        load_module(out, &jit, || fatbin::ptx_of_image(image))
+        load_module(out, &jit, || units_at(image))
     }
     fn module_load_fat_binary "cuModuleLoadFatBinary" (out: u64, image: u64) {
         non_null(image)?;
-        load_module(out, &JitOptions::default(), || fatbin::ptx_of_image(image))
+        load_module(out, &JitOptions::default(), || units_at(image))
     }
     fn module_unload "cuModuleUnload" (handle: u64) {
         let module = MODULES.get(handle)?;

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{
     FuncId, Function, InitElem, Linkage, Module, Op, Operand, Space, VarId, Variable,
 };
+use cupyrite_ptx::link;
 
 use super::decode::{DecodeError, Linked, builtin, decode_kernel, kernel_params};
 use super::program::Program;
 use super::window::{function_address, windows};
+use crate::code::Unit;
 use crate::memory::{AddressSpace, Kind, MemoryError};
 
 /// The newest PTX version that is understood, as `10 * major + minor`.
@@ -158,6 +160,49 @@ impl fmt::Debug for Image {
             .field("globals", &self.globals)
             .finish_non_exhaustive()
     }
+}
+
+/// Parses a module; messages name it if it has a name.
+fn parse(ptx: &str, name: &str) -> Result<Module, LoadError> {
+    cupyrite_ptx::parse(ptx).map_err(|e| LoadError {
+        kind: match e.kind {
+            cupyrite_ptx::ErrorKind::UnsupportedVersion => LoadErrorKind::UnsupportedPtxVersion,
+            _ => LoadErrorKind::InvalidPtx,
+        },
+        line: e.pos.line,
+        column: e.pos.column,
+        message: if name.is_empty() {
+            e.to_string()
+        } else {
+            format!("'{name}', {e}")
+        },
+    })
+}
+
+/// Parses modules and makes them one.
+///
+/// # Errors
+/// As [`Image::load_units`].
+pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
+    let inputs = units.iter().enumerate().map(|(n, unit)| {
+        let name = match unit.name.as_str() {
+            "" => format!("input {}", n + 1),
+            name => name.to_owned(),
+        };
+        let module = parse(&unit.text, &name)?;
+        Ok(link::Input { name, module })
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, LoadError>>()?;
+    link::link(&inputs, &|name| builtin(name).is_some()).map_err(|errors| LoadError {
+        kind: LoadErrorKind::UnresolvedSymbol,
+        line: 0,
+        column: 0,
+        message: errors
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n"),
+    })
 }
 
 /// Replaces every mention of an alias by the function it stands for.
@@ -394,20 +439,23 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`].
     pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        let mut module = cupyrite_ptx::parse(ptx).map_err(|e| LoadError {
-            kind: match e.kind {
-                cupyrite_ptx::ErrorKind::UnsupportedVersion => LoadErrorKind::UnsupportedPtxVersion,
-                _ => LoadErrorKind::InvalidPtx,
-            },
-            line: e.pos.line,
-            column: e.pos.column,
-            message: e.to_string(),
-        })?;
+        let mut module = parse(ptx, "")?;
         resolve_aliases(&mut module);
-        Self::link(&module, space)
+        Self::place(&module, space)
     }
 
-    fn link(module: &Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+    /// Loads modules that belong together as one: see [`cupyrite_ptx::link`].
+    ///
+    /// # Errors
+    /// See [`LoadErrorKind`]; the message has a line for each symbol that is missing or defined twice.
+    pub fn load_units(units: &[Unit], space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+        if let [unit] = units {
+            return Self::load(&unit.text, space);
+        }
+        Self::place(&link_units(units)?, space)
+    }
+
+    fn place(module: &Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
         let version = module
             .version
             .0

@@ -3,8 +3,9 @@
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::{Code, remember_cubin, set_interrupt_hook};
+use super::super::{Code, set_interrupt_hook};
 use super::{Session, Word, cu, ok};
+use crate::code;
 
 pub(super) const PTX: &str = r#"
 .version 8.0
@@ -512,16 +513,15 @@ fn bad_images_and_their_logs() {
         Code::INVALID_VALUE.0
     );
     // Machine code that came with its PTX.
-    let mut elf = vec![0u8; 64];
-    elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
-    elf[0x28] = 64;
-    elf[20] = 77;
+    let bare = code::wrap(&[]);
+    let sass = code::attach_reason(&bare, "foreign").unwrap();
     assert_eq!(
-        cu!("cuModuleLoadData", &mut m, &elf[0]),
+        cu!("cuModuleLoadData", &mut m, &sass[0]),
         Code::NO_BINARY_FOR_GPU.0
     );
-    remember_cubin(&elf, PTX);
-    ok!("cuModuleLoadData", &mut m, &elf[0]);
+    let (name, text) = (String::new(), PTX.to_owned());
+    let cubin = code::attach(&bare, &[code::Unit { name, text }]).unwrap();
+    ok!("cuModuleLoadData", &mut m, &cubin[0]);
     function(m, "saxpy");
 }
 

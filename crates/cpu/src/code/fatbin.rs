@@ -1,0 +1,97 @@
+//! Fat binaries: code of several kinds and for several architectures in one.
+
+use super::{Content, Data, LARGEST, Problem, Unit, until_nul};
+
+pub(super) const MAGIC: u64 = 0xBA55_ED50;
+const PTX: u64 = 1;
+const CUBIN: u64 = 2;
+const LTO: u64 = 8;
+/// Flags of an entry that say its payload is compressed, one for each method.
+const COMPRESSED: u64 = 0x2000 | 0x8000;
+
+struct Entry {
+    kind: u64,
+    arch: u64,
+    compressed: bool,
+    start: u64,
+    len: u64,
+}
+
+fn damaged() -> Problem {
+    Problem::Invalid("the fat binary is damaged or truncated".into())
+}
+
+/// Bytes of a fat binary with its header; `None` if there is none.
+pub(super) fn size(data: Data<'_>) -> Option<u64> {
+    if data.word::<4>(0)? != MAGIC {
+        return None;
+    }
+    // magic u32, version u16, header size u16, size of what follows u64
+    let header = data.word::<2>(6)?;
+    header
+        .checked_add(data.word::<8>(8)?)
+        .filter(|&n| n <= LARGEST)
+}
+
+fn entries(data: Data<'_>) -> Option<Vec<Entry>> {
+    let end = size(data)?;
+    let mut at = data.word::<2>(6)?.max(16);
+    let mut found = Vec::new();
+    while at + 64 <= end {
+        // kind u16, version u16, header size u32, payload size u64, ..., arch u32 at 28, flags u64 at 40
+        let header = data.word::<4>(at + 4)?;
+        let len = data.word::<8>(at + 8)?;
+        let start = at + header;
+        let next = start
+            .checked_add(len)
+            .filter(|&n| header >= 64 && n <= end)?;
+        found.push(Entry {
+            kind: data.word::<2>(at)?,
+            arch: data.word::<4>(at + 28)?,
+            compressed: data.word::<8>(at + 40)? & COMPRESSED != 0,
+            start,
+            len,
+        });
+        at = next;
+    }
+    Some(found)
+}
+
+/// The newest uncompressed PTX; else the PTX that a cubin in it carries; else LTO IR.
+pub(super) fn content(data: Data<'_>, name: &str) -> Result<Content, Problem> {
+    let entries = entries(data).ok_or_else(damaged)?;
+    let open = |kind| {
+        entries
+            .iter()
+            .filter(move |e| e.kind == kind && !e.compressed)
+    };
+    if let Some(e) = open(PTX).max_by_key(|e| e.arch) {
+        let text = data.bytes(e.start, e.len).ok_or_else(damaged)?;
+        return Ok(Content::Ptx(vec![Unit {
+            name: name.to_owned(),
+            text: String::from_utf8_lossy(until_nul(&text)).into_owned(),
+        }]));
+    }
+    for e in open(CUBIN) {
+        let inner = data.from(e.start).ok_or_else(damaged)?;
+        if let Ok(content) = super::content(inner, name) {
+            return Ok(content);
+        }
+    }
+    if entries.iter().any(|e| e.kind == PTX) {
+        return Err(Problem::NoPtx(
+            "the fat binary's PTX is compressed, which the CPU device does not read; make it without compression \
+             (-compress=false, nvcc --no-compress)"
+                .into(),
+        ));
+    }
+    // nvJitLink takes the fat binary as it is.
+    if let (Some(_), Data::Slice(bytes)) = (entries.iter().find(|e| e.kind == LTO), data) {
+        return Ok(Content::Lto(bytes.to_vec()));
+    }
+    Err(Problem::NoPtx(
+        "the fat binary holds machine code of GPUs only, which the CPU device cannot run; add PTX to it \
+         (-gencode arch=compute_XX,code=compute_XX)"
+            .into(),
+    ))
+}

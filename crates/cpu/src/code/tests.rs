@@ -1,0 +1,210 @@
+//! Every format, whole and damaged.
+
+use super::*;
+
+const PTX: &[u8] = b".version 9.0\n.target sm_89\n\0";
+
+fn unit(name: &str, text: &str) -> Unit {
+    Unit {
+        name: name.into(),
+        text: text.into(),
+    }
+}
+
+/// A fat binary with entries of kind, flags, architecture and contents.
+fn fatbin(entries: &[(u16, u64, u32, &[u8])]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for &(kind, flags, arch, payload) in entries {
+        let mut entry = vec![0u8; 64];
+        entry[0..2].copy_from_slice(&kind.to_le_bytes());
+        entry[4..8].copy_from_slice(&64u32.to_le_bytes());
+        entry[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        entry[28..32].copy_from_slice(&arch.to_le_bytes());
+        entry[40..48].copy_from_slice(&flags.to_le_bytes());
+        all.extend_from_slice(&entry);
+        all.extend_from_slice(payload);
+    }
+    let mut file = Vec::new();
+    file.extend_from_slice(&(fatbin::MAGIC as u32).to_le_bytes());
+    file.extend_from_slice(&1u16.to_le_bytes());
+    file.extend_from_slice(&16u16.to_le_bytes());
+    file.extend_from_slice(&(all.len() as u64).to_le_bytes());
+    file.extend_from_slice(&all);
+    file
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    match content(Data::Slice(bytes), "n") {
+        Ok(Content::Ptx(units)) => Some(units.iter().map(|u| u.text.as_str()).collect()),
+        _ => None,
+    }
+}
+
+fn problem(bytes: &[u8]) -> Problem {
+    // By address and by slice alike, as long as the address is followed by something.
+    let by_slice = content(Data::Slice(bytes), "").expect_err("no code");
+    let padded = [bytes, &[0; 64]].concat();
+    let by_address = units_at(padded.as_ptr() as u64).expect_err("no code");
+    assert_eq!(
+        std::mem::discriminant(&by_slice),
+        std::mem::discriminant(&by_address)
+    );
+    by_slice
+}
+
+#[test]
+fn ptx_text() {
+    let loaded = units_at(PTX.as_ptr() as u64).unwrap();
+    assert_eq!(loaded, [unit("", ".version 9.0\n.target sm_89\n")]);
+    assert!(text(b"/* c */ // d\n .version 9.0").is_some());
+    assert!(matches!(problem(b"hello"), Problem::Invalid(_)));
+    assert!(matches!(problem(b""), Problem::Invalid(_)));
+    assert_eq!(units_at(5), Err(Problem::Unreadable));
+    assert_eq!(units_at(0), Err(Problem::Unreadable));
+}
+
+#[test]
+fn fat_binaries() {
+    let newest = fatbin(&[
+        (1, 0x11, 80, b".version 8.0"),
+        (1, 0x11, 89, PTX),
+        (2, 0x11, 90, b"\x7fELF"),
+    ]);
+    assert_eq!(text(&newest).unwrap(), ".version 9.0\n.target sm_89\n");
+    let Problem::NoPtx(why) = problem(&fatbin(&[(1, 0x2011, 89, PTX)])) else {
+        panic!("compressed");
+    };
+    assert!(why.contains("compressed"), "{why}");
+    assert!(matches!(
+        problem(&fatbin(&[(2, 0x11, 89, b"\x7fELF")])),
+        Problem::NoPtx(_)
+    ));
+    let cubin = wrap(&[unit("", "carried")]);
+    assert_eq!(text(&fatbin(&[(2, 0x11, 89, &cubin)])).unwrap(), "carried");
+    let mut broken = fatbin(&[(1, 0, 89, PTX)]);
+    broken[24..32].fill(0xFF);
+    assert!(matches!(problem(&broken), Problem::Invalid(_)));
+    // LTO IR goes to nvJitLink with its fat binary around it.
+    let lto = fatbin(&[(8, 0, 89, b"\xED\x43\x4E\x7F")]);
+    assert_eq!(
+        content(Data::Slice(&lto), ""),
+        Ok(Content::Lto(lto.clone()))
+    );
+    assert_eq!(
+        content(Data::Slice(b"\xED\x43\x4E\x7F.."), ""),
+        Ok(Content::Lto(b"\xED\x43\x4E\x7F..".to_vec()))
+    );
+    assert!(matches!(
+        units_at(b"\xED\x43\x4E\x7F..".as_ptr() as u64),
+        Err(Problem::NoPtx(_))
+    ));
+}
+
+#[test]
+fn a_cubin_carries_its_ptx() {
+    let bare = elf::empty();
+    assert_eq!(elf::size(Data::Slice(&bare)), Some(bare.len() as u64));
+    assert!(matches!(problem(&bare), Problem::NoPtx(_)));
+    let units = [unit("a", "one"), unit("b", "two")];
+    let cubin = attach(&bare, &units).unwrap();
+    assert_eq!(
+        content(Data::Slice(&cubin), ""),
+        Ok(Content::Ptx(units.to_vec()))
+    );
+    // A loader sees an address without a length.
+    let padded = [cubin.as_slice(), b"whatever comes next"].concat();
+    assert_eq!(units_at(padded.as_ptr() as u64), Ok(units.to_vec()));
+    // The names of the sections that were there are still theirs.
+    let names: Vec<_> = elf::sections(Data::Slice(&cubin))
+        .unwrap()
+        .into_iter()
+        .map(|s| s.name)
+        .collect();
+    assert_eq!(names, [".shstrtab", ".cupyrite.ptx"]);
+    // Linked again, the later section counts.
+    let again = attach(&cubin, &[unit("c", "three")]).unwrap();
+    assert_eq!(text(&again).unwrap(), "three");
+    let reason = attach_reason(&bare, "the library 'x' has no PTX").unwrap();
+    assert_eq!(
+        problem(&reason),
+        Problem::NoPtx("the library 'x' has no PTX".into())
+    );
+    assert_eq!(attach(b"no ELF", &units), None);
+}
+
+#[test]
+fn damaged_cubins() {
+    assert!(matches!(problem(b"\x7fELF\x02\x01"), Problem::Invalid(_)));
+    let whole = wrap(&[unit("a", "text")]);
+    // Cut anywhere, or with any byte turned over: no panic, and never more memory than the file is long.
+    for n in 4..whole.len() {
+        assert!(content(Data::Slice(&whole[..n]), "").is_err(), "{n}");
+    }
+    for n in 0..whole.len() {
+        let mut other = whole.clone();
+        other[n] ^= 0xFF;
+        let _ = content(Data::Slice(&other), "");
+    }
+}
+
+/// An object file of the host's: an ELF file for another machine with one section.
+fn object(section: &str, contents: &[u8]) -> Vec<u8> {
+    let mut file = elf::with_section(&elf::empty(), section, 1, contents).unwrap();
+    file[0x12] = 62;
+    file
+}
+
+fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut file = b"!<arch>\n".to_vec();
+    for (name, contents) in members {
+        file.extend_from_slice(
+            format!(
+                "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+                0,
+                0,
+                0,
+                644,
+                contents.len()
+            )
+            .as_bytes(),
+        );
+        file.extend_from_slice(contents);
+        if contents.len() % 2 == 1 {
+            file.push(b'\n');
+        }
+    }
+    file
+}
+
+#[test]
+fn host_objects_and_libraries() {
+    let mut two = fatbin(&[(1, 0, 89, b".one")]);
+    two.resize(two.len().next_multiple_of(8), 0);
+    two.extend(fatbin(&[(1, 0, 89, b".two")]));
+    let with_code = object("__nv_relfatbin", &two);
+    assert_eq!(text(&with_code).unwrap(), ".one.two");
+    let without = object(".text", b"\x90");
+    assert!(matches!(problem(&without), Problem::NoPtx(_)));
+    let library = archive(&[
+        ("/", b"odd"),
+        ("plain.o/", &without),
+        ("code.o/", &with_code),
+    ]);
+    let Ok(Content::Ptx(units)) = content(Data::Slice(&library), "lib.a") else {
+        panic!("library");
+    };
+    assert_eq!(
+        units,
+        [unit("lib.a(code.o)", ".one"), unit("lib.a(code.o)", ".two")]
+    );
+    let sass = object("__nv_relfatbin", &fatbin(&[(2, 0, 89, b"\x7fELF")]));
+    let Err(Problem::NoPtx(why)) = content(Data::Slice(&archive(&[("sass.o/", &sass)])), "lib.a")
+    else {
+        panic!("machine code");
+    };
+    assert!(why.contains("sass.o") && why.contains("lib.a"), "{why}");
+    assert!(matches!(
+        content(Data::Slice(&library[..90]), "l"),
+        Err(Problem::Invalid(_))
+    ));
+}
