@@ -62,6 +62,8 @@ pub(crate) fn size(data: Data<'_>) -> Option<u64> {
             end = end.max(offset.checked_add(data.word::<8>(header.checked_add(0x20)?)?)?);
         }
     }
+    // A file that was cut off is none.
+    data.read(end - 1, &mut [0])?;
     (end <= LARGEST).then_some(end)
 }
 
