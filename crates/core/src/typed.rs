@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 
 use crate::arguments::{KernelArg, KernelArgs};
 use crate::error::Result;
+use crate::kernel::Kernel;
 use crate::launch::LaunchConfig;
 use crate::memory::{Buffer, DeviceCopy};
-use crate::kernel::Kernel;
 use crate::stream::Stream;
 
 /// A kernel's parameter of the C type `const T *`: takes a `&Buffer<T>`.

@@ -1,0 +1,106 @@
+//! Heat spreading over a plate, with the plate cut into two halves that two streams compute side by side.
+//!
+//! Each step of a half needs the row of the other one next to the cut, from the step before: events make the streams
+//! wait for each other, and tell the time at the end.
+//!
+//! ```text
+//! cargo run --release --example heat
+//! CUPYRITE_DEVICE=cpu cargo run --release --example heat
+//! ```
+
+use cupyrite::{Buffer, Device, LaunchConfig, Program, Result};
+
+const SOURCE: &str = r#"
+// One step of the rows [first, last) of a plate; its rim keeps its temperature.
+extern "C" __global__ void step(const float *from, float *to, unsigned width, unsigned first, unsigned last)
+{
+    unsigned x = blockIdx.x * blockDim.x + threadIdx.x + 1;
+    unsigned y = blockIdx.y * blockDim.y + threadIdx.y + first;
+    if (x + 1 >= width || y >= last)
+        return;
+    unsigned i = y * width + x;
+    to[i] = from[i] + 0.2f * (from[i - 1] + from[i + 1] + from[i - width] + from[i + width] - 4 * from[i]);
+}
+"#;
+
+/// What the kernel does, on the host. Both use a fused multiply-add, so the results are the same to the last bit.
+fn step_on_host(from: &[f32], to: &mut [f32], width: usize, height: usize) {
+    for y in 1..height - 1 {
+        for x in 1..width - 1 {
+            let i = y * width + x;
+            let around = from[i - 1] + from[i + 1] + from[i - width] + from[i + width];
+            to[i] = 0.2f32.mul_add((-4.0f32).mul_add(from[i], around), from[i]);
+        }
+    }
+}
+
+/// Computes `steps` steps of a plate; returns the largest difference to the host's result.
+pub fn run(width: usize, height: usize, steps: usize) -> Result<f32> {
+    let device = Device::new(0)?;
+    let kernel = Program::new(SOURCE)
+        .named("heat.cu")
+        .compile_for(&device)?
+        .kernel("step")?;
+
+    // A hot spot in a cold plate with one warm side.
+    let mut plate = vec![0.0f32; width * height];
+    plate[..width].fill(50.0);
+    plate[(height / 2) * width + width / 3] = 10_000.0;
+    let plates: [Buffer<f32>; 2] = [device.buffer_from(&plate)?, device.buffer_from(&plate)?];
+
+    let cut = height / 2;
+    let halves = [(1, cut), (cut, height - 1)];
+    let streams = [device.create_stream()?, device.create_stream()?];
+    let begin = [streams[0].record()?, streams[1].record()?];
+    for number in 0..steps {
+        let (from, to) = (&plates[number % 2], &plates[(number + 1) % 2]);
+        for (stream, (first, last)) in streams.iter().zip(halves) {
+            let rows = last - first;
+            let config = LaunchConfig::new(
+                [(width as u32).div_ceil(32), (rows as u32).div_ceil(4), 1],
+                [32, 4, 1],
+            );
+            // The halves write different rows of one buffer, which is why it goes by shared reference.
+            let args = (from, to, width as u32, first as u32, last as u32);
+            // SAFETY: reads the rows from `first - 1` to `last` and writes those between, all of them within the plates.
+            // Nobody writes what is read here: the events below keep the other stream from being a step ahead.
+            unsafe { kernel.launch(stream, &config, &args)? };
+        }
+        let done = [streams[0].record()?, streams[1].record()?];
+        streams[0].wait(&done[1])?;
+        streams[1].wait(&done[0])?;
+    }
+    let end = [streams[0].record()?, streams[1].record()?];
+    streams[0].synchronize()?;
+    streams[1].synchronize()?;
+
+    println!("device   {}", device.name()?);
+    for (half, (begin, end)) in begin.iter().zip(&end).enumerate() {
+        let time = end.elapsed_since(begin)?.as_secs_f64();
+        println!(
+            "stream {half} {:.3} ms, {:.1} us a step",
+            time * 1e3,
+            time * 1e6 / steps as f64
+        );
+    }
+
+    let result = plates[steps % 2].to_vec()?;
+    let (mut now, mut next) = (plate.clone(), plate);
+    for _ in 0..steps {
+        step_on_host(&now, &mut next, width, height);
+        std::mem::swap(&mut now, &mut next);
+    }
+    let differences = result.iter().zip(&now).map(|(a, b)| (a - b).abs());
+    Ok(differences.fold(0.0, f32::max))
+}
+
+#[allow(dead_code)] // a test runs the example without it
+fn main() -> Result<()> {
+    let difference = run(512, 512, 100)?;
+    println!("result   differs from the host's by {difference:e} at most");
+    // The order of additions is the same; a compiler may fuse other multiplications than the host's code does.
+    if difference > 1e-2 {
+        std::process::exit(1);
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The examples, with sizes for a test: each checks its result against the host.
+//!
+//! They need NVRTC. Where there is none they say so and pass, as the other tests that compile.
+
+use cupyrite::{Error, Result};
+
+#[path = "../examples/heat.rs"]
+mod heat;
+#[path = "../examples/histogram.rs"]
+mod histogram;
+#[path = "../examples/matmul.rs"]
+mod matmul;
+#[path = "../examples/reduction.rs"]
+mod reduction;
+#[path = "../examples/templates.rs"]
+mod templates;
+
+/// The example's result, or `None` where NVRTC is not installed.
+fn needs_compiler<T>(result: Result<T>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(Error::Load(e)) => {
+            eprintln!("skipped: {e}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
+#[test]
+fn reduction_sums() {
+    for n in [1, 1000, 100_003] {
+        if let Some((device, host)) = needs_compiler(reduction::run(n)) {
+            assert_eq!(device, host, "{n} elements");
+        }
+    }
+}
+
+#[test]
+fn matmul_multiplies() {
+    for (m, n, k) in [(1, 1, 1), (16, 16, 16), (70, 33, 50)] {
+        if let Some(wrong) = needs_compiler(matmul::run(m, n, k)) {
+            assert_eq!(wrong, 0, "{m} x {k} by {k} x {n}");
+        }
+    }
+}
+
+#[test]
+fn heat_spreads() {
+    if let Some(difference) = needs_compiler(heat::run(65, 40, 20)) {
+        assert!(difference <= 1e-2, "differs by {difference}");
+    }
+}
+
+#[test]
+fn histogram_counts() {
+    for n in [1, 100_000] {
+        if let Some((device, host)) = needs_compiler(histogram::run(&histogram::sample(n))) {
+            assert_eq!(device, host);
+        }
+    }
+}
+
+#[test]
+fn templates_are_compiled_once() {
+    if let Some((wrong, compiled)) = needs_compiler(templates::run(1000)) {
+        assert_eq!((wrong, compiled), (0, 4));
+    }
+}
