@@ -90,6 +90,15 @@ pub fn own_handle(obj: *mut ffi::PyObject, id: ClassId) -> Option<u64> {
     }
 }
 
+/// The size in bytes of a handle, integer or callback object's C type; 0 for any other object.
+pub fn handle_size(obj: *mut ffi::PyObject) -> usize {
+    // SAFETY: the caller passes a live object with the GIL held.
+    match unsafe { registry::of(obj) } {
+        Some(id) if !structs::is_record(id) => class_size(id),
+        _ => 0,
+    }
+}
+
 /// The address of a handle, integer or callback object's value, as `getPtr()` gives it. None for any other object.
 #[inline]
 pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
