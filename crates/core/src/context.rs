@@ -1,15 +1,22 @@
 //! Contexts, and the rule that every call runs with the right one current.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::marker::PhantomData;
+use std::sync::Arc;
 
-use cupyrite_sys::driver::{CUcontext, CUdevice};
+use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
 
-use crate::error::{Result, driver, report};
+use crate::birth::Birth;
+use crate::device::Device;
+use crate::error::{Error, Result, driver, report};
 
 /// A CUDA context: a device's address space and everything made in it.
 ///
-/// Cheap to clone; the last clone releases it. All of this crate's objects hold the context that they were made in and
-/// make it current around each call, so that programs need not care which context a thread has.
+/// Cheap to clone. All of this crate's objects know the context that they were made in and have it current where a
+/// call needs that, so that programs need not care which context a thread has.
+///
+/// A device's primary context is shared with the runtime API and with other libraries. It is retained once, when it is
+/// first needed, and kept for as long as the process lives: nothing that any object relies on goes away with the last
+/// handle to it. Any other context belongs to whoever made it.
 #[derive(Clone, Debug)]
 pub struct Context {
     inner: Arc<Inner>,
@@ -18,7 +25,9 @@ pub struct Context {
 #[derive(Debug)]
 struct Inner {
     handle: CUcontext,
-    device: CUdevice,
+    device: Device,
+    /// The driver, and everything that was made with it, belongs to this process alone.
+    birth: Birth,
 }
 
 // SAFETY: a context handle may be used from any thread (CUDA C++ Programming Guide, "Context"); it is only ever passed
@@ -27,40 +36,93 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the driver serialises what needs it.
 unsafe impl Sync for Inner {}
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // SAFETY: `retain` took exactly one reference to this device's primary context.
-        report(unsafe { driver!(cuDevicePrimaryCtxRelease(self.device)) });
-    }
-}
-
 impl Context {
-    /// The primary context of a device, shared with the runtime API and with other libraries of the process.
-    ///
-    /// It is retained once for as long as any object of this crate uses it.
-    pub(crate) fn primary(device: CUdevice, ordinal: usize) -> Result<Context> {
-        static PRIMARY: OnceLock<Mutex<Vec<std::sync::Weak<Inner>>>> = OnceLock::new();
-        let mut table = PRIMARY
-            .get_or_init(Mutex::default)
-            .lock()
-            .unwrap_or_else(|e| e.into_inner());
-        if table.len() <= ordinal {
-            table.resize(ordinal + 1, std::sync::Weak::new());
-        }
-        if let Some(inner) = table[ordinal].upgrade() {
-            return Ok(Context { inner });
-        }
+    pub(crate) fn retain_primary(device: Device) -> Result<Context> {
         let mut handle: CUcontext = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
-        unsafe { driver!(cuDevicePrimaryCtxRetain(&mut handle, device))? };
-        let inner = Arc::new(Inner { handle, device });
-        table[ordinal] = Arc::downgrade(&inner);
-        Ok(Context { inner })
+        unsafe { driver!(cuDevicePrimaryCtxRetain(&mut handle, device.handle()))? };
+        Ok(Context::new(handle, device))
     }
 
-    /// The driver's handle; valid while a clone of this context lives.
+    fn new(handle: CUcontext, device: Device) -> Context {
+        Context {
+            inner: Arc::new(Inner {
+                handle,
+                device,
+                birth: Birth::now(),
+            }),
+        }
+    }
+
+    /// The calling thread's current context, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`], or what the driver's initialisation says. Source: `cuCtxGetCurrent`.
+    pub fn current() -> Result<Option<Context>> {
+        Device::count()?;
+        let handle = current_handle()?;
+        if handle.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the driver has just named it.
+        unsafe { Context::from_handle(handle) }.map(Some)
+    }
+
+    /// A context that somebody else made. It is not destroyed with the value.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_INVALID_CONTEXT` for one.
+    ///
+    /// # Safety
+    ///
+    /// `handle` is a context of this process, and it lives for as long as anything made in it is used.
+    pub unsafe fn from_handle(handle: CUcontext) -> Result<Context> {
+        if let Some(primary) = Device::retained().find(|context| context.handle() == handle) {
+            return Ok(primary.clone());
+        }
+        let mut ordinal = CUdevice::default();
+        if handle == current_handle()? {
+            // SAFETY: `ordinal` is a valid place for the result.
+            unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
+        } else {
+            // SAFETY: the handle is live, as the caller promises.
+            unsafe { driver!(cuCtxPushCurrent(handle))? };
+            let _pop = Pop(PhantomData);
+            // SAFETY: `ordinal` is a valid place for the result.
+            unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
+        }
+        Ok(Context::new(handle, Device::of_handle(ordinal)?))
+    }
+
+    /// The driver's handle.
+    #[inline]
     pub fn handle(&self) -> CUcontext {
         self.inner.handle
+    }
+
+    /// The device it is of.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.inner.device
+    }
+
+    /// Makes this context current on the calling thread for as long as the guard lives.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says where the context cannot be made current.
+    #[inline]
+    pub fn enter(&self) -> Result<Entered> {
+        if current_handle()? == self.handle() {
+            return Ok(Entered::already());
+        }
+        // SAFETY: the handle is live.
+        unsafe { driver!(cuCtxPushCurrent(self.handle()))? };
+        Ok(Entered {
+            pop: Some(Pop(PhantomData)),
+        })
     }
 
     /// Runs `body` with this context current on the calling thread, and restores what was current before, also when
@@ -70,16 +132,30 @@ impl Context {
     ///
     /// Those of `body`, or of the driver where the context cannot be made current.
     pub fn with_current<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
-        let mut current: CUcontext = std::ptr::null_mut();
-        // SAFETY: `current` is a valid place for the result.
-        unsafe { driver!(cuCtxGetCurrent(&mut current))? };
-        if current == self.handle() {
-            return body();
-        }
-        // SAFETY: the handle is live, this object holds a reference.
-        unsafe { driver!(cuCtxPushCurrent(self.handle()))? };
-        let _pop = Pop;
+        let _entered = self.enter()?;
         body()
+    }
+
+    /// Makes a call that takes a handle and so needs no current context; where the driver wants one nevertheless, the
+    /// call is made again with this one current.
+    #[inline]
+    pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
+        match body() {
+            Err(Error::Driver {
+                status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
+                ..
+            }) => self.with_current(body),
+            done => done,
+        }
+    }
+
+    /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a forked child
+    /// everything is still the parent's, and nothing is done.
+    #[inline]
+    pub(crate) fn release(&self, body: impl Fn() -> Result<()>) {
+        if self.inner.birth.is_here() {
+            report(self.call(body));
+        }
     }
 
     /// Makes this context current on the calling thread until another one is.
@@ -92,6 +168,28 @@ impl Context {
     pub fn set_current(&self) -> Result<()> {
         // SAFETY: the handle is live.
         unsafe { driver!(cuCtxSetCurrent(self.handle())) }
+    }
+
+    /// Makes this context current on the calling thread until [`Context::pop`], for pairs of calls that no scope
+    /// encloses; [`Context::enter`] is the one that cannot be forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Those of `cuCtxPushCurrent`.
+    pub fn push(&self) -> Result<()> {
+        // SAFETY: the handle is live.
+        unsafe { driver!(cuCtxPushCurrent(self.handle())) }
+    }
+
+    /// Undoes one [`Context::push`] of the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_CONTEXT` where nothing was pushed. Source: `cuCtxPopCurrent`.
+    pub fn pop() -> Result<()> {
+        let mut popped: CUcontext = std::ptr::null_mut();
+        // SAFETY: `popped` is a valid place for the result.
+        unsafe { driver!(cuCtxPopCurrent(&mut popped)) }
     }
 
     /// Waits until all work of the context is done.
@@ -112,11 +210,46 @@ impl PartialEq for Context {
 }
 impl Eq for Context {}
 
-struct Pop;
+/// The current context's handle; null where the thread has none.
+#[inline]
+pub(crate) fn current_handle() -> Result<CUcontext> {
+    let mut current: CUcontext = std::ptr::null_mut();
+    // SAFETY: `current` is a valid place for the result.
+    unsafe { driver!(cuCtxGetCurrent(&mut current))? };
+    Ok(current)
+}
+
+/// While it lives, a context is current on this thread; what was current before is restored afterwards.
+///
+/// It belongs to the thread that made it. Guards end in the opposite order of their making, as variables of one scope do.
+#[derive(Debug)]
+#[must_use = "the former context is restored when this is dropped"]
+pub struct Entered {
+    pop: Option<Pop>,
+}
+
+impl Entered {
+    /// Nothing to restore: the context was current before.
+    pub(crate) const fn already() -> Entered {
+        Entered { pop: None }
+    }
+
+    /// Leaves the context current: nothing is restored when the guard goes.
+    pub fn stay(mut self) {
+        if let Some(pop) = self.pop.take() {
+            std::mem::forget(pop);
+        }
+    }
+}
+
+/// Undoes one push. Neither sent nor shared: the stack of contexts is the thread's.
+#[derive(Debug)]
+struct Pop(PhantomData<*const ()>);
+
 impl Drop for Pop {
     fn drop(&mut self) {
         let mut popped: CUcontext = std::ptr::null_mut();
-        // SAFETY: `popped` is a valid place; this undoes the push of `with_current`.
+        // SAFETY: `popped` is a valid place; this undoes the push that the guard stands for.
         report(unsafe { driver!(cuCtxPopCurrent(&mut popped)) });
     }
 }

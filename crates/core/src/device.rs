@@ -2,22 +2,84 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
+use std::sync::OnceLock;
 
-use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUuuid};
+use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
-use crate::context::Context;
+use crate::context::{Context, Entered, current_handle};
 use crate::error::{Error, Result, driver};
+use crate::event::{Event, EventOptions};
 use crate::memory::{Buffer, DeviceCopy};
 use crate::stream::{Stream, StreamOptions};
 
-/// A CUDA device and its primary context.
+/// A CUDA device.
 ///
-/// Cheap to clone. Opening a device initialises the driver and retains the device's primary context.
-#[derive(Clone, Debug)]
+/// Opening one initialises the driver and nothing else: the primary context comes with the first thing that needs it.
+/// The value is a reference to what this process knows of the device; copy it freely.
+#[derive(Clone, Copy)]
 pub struct Device {
+    shared: &'static Shared,
+}
+
+/// What the process knows of a device.
+struct Shared {
     handle: CUdevice,
     ordinal: usize,
-    context: Context,
+    /// Retained on first use, never released.
+    primary: OnceLock<Context>,
+}
+
+static TABLE: OnceLock<Vec<Shared>> = OnceLock::new();
+
+/// All devices, once the driver is initialised.
+#[inline]
+fn table() -> Result<&'static [Shared]> {
+    match TABLE.get() {
+        Some(table) => Ok(table),
+        None => initialise(),
+    }
+}
+
+#[cold]
+fn initialise() -> Result<&'static [Shared]> {
+    let mut count: c_int = 0;
+    // SAFETY: `cuInit` takes a plain integer; `count` is a valid place for the result.
+    unsafe {
+        driver!(cuInit(0))?;
+        driver!(cuDeviceGetCount(&mut count))?;
+    }
+    let mut made = Vec::new();
+    for ordinal in 0..count {
+        let mut handle = CUdevice::default();
+        // SAFETY: `handle` is a valid place for the result.
+        unsafe { driver!(cuDeviceGet(&mut handle, ordinal))? };
+        made.push(Shared {
+            handle,
+            ordinal: ordinal as usize,
+            primary: OnceLock::new(),
+        });
+    }
+    // Where two threads come here at once, their tables are the same.
+    Ok(TABLE.get_or_init(|| made))
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.ordinal())
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        self.ordinal() == other.ordinal()
+    }
+}
+impl Eq for Device {}
+
+impl std::hash::Hash for Device {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.ordinal().hash(state);
+    }
 }
 
 /// A device's compute capability.
@@ -43,27 +105,21 @@ impl Device {
     /// [`Error::InvalidArgument`] if there are not that many devices; [`Error::Load`] if there is no driver and the
     /// CPU device is ruled out; otherwise what the driver says.
     pub fn new(ordinal: usize) -> Result<Device> {
-        let count = Self::count()?;
-        if ordinal >= count {
-            let problem = format!(
-                "is {ordinal}, but there {}",
-                match count {
-                    0 => "is no device".to_owned(),
-                    1 => "is one device, number 0".to_owned(),
-                    n => format!("are {n} devices, numbers 0 to {}", n - 1),
-                }
-            );
-            return Err(Error::argument("Device::new", "ordinal", problem));
+        let table = table()?;
+        match table.get(ordinal) {
+            Some(shared) => Ok(Device { shared }),
+            None => {
+                let problem = format!(
+                    "is {ordinal}, but there {}",
+                    match table.len() {
+                        0 => "is no device".to_owned(),
+                        1 => "is one device, number 0".to_owned(),
+                        n => format!("are {n} devices, numbers 0 to {}", n - 1),
+                    }
+                );
+                Err(Error::argument("Device::new", "ordinal", problem))
+            }
         }
-        let mut handle: CUdevice = Default::default();
-        // SAFETY: `handle` is a valid place for the result.
-        unsafe { driver!(cuDeviceGet(&mut handle, ordinal as c_int))? };
-        let context = Context::primary(handle, ordinal)?;
-        Ok(Device {
-            handle,
-            ordinal,
-            context,
-        })
     }
 
     /// Number of devices.
@@ -73,37 +129,185 @@ impl Device {
     /// [`Error::Load`], or what the driver says; a machine with a driver but without a GPU gives
     /// `CUDA_ERROR_NO_DEVICE` from the driver's initialisation.
     pub fn count() -> Result<usize> {
-        let mut count: c_int = 0;
-        // SAFETY: `cuInit` takes a plain integer; `count` is a valid place for the result.
-        unsafe {
-            driver!(cuInit(0))?;
-            driver!(cuDeviceGetCount(&mut count))?;
-        }
-        Ok(usize::try_from(count).unwrap_or(0))
+        table().map(<[Shared]>::len)
     }
 
     /// All devices.
     ///
     /// # Errors
     ///
-    /// As [`Device::count`] and [`Device::new`].
+    /// As [`Device::count`].
     pub fn all() -> Result<Vec<Device>> {
-        (0..Self::count()?).map(Device::new).collect()
+        Ok(table()?.iter().map(|shared| Device { shared }).collect())
+    }
+
+    /// The device of the calling thread's current context; the first device where the thread has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::new`]. Source: `cuCtxGetDevice`.
+    #[inline]
+    pub fn current() -> Result<Device> {
+        let table = table()?;
+        let mut handle = CUdevice::default();
+        // Not through `driver!`: having no context is nothing that went wrong here.
+        // SAFETY: `handle` is a valid place for the result.
+        match unsafe { cupyrite_sys::driver::cuCtxGetDevice(&mut handle) } {
+            Ok(CUresult::CUDA_SUCCESS) => Device::of_handle(handle),
+            Ok(CUresult::CUDA_ERROR_INVALID_CONTEXT) => match table.first() {
+                Some(shared) => Ok(Device { shared }),
+                None => Device::new(0),
+            },
+            Ok(status) => Err(Error::driver("cuCtxGetDevice", status)),
+            Err(error) => Err(error.clone().into()),
+        }
+    }
+
+    /// The device with this handle.
+    #[inline]
+    pub(crate) fn of_handle(handle: CUdevice) -> Result<Device> {
+        let table = table()?;
+        // Handles are ordinals wherever CUDA runs; that they are is looked at, not relied on.
+        usize::try_from(handle)
+            .ok()
+            .and_then(|index| table.get(index))
+            .filter(|shared| shared.handle == handle)
+            .or_else(|| table.iter().find(|shared| shared.handle == handle))
+            .map(|shared| Device { shared })
+            .ok_or_else(|| Error::driver("cuCtxGetDevice", CUresult::CUDA_ERROR_INVALID_DEVICE))
+    }
+
+    /// The primary contexts that were retained so far.
+    pub(crate) fn retained() -> impl Iterator<Item = &'static Context> {
+        TABLE
+            .get()
+            .into_iter()
+            .flatten()
+            .filter_map(|shared| shared.primary.get())
     }
 
     /// The ordinal, counted from 0.
+    #[inline]
     pub fn ordinal(&self) -> usize {
-        self.ordinal
+        self.shared.ordinal
     }
 
     /// The driver's handle.
+    #[inline]
     pub fn handle(&self) -> CUdevice {
-        self.handle
+        self.shared.handle
     }
 
-    /// The primary context.
-    pub fn context(&self) -> &Context {
-        &self.context
+    /// The primary context. It is retained when it is first asked for, and kept until the process ends.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` for one. Source: `cuDevicePrimaryCtxRetain`.
+    #[inline]
+    pub fn context(&self) -> Result<&'static Context> {
+        match self.shared.primary.get() {
+            Some(context) => Ok(context),
+            None => self.retain(),
+        }
+    }
+
+    #[cold]
+    fn retain(self) -> Result<&'static Context> {
+        // No lock of ours around a call that can take long: where two threads come here at once, both retain.
+        let made = Context::retain_primary(self)?;
+        if self.shared.primary.set(made).is_err() {
+            // Another thread was first. The reference that this one took goes back, theirs stays.
+            // SAFETY: it undoes exactly one retain.
+            unsafe { driver!(cuDevicePrimaryCtxRelease(self.handle()))? };
+        }
+        match self.shared.primary.get() {
+            Some(context) => Ok(context),
+            None => unreachable!("it was set above, and it is never taken out"),
+        }
+    }
+
+    /// The context that this device's work goes to on the calling thread: the current one if it is of this device, else
+    /// the primary one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::context`].
+    #[inline]
+    pub fn active_context(&self) -> Result<Context> {
+        self.active().map(|(context, _)| context)
+    }
+
+    /// The same, and whether it is current.
+    #[inline]
+    fn active(&self) -> Result<(Context, bool)> {
+        // There are devices, so the driver is initialised.
+        let handle = current_handle()?;
+        if !handle.is_null() {
+            if let Some(primary) = self.shared.primary.get()
+                && primary.handle() == handle
+            {
+                return Ok((primary.clone(), true));
+            }
+            // SAFETY: the driver has just named it.
+            let current = unsafe { Context::from_handle(handle)? };
+            if current.device() == *self {
+                return Ok((current, true));
+            }
+        }
+        Ok((self.context()?.clone(), false))
+    }
+
+    /// Has [`Device::active_context`] current on the calling thread while the guard lives, and returns both.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::context`].
+    #[inline]
+    pub fn enter(&self) -> Result<(Entered, Context)> {
+        match self.active()? {
+            (context, true) => Ok((Entered::already(), context)),
+            (context, false) => Ok((context.enter()?, context)),
+        }
+    }
+
+    /// Whether kernels of this device can reach the memory of another one.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuDeviceCanAccessPeer`.
+    pub fn can_access_peer(&self, peer: Device) -> Result<bool> {
+        let mut can: c_int = 0;
+        // SAFETY: `can` is a valid place for the result.
+        unsafe {
+            driver!(cuDeviceCanAccessPeer(
+                &mut can,
+                self.handle(),
+                peer.handle()
+            ))?
+        };
+        Ok(can != 0)
+    }
+
+    /// Where the device is on the PCI bus: `domain:bus:device.function`, hexadecimal.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuDeviceGetPCIBusId`.
+    pub fn pci_bus_id(&self) -> Result<String> {
+        let mut text = [0 as c_char; 64];
+        // SAFETY: the buffer is as long as the call is told.
+        unsafe {
+            driver!(cuDeviceGetPCIBusId(
+                text.as_mut_ptr(),
+                text.len() as c_int,
+                self.handle()
+            ))?
+        };
+        text[text.len() - 1] = 0;
+        // SAFETY: terminated just above.
+        Ok(unsafe { CStr::from_ptr(text.as_ptr()) }
+            .to_string_lossy()
+            .into_owned())
     }
 
     /// The device's name; that of the CPU device begins with `CPU`.
@@ -118,7 +322,7 @@ impl Device {
             driver!(cuDeviceGetName(
                 name.as_mut_ptr(),
                 name.len() as c_int,
-                self.handle
+                self.handle()
             ))?
         };
         name[name.len() - 1] = 0;
@@ -136,7 +340,7 @@ impl Device {
     pub fn uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is a valid place for the result.
-        unsafe { driver!(cuDeviceGetUuid(&mut uuid, self.handle))? };
+        unsafe { driver!(cuDeviceGetUuid(&mut uuid, self.handle()))? };
         Ok(uuid.bytes.map(|b| b as u8))
     }
 
@@ -148,7 +352,7 @@ impl Device {
     pub fn total_memory(&self) -> Result<usize> {
         let mut bytes = 0usize;
         // SAFETY: `bytes` is a valid place for the result.
-        unsafe { driver!(cuDeviceTotalMem(&mut bytes, self.handle))? };
+        unsafe { driver!(cuDeviceTotalMem(&mut bytes, self.handle()))? };
         Ok(bytes)
     }
 
@@ -160,7 +364,7 @@ impl Device {
     pub fn attribute(&self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value: c_int = 0;
         // SAFETY: `value` is a valid place for the result.
-        unsafe { driver!(cuDeviceGetAttribute(&mut value, attribute, self.handle))? };
+        unsafe { driver!(cuDeviceGetAttribute(&mut value, attribute, self.handle()))? };
         Ok(value)
     }
 
@@ -186,16 +390,28 @@ impl Device {
     ///
     /// What the driver says.
     pub fn create_stream(&self) -> Result<Stream> {
-        Stream::new(&self.context, &StreamOptions::default())
+        self.create_stream_with(&StreamOptions::default())
     }
 
     /// Makes a stream with options.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// [`Error::InvalidArgument`] for a priority that the device does not have; otherwise what the driver says.
     pub fn create_stream_with(&self, options: &StreamOptions) -> Result<Stream> {
-        Stream::new(&self.context, options)
+        let (_entered, context) = self.enter()?;
+        Stream::create(context, options)
+    }
+
+    /// Makes an event.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuEventCreate`.
+    #[inline]
+    pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
+        let (_entered, context) = self.enter()?;
+        Event::create(context, options)
     }
 
     /// Allocates memory for `len` elements, contents unspecified.
@@ -204,7 +420,7 @@ impl Device {
     ///
     /// [`Error::InvalidArgument`] if the size overflows; `CUDA_ERROR_OUT_OF_MEMORY`.
     pub fn buffer<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::new(&self.context, len)
+        Buffer::new(self.context()?, len)
     }
 
     /// Allocates memory for `len` elements and zeroes it.
@@ -229,12 +445,14 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Waits until all work of the device's primary context is done.
+    /// Waits until all work of the device is done: of the current context if it is of this device, else of the primary
+    /// one.
     ///
     /// # Errors
     ///
     /// What the work raised.
     pub fn synchronize(&self) -> Result<()> {
-        self.context.synchronize()
+        let (_entered, context) = self.enter()?;
+        context.synchronize()
     }
 }

@@ -77,6 +77,16 @@ impl Error {
         self
     }
 
+    /// A driver call failed: with what the driver's log says about it.
+    #[cold]
+    pub(crate) fn driver(call: &'static str, status: CUresult) -> Self {
+        Error::Driver {
+            call,
+            status,
+            log: driver_log(call, status),
+        }
+    }
+
     pub(crate) fn argument(
         function: &'static str,
         parameter: impl Into<String>,
@@ -94,14 +104,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Driver { call, status, log } => {
-                write!(f, "{call} failed: {}", status_name(*status))?;
+                write!(f, "{}: {} ({call})", status_name(*status), meaning(*status))?;
                 if !log.is_empty() {
                     write!(f, "\n{}", log.trim_end())?;
                 }
                 Ok(())
             }
             Error::Nvrtc { call, status, log } => {
-                write!(f, "{call} failed: {}", nvrtc_status_name(*status))?;
+                write!(f, "{} ({call})", nvrtc_status_name(*status))?;
                 if !log.is_empty() {
                     write!(f, "\n{}", log.trim_end())?;
                 }
@@ -150,6 +160,26 @@ fn status_name(status: CUresult) -> String {
     }
 }
 
+/// What the driver calls the status in words.
+fn meaning(status: CUresult) -> String {
+    let mut text: *const std::ffi::c_char = std::ptr::null();
+    // SAFETY: `text` is a valid place for the pointer; the function does not keep it.
+    let found = unsafe { cupyrite_sys::driver::cuGetErrorString(status, &mut text) };
+    match found {
+        Ok(CUresult::CUDA_SUCCESS) if !text.is_null() => {
+            // SAFETY: on success the driver gives a NUL-terminated string that lives as long as the process.
+            unsafe { std::ffi::CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned()
+        }
+        _ => "a status that this driver does not know".to_owned(),
+    }
+}
+
+fn driver_log(_call: &'static str, _status: CUresult) -> String {
+    String::new()
+}
+
 fn nvrtc_status_name(status: nvrtcResult) -> String {
     // SAFETY: takes any integer, gives a static string.
     match unsafe { cupyrite_sys::nvrtc::nvrtcGetErrorString(status) } {
@@ -169,7 +199,7 @@ macro_rules! driver {
         $crate::init_software_driver();
         match cupyrite_sys::driver::$name($($arg),*) {
             Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
-            Ok(status) => Err($crate::Error::Driver { call: stringify!($name), status, log: String::new() }),
+            Ok(status) => Err($crate::Error::driver(stringify!($name), status)),
             Err(e) => Err($crate::Error::from(e.clone())),
         }
     }};
@@ -190,8 +220,15 @@ macro_rules! nvrtc {
 pub(crate) use nvrtc;
 
 /// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
+///
+/// A driver that says that it is shutting down has released everything itself.
 pub(crate) fn report(result: Result<()>) {
-    if let Err(e) = result {
-        log::warn!("while releasing a CUDA object: {e}");
+    match result {
+        Ok(())
+        | Err(Error::Driver {
+            status: CUresult::CUDA_ERROR_DEINITIALIZED,
+            ..
+        }) => {}
+        Err(e) => log::warn!("while releasing a CUDA object: {e}"),
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cupyrite_sys::driver::{CUevent, CUresult};
+use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
 use crate::context::Context;
-use crate::error::{Error, Result, driver, report};
+use crate::error::{Error, Result, driver};
 use crate::stream::Stream;
 
 /// How an event is made.
@@ -16,9 +16,33 @@ pub struct EventOptions {
     pub timing: bool,
     /// Whether a waiting thread sleeps instead of spinning.
     pub blocking_sync: bool,
+    /// Whether other processes can open the event; such events cannot be timed.
+    pub ipc: bool,
+}
+
+impl EventOptions {
+    /// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING` and `CU_EVENT_INTERPROCESS`.
+    #[inline]
+    const fn flags(&self) -> u32 {
+        (self.blocking_sync as u32) | (!self.timing as u32) << 1 | (self.ipc as u32) << 2
+    }
 }
 
 /// An event; cheap to clone, the last clone destroys it.
+///
+/// ```no_run
+/// # fn main() -> cupyrite::Result<()> {
+/// # use cupyrite::{Device, EventOptions};
+/// let device = Device::new(0)?;
+/// let stream = device.create_stream()?;
+/// let timed = EventOptions { timing: true, ..EventOptions::default() };
+/// let start = stream.record_with(&timed)?;
+/// // ... work ...
+/// let end = stream.record_with(&timed)?;
+/// end.synchronize()?;
+/// println!("{:?}", end.elapsed_since(&start)?);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Event {
     inner: Arc<Inner>,
@@ -27,6 +51,7 @@ pub struct Event {
 #[derive(Debug)]
 struct Inner {
     handle: CUevent,
+    options: EventOptions,
     context: Context,
 }
 
@@ -36,13 +61,19 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
+    #[inline]
     fn drop(&mut self) {
-        // SAFETY: the handle was made by `Event::new` and is destroyed once, here.
-        report(
-            self.context
-                .with_current(|| unsafe { driver!(cuEventDestroy(self.handle)) }),
-        );
+        // SAFETY: the handle was made by `Event::create` or opened, and is destroyed once, here.
+        self.context
+            .release(|| unsafe { driver!(cuEventDestroy(self.handle)) });
     }
+}
+
+/// What another process needs to open an event. Plain bytes: send them however the processes talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcEventHandle {
+    /// The driver's 64 bytes.
+    pub bytes: [u8; 64],
 }
 
 impl Event {
@@ -50,29 +81,105 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// [`Error::InvalidArgument`] where both `timing` and `ipc` are asked for; otherwise what the driver says.
+    /// Source: `cuEventCreate`.
     pub fn new(context: &Context, options: &EventOptions) -> Result<Event> {
-        const BLOCKING_SYNC: u32 = 1; // CU_EVENT_BLOCKING_SYNC
-        const DISABLE_TIMING: u32 = 2; // CU_EVENT_DISABLE_TIMING
-        let flags = if options.blocking_sync {
-            BLOCKING_SYNC
-        } else {
-            0
-        } | if options.timing { 0 } else { DISABLE_TIMING };
+        let _entered = context.enter()?;
+        Event::create(context.clone(), options)
+    }
+
+    /// Makes an event in `context`, which is current.
+    #[inline]
+    pub(crate) fn create(context: Context, options: &EventOptions) -> Result<Event> {
+        if options.ipc && options.timing {
+            return Err(Error::argument(
+                "Event::new",
+                "options",
+                "asks for `ipc` and `timing`; an event that other processes open cannot be timed",
+            ));
+        }
         let mut handle: CUevent = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
-        context.with_current(|| unsafe { driver!(cuEventCreate(&mut handle, flags)) })?;
+        unsafe { driver!(cuEventCreate(&mut handle, options.flags()))? };
         Ok(Event {
             inner: Arc::new(Inner {
                 handle,
+                options: *options,
+                context,
+            }),
+        })
+    }
+
+    /// Opens an event that another process made with [`EventOptions::ipc`].
+    ///
+    /// `blocking_sync` says what its maker chose; the handle does not tell.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_INVALID_CONTEXT` in the process that made the event.
+    /// Source: `cuIpcOpenEventHandle`.
+    pub fn open(context: &Context, ipc: &IpcEventHandle, blocking_sync: bool) -> Result<Event> {
+        let _entered = context.enter()?;
+        let raw = CUipcEventHandle {
+            reserved: ipc.bytes.map(|byte| byte as _),
+        };
+        let mut handle: CUevent = std::ptr::null_mut();
+        // SAFETY: `handle` is a valid place for the result; the driver checks the bytes.
+        unsafe { driver!(cuIpcOpenEventHandle(&mut handle, raw))? };
+        Ok(Event {
+            inner: Arc::new(Inner {
+                handle,
+                options: EventOptions {
+                    timing: false,
+                    blocking_sync,
+                    ipc: true,
+                },
                 context: context.clone(),
             }),
         })
     }
 
+    /// What another process opens this event with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for an event made without [`EventOptions::ipc`]; otherwise what the driver says.
+    /// Source: `cuIpcGetEventHandle`.
+    pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
+        if !self.inner.options.ipc {
+            return Err(Error::argument(
+                "Event::ipc_handle",
+                "self",
+                "was made without `ipc`",
+            ));
+        }
+        let mut raw = CUipcEventHandle { reserved: [0; 64] };
+        let place = &raw mut raw;
+        // SAFETY: `place` is a valid place for the result, the event is live.
+        self.inner
+            .context
+            .call(|| unsafe { driver!(cuIpcGetEventHandle(place, self.handle())) })?;
+        Ok(IpcEventHandle {
+            bytes: raw.reserved.map(|byte| byte as u8),
+        })
+    }
+
     /// The driver's handle; valid while a clone of this event lives.
+    #[inline]
     pub fn handle(&self) -> CUevent {
         self.inner.handle
+    }
+
+    /// The context it was made in.
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.inner.context
+    }
+
+    /// How it was made.
+    #[inline]
+    pub fn options(&self) -> &EventOptions {
+        &self.inner.options
     }
 
     /// Marks the stream's current end; a later `record` moves the event.
@@ -80,14 +187,15 @@ impl Event {
     /// # Errors
     ///
     /// What the driver says, `CUDA_ERROR_INVALID_HANDLE` for a stream of another context.
+    #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
         // SAFETY: both handles are live.
         self.inner
             .context
-            .with_current(|| unsafe { driver!(cuEventRecord(self.handle(), stream.handle())) })
+            .call(|| unsafe { driver!(cuEventRecord(self.handle(), stream.handle())) })
     }
 
-    /// Waits until the work before the event is done.
+    /// Waits until the work before the event is done. An event that was never recorded is done.
     ///
     /// # Errors
     ///
@@ -96,10 +204,10 @@ impl Event {
         // SAFETY: the handle is live.
         self.inner
             .context
-            .with_current(|| unsafe { driver!(cuEventSynchronize(self.handle())) })
+            .call(|| unsafe { driver!(cuEventSynchronize(self.handle())) })
     }
 
-    /// Whether the work before the event is done, without waiting.
+    /// Whether the work before the event is done, without waiting. An event that was never recorded is done.
     ///
     /// # Errors
     ///
@@ -107,7 +215,7 @@ impl Event {
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         let query = || unsafe { driver!(cuEventQuery(self.handle())) };
-        match self.inner.context.with_current(query) {
+        match self.inner.context.call(query) {
             Ok(()) => Ok(true),
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_NOT_READY,
@@ -117,18 +225,76 @@ impl Event {
         }
     }
 
+    /// Milliseconds of the device's clock between two recorded events; negative where `earlier` is the later one.
+    ///
+    /// The resolution is about half a microsecond (CUDA driver API, `cuEventElapsedTime`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`], which says what is wrong: an event made without [`EventOptions::timing`], one that
+    /// was never recorded, one whose work is not done, or events of two contexts. Otherwise what the work raised.
+    pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
+        let problem = |event: &str, text: &str| {
+            Err(Error::argument(
+                "Event::milliseconds_since",
+                event.to_owned(),
+                text.to_owned(),
+            ))
+        };
+        for (event, name) in [(self, "self"), (earlier, "earlier")] {
+            if !event.inner.options.timing {
+                return problem(
+                    name,
+                    "was made without timing; both events need `timing` in their options",
+                );
+            }
+        }
+        if self.context() != earlier.context() {
+            return problem(
+                "earlier",
+                "belongs to another context; elapsed times are of one context",
+            );
+        }
+        let mut ms = 0f32;
+        let place = &raw mut ms;
+        let measured = self.inner.context.call(|| {
+            // SAFETY: both handles are live, `place` is a valid place for the result.
+            unsafe { driver!(cuEventElapsedTime(place, earlier.handle(), self.handle())) }
+        });
+        match measured {
+            Ok(()) => Ok(ms),
+            Err(Error::Driver {
+                status: CUresult::CUDA_ERROR_NOT_READY,
+                ..
+            }) => {
+                let name = if earlier.is_done()? {
+                    "self"
+                } else {
+                    "earlier"
+                };
+                problem(
+                    name,
+                    "is not done; wait for it (`synchronize`) before its time is taken",
+                )
+            }
+            Err(Error::Driver {
+                status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+                ..
+            }) => problem(
+                "self or earlier",
+                "was never recorded; record both events in a stream first",
+            ),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Device time between two recorded events.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_READY` if one is not done, `CUDA_ERROR_INVALID_HANDLE` if one was not recorded or cannot be
-    /// timed, [`Error::InvalidArgument`] if `earlier` is the later one.
+    /// As [`Event::milliseconds_since`], and [`Error::InvalidArgument`] if `earlier` is the later one.
     pub fn elapsed_since(&self, earlier: &Event) -> Result<Duration> {
-        let mut ms = 0f32;
-        self.inner.context.with_current(|| {
-            // SAFETY: both handles are live, `ms` is a valid place for the result.
-            unsafe { driver!(cuEventElapsedTime(&mut ms, earlier.handle(), self.handle())) }
-        })?;
+        let ms = self.milliseconds_since(earlier)?;
         Duration::try_from_secs_f64(f64::from(ms) / 1e3).map_err(|_| {
             Error::argument(
                 "Event::elapsed_since",
@@ -138,3 +304,10 @@ impl Event {
         })
     }
 }
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.handle() == other.handle()
+    }
+}
+impl Eq for Event {}

@@ -296,7 +296,6 @@ impl Kernel {
     ) -> Result<()> {
         // SAFETY: both handles are live while their owners are borrowed; the rest is the caller's promise.
         let launched = stream
-            .context()
             .with_current(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
             Ok(()) => Ok(()),
@@ -375,7 +374,7 @@ impl Kernel {
     fn most_resident_blocks(&self, stream: &Stream, config: &LaunchConfig) -> Result<u64> {
         let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
         let mut blocks: c_int = 0;
-        stream.context().with_current(|| {
+        stream.with_current(|| {
             // SAFETY: the result has a valid place, the handle is live.
             unsafe {
                 driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -407,24 +406,23 @@ impl Kernel {
             Ok([device_limit(x)?, device_limit(y)?, device_limit(z)?])
         };
         let grid = config.blocks()?;
-        let (device, most_blocks, most_threads, opt_in, major) =
-            stream.context().with_current(|| {
-                Ok((
-                    current_device()?,
-                    limits([
-                        Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
-                        Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
-                        Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
-                    ])?,
-                    limits([
-                        Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
-                        Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
-                        Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
-                    ])?,
-                    device_limit(Limit::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-                    device_limit(Limit::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-                ))
-            })?;
+        let (device, most_blocks, most_threads, opt_in, major) = stream.with_current(|| {
+            Ok((
+                current_device()?,
+                limits([
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+                ])?,
+                limits([
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                    Limit::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+                ])?,
+                device_limit(Limit::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+                device_limit(Limit::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ))
+        })?;
         for (name, given, most) in [
             ("grid", grid, most_blocks),
             ("block", config.block, most_threads),

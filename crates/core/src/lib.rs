@@ -43,11 +43,11 @@ mod stream;
 mod typed;
 
 pub use arguments::{DevicePtr, KernelArg, KernelArgs};
-pub use context::Context;
+pub use context::{Context, Entered};
 pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
 pub use error::{Error, Result};
-pub use event::{Event, EventOptions};
+pub use event::{Event, EventOptions, IpcEventHandle};
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
 pub use library::Library;

@@ -276,7 +276,7 @@ impl Library {
         let c_name = c_name("global", name)?;
         let (mut address, mut size) = (0u64, 0usize);
         device
-            .context()
+            .context()?
             .with_current(|| {
                 // SAFETY: both results have valid places, the name ends in NUL, the library is live.
                 unsafe {

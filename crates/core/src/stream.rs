@@ -1,19 +1,26 @@
 //! Streams: queues of work, in order within one, independent between two.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
-use cupyrite_sys::driver::{CUresult, CUstream};
+use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 
 use crate::context::Context;
-use crate::error::{Error, Result, driver, report};
+use crate::error::{Error, Result, driver};
 use crate::event::{Event, EventOptions};
+
+/// `CU_STREAM_LEGACY`.
+const LEGACY: usize = 1;
+/// `CU_STREAM_PER_THREAD`.
+const PER_THREAD: usize = 2;
 
 /// How a stream is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
     /// Whether the stream's work runs without waiting for the legacy default stream (`CU_STREAM_NON_BLOCKING`).
     pub nonblocking: bool,
-    /// Lower numbers run first; `None` is the default priority.
+    /// Lower numbers run first; `None` is the default priority. [`Stream::priority_range`] says which there are.
     pub priority: Option<i32>,
 }
 
@@ -26,16 +33,29 @@ impl Default for StreamOptions {
     }
 }
 
-/// A stream; cheap to clone, the last clone destroys it. Work already queued still completes.
-#[derive(Clone, Debug)]
+/// A stream; cheap to clone.
+///
+/// A stream that this crate made is destroyed with its last clone; work already queued still completes. The default
+/// streams and those that came from elsewhere ([`Stream::from_handle`]) are never destroyed.
+#[derive(Clone)]
 pub struct Stream {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     handle: CUstream,
-    context: Context,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Made here, in this context.
+    Owned(Context),
+    /// One of the default streams: what it means depends on the thread's current context.
+    Default,
+    /// Somebody else's, with what keeps it alive.
+    Foreign {
+        _owner: Option<Box<dyn Any + Send + Sync>>,
+    },
 }
 
 // SAFETY: stream handles may be used from any thread.
@@ -45,46 +65,182 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: the handle was made by `Stream::new` and is destroyed once, here.
-        report(
-            self.context
-                .with_current(|| unsafe { driver!(cuStreamDestroy(self.handle)) }),
-        );
+        if let Kind::Owned(context) = &self.kind {
+            // SAFETY: the handle was made by `Stream::create` and is destroyed once, here.
+            context.release(|| unsafe { driver!(cuStreamDestroy(self.handle)) });
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.handle().addr() {
+            LEGACY => f.write_str("Stream(legacy default)"),
+            PER_THREAD => f.write_str("Stream(per-thread default)"),
+            handle => write!(f, "Stream({handle:#x})"),
+        }
     }
 }
 
 impl Stream {
-    pub(crate) fn new(context: &Context, options: &StreamOptions) -> Result<Stream> {
+    /// Makes a stream in a context.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::create_stream_with`](crate::Device::create_stream_with).
+    pub fn new(context: &Context, options: &StreamOptions) -> Result<Stream> {
+        let _entered = context.enter()?;
+        Stream::create(context.clone(), options)
+    }
+
+    /// Makes a stream in `context`, which is current.
+    pub(crate) fn create(context: Context, options: &StreamOptions) -> Result<Stream> {
         const NON_BLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING
         let flags = if options.nonblocking { NON_BLOCKING } else { 0 };
         let mut handle: CUstream = std::ptr::null_mut();
-        context.with_current(|| {
+        match options.priority {
             // SAFETY: `handle` is a valid place for the result.
-            unsafe {
-                match options.priority {
-                    None => driver!(cuStreamCreate(&mut handle, flags)),
-                    Some(priority) => {
-                        driver!(cuStreamCreateWithPriority(&mut handle, flags, priority))
-                    }
+            None => unsafe { driver!(cuStreamCreate(&mut handle, flags))? },
+            Some(priority) => {
+                // The driver would take the nearest one without a word.
+                let (least, greatest) = Self::range_of_current()?;
+                if !(greatest..=least).contains(&priority) {
+                    return Err(Error::argument(
+                        "Stream::new",
+                        "priority",
+                        format!(
+                            "is {priority}; this device has priorities from {greatest} (first) to {least} (last)"
+                        ),
+                    ));
                 }
+                // SAFETY: `handle` is a valid place for the result.
+                unsafe { driver!(cuStreamCreateWithPriority(&mut handle, flags, priority))? }
             }
-        })?;
-        Ok(Stream {
-            inner: Arc::new(Inner {
-                handle,
-                context: context.clone(),
-            }),
-        })
+        }
+        Ok(Stream::from_inner(handle, Kind::Owned(context)))
+    }
+
+    fn from_inner(handle: CUstream, kind: Kind) -> Stream {
+        Stream {
+            inner: Arc::new(Inner { handle, kind }),
+        }
+    }
+
+    /// The default stream that waits for, and is waited for by, all blocking streams of its context
+    /// (`CU_STREAM_LEGACY`). It is that of the calling thread's current context.
+    pub fn legacy_default() -> Stream {
+        static STREAM: OnceLock<Stream> = OnceLock::new();
+        STREAM
+            .get_or_init(|| {
+                Stream::from_inner(std::ptr::without_provenance_mut(LEGACY), Kind::Default)
+            })
+            .clone()
+    }
+
+    /// The calling thread's own default stream (`CU_STREAM_PER_THREAD`), in its current context.
+    pub fn per_thread_default() -> Stream {
+        static STREAM: OnceLock<Stream> = OnceLock::new();
+        STREAM
+            .get_or_init(|| {
+                Stream::from_inner(std::ptr::without_provenance_mut(PER_THREAD), Kind::Default)
+            })
+            .clone()
+    }
+
+    /// The per-thread default stream where the variable `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is a number other
+    /// than 0, else the legacy one. The variable is read once.
+    pub fn default_stream() -> Stream {
+        static PER_THREAD: OnceLock<bool> = OnceLock::new();
+        let chosen = PER_THREAD.get_or_init(|| {
+            std::env::var("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
+                .is_ok_and(|value| value.trim().parse::<i64>().is_ok_and(|value| value != 0))
+        });
+        if *chosen {
+            Stream::per_thread_default()
+        } else {
+            Stream::legacy_default()
+        }
+    }
+
+    /// A stream that somebody else made. It is not destroyed with the value.
+    ///
+    /// 0, `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` are the default streams.
+    ///
+    /// # Safety
+    ///
+    /// `handle` is a stream of this process, or one of those three, and it lives until nothing uses it any more.
+    pub unsafe fn from_handle(handle: CUstream) -> Stream {
+        Stream::foreign(handle, None)
+    }
+
+    /// As [`Stream::from_handle`], and keeps `owner`, which owns the stream, until the last clone is gone.
+    ///
+    /// # Safety
+    ///
+    /// `handle` is a stream of this process that lives at least as long as `owner`.
+    pub unsafe fn from_handle_keeping(handle: CUstream, owner: impl Any + Send + Sync) -> Stream {
+        Stream::foreign(handle, Some(Box::new(owner)))
+    }
+
+    fn foreign(handle: CUstream, owner: Option<Box<dyn Any + Send + Sync>>) -> Stream {
+        let kind = match handle.addr() {
+            0 | LEGACY | PER_THREAD => Kind::Default,
+            _ => Kind::Foreign { _owner: owner },
+        };
+        Stream::from_inner(handle, kind)
     }
 
     /// The driver's handle; valid while a clone of this stream lives.
+    #[inline]
     pub fn handle(&self) -> CUstream {
         self.inner.handle
     }
 
-    /// The context it was made in.
-    pub fn context(&self) -> &Context {
-        &self.inner.context
+    /// Whether this is one of the default streams, which belong to whichever context is current.
+    #[inline]
+    pub fn is_default(&self) -> bool {
+        matches!(self.inner.kind, Kind::Default)
+    }
+
+    /// The context it belongs to; for a default stream the calling thread's current one.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says: `CUDA_ERROR_INVALID_CONTEXT` for a default stream where no context is current,
+    /// `CUDA_ERROR_INVALID_HANDLE` for a stream that is no more. Source: `cuStreamGetCtx`.
+    pub fn context(&self) -> Result<Context> {
+        if let Kind::Owned(context) = &self.inner.kind {
+            return Ok(context.clone());
+        }
+        crate::Device::count()?;
+        let mut handle: CUcontext = std::ptr::null_mut();
+        // SAFETY: `handle` is a valid place for the result; the stream is live.
+        unsafe { driver!(cuStreamGetCtx(self.handle(), &mut handle))? };
+        // SAFETY: the driver has just named it; streams live in their contexts.
+        unsafe { Context::from_handle(handle) }
+    }
+
+    /// Makes a call on this stream. A stream says which context it is of, so that the current one does not matter; for
+    /// drivers that want one nevertheless, see [`Context::call`]. Default streams are of the current context.
+    #[inline]
+    pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
+        match &self.inner.kind {
+            Kind::Owned(context) => context.call(body),
+            Kind::Default | Kind::Foreign { .. } => body(),
+        }
+    }
+
+    /// Runs `body` with the stream's context current.
+    ///
+    /// # Errors
+    ///
+    /// Those of `body` and of [`Stream::context`].
+    pub fn with_current<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        match &self.inner.kind {
+            Kind::Owned(context) => context.with_current(body),
+            Kind::Default => body(),
+            Kind::Foreign { .. } => self.context()?.with_current(body),
+        }
     }
 
     /// Waits until everything queued so far is done.
@@ -94,8 +250,7 @@ impl Stream {
     /// What the work raised.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
-        self.context()
-            .with_current(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })
+        self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })
     }
 
     /// Whether everything queued so far is done, without waiting.
@@ -106,7 +261,7 @@ impl Stream {
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         let query = || unsafe { driver!(cuStreamQuery(self.handle())) };
-        match self.context().with_current(query) {
+        match self.call(query) {
             Ok(()) => Ok(true),
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_NOT_READY,
@@ -116,19 +271,67 @@ impl Stream {
         }
     }
 
+    /// Whether it runs without waiting for the legacy default stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuStreamGetFlags`.
+    pub fn is_nonblocking(&self) -> Result<bool> {
+        let mut flags = 0u32;
+        let place = &raw mut flags;
+        // SAFETY: `place` is a valid place for the result, the handle is live.
+        self.call(|| unsafe { driver!(cuStreamGetFlags(self.handle(), place)) })?;
+        Ok(flags & 1 != 0)
+    }
+
+    /// Its priority; lower numbers run first.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuStreamGetPriority`.
+    pub fn priority(&self) -> Result<i32> {
+        let mut priority = 0i32;
+        let place = &raw mut priority;
+        // SAFETY: `place` is a valid place for the result, the handle is live.
+        self.call(|| unsafe { driver!(cuStreamGetPriority(self.handle(), place)) })?;
+        Ok(priority)
+    }
+
+    /// The priorities that streams of a context can have: the least (a number like 0) and the greatest (like -5).
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuCtxGetStreamPriorityRange`.
+    pub fn priority_range(context: &Context) -> Result<(i32, i32)> {
+        context.with_current(Self::range_of_current)
+    }
+
+    fn range_of_current() -> Result<(i32, i32)> {
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: both are valid places for the results.
+        unsafe { driver!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest))? };
+        Ok((least, greatest))
+    }
+
     /// Marks this point of the stream with a new event that can be timed.
     ///
     /// # Errors
     ///
     /// What the driver says.
     pub fn record(&self) -> Result<Event> {
-        let event = Event::new(
-            self.context(),
-            &EventOptions {
-                timing: true,
-                ..EventOptions::default()
-            },
-        )?;
+        self.record_with(&EventOptions {
+            timing: true,
+            ..EventOptions::default()
+        })
+    }
+
+    /// Marks this point of the stream with a new event.
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::new`] and [`Stream::context`].
+    pub fn record_with(&self, options: &EventOptions) -> Result<Event> {
+        let event = Event::new(&self.context()?, options)?;
         event.record(self)?;
         Ok(event)
     }
@@ -140,8 +343,22 @@ impl Stream {
     /// What the driver says.
     pub fn wait(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are live; the driver keeps what it needs of the event until the wait is over.
-        self.context().with_current(|| unsafe {
-            driver!(cuStreamWaitEvent(self.handle(), event.handle(), 0))
-        })
+        self.call(|| unsafe { driver!(cuStreamWaitEvent(self.handle(), event.handle(), 0)) })
+    }
+
+    /// Makes later work of this stream wait for everything that another one has queued so far.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn wait_for_stream(&self, other: &Stream) -> Result<()> {
+        self.wait(&other.record_with(&EventOptions::default())?)
     }
 }
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        self.handle() == other.handle()
+    }
+}
+impl Eq for Stream {}

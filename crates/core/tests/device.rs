@@ -190,7 +190,6 @@ fn a_kernel_keeps_its_module_and_everything_outlives_its_maker() {
     };
     let out = device.buffer_zeroed::<u32>(1).unwrap();
     let stream = device.create_stream().unwrap();
-    drop(device);
     // SAFETY: the kernel writes one element of `out`.
     unsafe {
         kernel
@@ -301,7 +300,7 @@ fn events_order_streams() {
         device.create_stream().unwrap(),
         device.create_stream().unwrap(),
     );
-    let event = Event::new(device.context(), &EventOptions::default()).unwrap();
+    let event = Event::new(device.context().unwrap(), &EventOptions::default()).unwrap();
     event.record(&a).unwrap();
     b.wait(&event).unwrap();
     b.synchronize().unwrap();
@@ -320,7 +319,7 @@ fn threads_share_everything() {
     );
     let threads: Vec<_> = (0..8u32)
         .map(|k| {
-            let (device, kernel) = (device.clone(), kernel.clone());
+            let (device, kernel) = (device, kernel.clone());
             thread::spawn(move || {
                 let stream = device.create_stream().unwrap();
                 let out = device.buffer_zeroed::<u32>(1).unwrap();

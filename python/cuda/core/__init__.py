@@ -8,8 +8,18 @@ __version__ = "1.2.2"
 
 # Public name -> module of this package that has it.
 _HOMES = {
+    "Context": "_context",
+    "ContextOptions": "_context",
+    "Device": "_device",
+    "Event": "_event",
+    "EventOptions": "_event",
+    "Host": "_host",
     "Kernel": "_module",
+    "LEGACY_DEFAULT_STREAM": "_stream",
     "ObjectCode": "_module",
+    "PER_THREAD_DEFAULT_STREAM": "_stream",
+    "Stream": "_stream",
+    "StreamOptions": "_stream",
 }
 
 _SUBMODULES = ()

@@ -244,7 +244,7 @@ impl Runner<'_> {
 fn load(device: &Device, code: &ObjectCode) -> Result<Kernel, Error> {
     let kernel = code.kernel(NAME)?;
     device
-        .context()
+        .context()?
         .with_current(|| kernel.function_in_current())?;
     Ok(kernel)
 }

@@ -6,10 +6,16 @@
 //!
 //! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
 
+pub mod context;
+pub mod device;
 pub mod errors;
+pub mod event;
 pub mod kernel;
 pub mod object_code;
 pub mod options;
+pub mod properties;
+pub mod slot;
+pub mod stream;
 
 use pyo3::prelude::*;
 
@@ -23,6 +29,11 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::init(&core)?;
     kernel::init(&core)?;
     object_code::init(&core)?;
+    context::init(&core)?;
+    properties::init(&core)?;
+    device::init(&core)?;
+    event::init(&core)?;
+    stream::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

@@ -1,0 +1,354 @@
+//! `Event` and what other processes open one with.
+
+use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle};
+use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+
+use super::context::{PyContext, handle_object};
+use super::device::{self, PyDevice};
+use super::errors::{OrRaise, to_python};
+use super::options::Options;
+use super::slot::Slot;
+use crate::generated::ids::class::driver as class;
+
+/// A point in a stream that can be waited for and, where it was made for that, timed.
+///
+/// Events come from :meth:`Stream.record` and :meth:`Device.create_event`. ``end - start`` is the time between two
+/// recorded events in milliseconds.
+///
+/// See `Event management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html>`_.
+#[pyclass(frozen, weakref, subclass, module = "cuda.core._event", name = "Event")]
+pub struct PyEvent {
+    slot: Slot<Event>,
+}
+
+impl PyEvent {
+    /// The shell of an event.
+    ///
+    /// # Errors
+    ///
+    /// Memory.
+    #[inline]
+    pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
+        Py::new(
+            py,
+            PyEvent {
+                slot: Slot::new(event),
+            },
+        )
+    }
+
+    /// The event.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was closed.
+    #[inline]
+    pub fn event(&self) -> PyResult<Event> {
+        self.slot.get("Event")
+    }
+
+    fn address(&self) -> usize {
+        self.slot.read(|event| event.handle().addr()).unwrap_or(0)
+    }
+}
+
+/// An `Event` argument.
+///
+/// # Errors
+///
+/// `TypeError`.
+pub fn accept<'a, 'py>(
+    given: &'a Bound<'py, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<&'a Bound<'py, PyEvent>> {
+    match given.cast::<PyEvent>() {
+        Ok(event) => Ok(event),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected an Event",
+            given.get_type().name()?
+        ))),
+    }
+}
+
+/// `EventOptions` as given to `function`.
+///
+/// # Errors
+///
+/// `TypeError`, which names what is wrong.
+pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<EventOptions> {
+    if given.is_none_or(|given| given.is_none()) {
+        return Ok(EventOptions::default());
+    }
+    let options = Options::accept(function, "cuda.core._event", "EventOptions", given)?;
+    let chosen = EventOptions {
+        timing: options.flag("timing_enabled", false)?,
+        blocking_sync: options.flag("blocking_sync", false)?,
+        ipc: options.flag("ipc_enabled", false)?,
+    };
+    if chosen.ipc && chosen.timing {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument 'options' asks for ipc_enabled and timing_enabled; an event that other processes \
+             open cannot be timed"
+        )));
+    }
+    Ok(chosen)
+}
+
+#[pymethods]
+impl PyEvent {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyEvent> {
+        Err(PyRuntimeError::new_err(
+            "an Event is not made directly: use Stream.record() or Device.create_event()",
+        ))
+    }
+
+    /// The driver's handle, a ``cuda.bindings.driver.CUevent``; 0 once the event was closed.
+    #[getter]
+    fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        handle_object(py, class::CUevent, self.address())
+    }
+
+    /// Whether :meth:`close` was called.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.slot.is_closed()
+    }
+
+    /// Whether everything before the event is done. An event that was never recorded is done.
+    #[getter]
+    fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
+        let event = self.event()?;
+        py.detach(|| event.is_done()).or_raise(py)
+    }
+
+    /// Whether the event can be timed.
+    #[getter]
+    fn is_timing_enabled(&self) -> PyResult<bool> {
+        Ok(self.event()?.options().timing)
+    }
+
+    /// Whether a thread that waits for the event sleeps instead of spinning.
+    #[getter]
+    fn is_blocking_sync(&self) -> PyResult<bool> {
+        Ok(self.event()?.options().blocking_sync)
+    }
+
+    /// Whether other processes can open the event.
+    #[getter]
+    fn is_ipc_enabled(&self) -> PyResult<bool> {
+        Ok(self.event()?.options().ipc)
+    }
+
+    /// The older name of :attr:`is_blocking_sync`.
+    #[getter]
+    fn is_sync_busy_waited(&self, py: Python<'_>) -> PyResult<bool> {
+        deprecated(
+            py,
+            c"Event.is_sync_busy_waited is deprecated; use Event.is_blocking_sync",
+        )?;
+        self.is_blocking_sync()
+    }
+
+    /// What another process opens the event with, by :meth:`from_ipc_descriptor`. It can be pickled.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The event was made without ``ipc_enabled``.
+    #[getter(ipc_descriptor)]
+    fn descriptor(&self, py: Python<'_>) -> PyResult<PyIpcEventDescriptor> {
+        let event = self.event()?;
+        if !event.options().ipc {
+            return Err(PyRuntimeError::new_err(
+                "this Event was made without ipc_enabled; other processes cannot open it",
+            ));
+        }
+        let handle = event.ipc_handle().or_raise(py)?;
+        Ok(PyIpcEventDescriptor {
+            handle,
+            blocking_sync: event.options().blocking_sync,
+        })
+    }
+
+    /// The older spelling of :attr:`ipc_descriptor`.
+    #[pyo3(name = "get_ipc_descriptor")]
+    fn older_descriptor(&self, py: Python<'_>) -> PyResult<PyIpcEventDescriptor> {
+        deprecated(
+            py,
+            c"Event.get_ipc_descriptor() is deprecated; use Event.ipc_descriptor",
+        )?;
+        self.descriptor(py)
+    }
+
+    /// Opens an event that another process made with ``ipc_enabled``.
+    ///
+    /// Parameters
+    /// ----------
+    /// ipc_descriptor : IPCEventDescriptor
+    ///     The other process's :attr:`ipc_descriptor`.
+    #[classmethod]
+    fn from_ipc_descriptor(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        ipc_descriptor: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyEvent>> {
+        let Ok(descriptor) = ipc_descriptor.cast::<PyIpcEventDescriptor>() else {
+            return Err(PyTypeError::new_err(format!(
+                "Event.from_ipc_descriptor() argument 'ipc_descriptor' is of type {}; expected an IPCEventDescriptor",
+                ipc_descriptor.get_type().name()?
+            )));
+        };
+        let descriptor = descriptor.get();
+        let device = device::current(py)?;
+        let opened = py
+            .detach(|| {
+                let (_entered, context) = device.enter()?;
+                Event::open(&context, &descriptor.handle, descriptor.blocking_sync)
+            })
+            .or_raise(py)?;
+        PyEvent::wrap(py, opened)
+    }
+
+    /// The device that the event belongs to.
+    #[getter]
+    fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
+        device::object(py, self.event()?.context().device())
+    }
+
+    /// The context that the event belongs to.
+    #[getter]
+    fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
+        PyContext::wrap(py, Context::clone(self.event()?.context()))
+    }
+
+    /// Waits until everything before the event is done. An event that was never recorded is done.
+    ///
+    /// Raises
+    /// ------
+    /// CUDAError
+    ///     What the work raised.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let event = self.event()?;
+        py.detach(|| event.synchronize()).or_raise(py)
+    }
+
+    /// Lets go of the event: it is destroyed when nothing uses it any more.
+    #[inline]
+    fn close(&self) {
+        // With the GIL: destroying an event neither waits nor calls back.
+        drop(self.slot.close());
+    }
+
+    /// Milliseconds between two recorded events.
+    fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let later = self.event()?;
+        let earlier = accept(other, "Event.__sub__", "other")?.get().event()?;
+        match py.detach(|| later.milliseconds_since(&earlier)) {
+            Ok(ms) => Ok(f64::from(ms)),
+            Err(Error::InvalidArgument {
+                parameter, problem, ..
+            }) => {
+                let which = match parameter.as_str() {
+                    "self" => "the later event",
+                    "earlier" => "the earlier event",
+                    _ => "one of the events",
+                };
+                let hint = if problem.contains("timing") {
+                    "; make both with EventOptions(timing_enabled=True)"
+                } else {
+                    ""
+                };
+                Err(PyRuntimeError::new_err(format!(
+                    "events cannot be subtracted: {which} {problem}{hint}"
+                )))
+            }
+            Err(error) => Err(to_python(py, &error)),
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
+        let other = other.cast::<PyEvent>().ok()?;
+        Some(self.address() == other.get().address())
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.address() as u64
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Event handle={:#x}>", self.address())
+    }
+}
+
+fn deprecated(py: Python<'_>, text: &std::ffi::CStr) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), text, 1)
+}
+
+/// What another process opens an :class:`Event` with. It comes from :attr:`Event.ipc_descriptor` and can be pickled.
+#[pyclass(frozen, module = "cuda.core._event", name = "IPCEventDescriptor")]
+pub struct PyIpcEventDescriptor {
+    handle: IpcEventHandle,
+    blocking_sync: bool,
+}
+
+#[pymethods]
+impl PyIpcEventDescriptor {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyIpcEventDescriptor> {
+        Err(PyRuntimeError::new_err(
+            "an IPCEventDescriptor is not made directly: take Event.ipc_descriptor",
+        ))
+    }
+
+    /// The descriptor with these bytes: what pickling calls.
+    #[classmethod]
+    fn _restore(
+        _class: &Bound<'_, PyType>,
+        reserved: &[u8],
+        blocking_sync: bool,
+    ) -> PyResult<PyIpcEventDescriptor> {
+        let bytes = reserved.try_into().map_err(|_| {
+            PyValueError::new_err(format!(
+                "an IPCEventDescriptor has 64 bytes, not {}",
+                reserved.len()
+            ))
+        })?;
+        Ok(PyIpcEventDescriptor {
+            handle: IpcEventHandle { bytes },
+            blocking_sync,
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let bytes = PyBytes::new(py, &this.handle.bytes);
+        let make = py.get_type::<PyIpcEventDescriptor>().getattr("_restore")?;
+        let arguments = (bytes, this.blocking_sync).into_pyobject(py)?;
+        Ok((make, arguments).into_pyobject(py)?.into_any())
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
+        let other = other.cast::<PyIpcEventDescriptor>().ok()?.get();
+        Some(self.handle == other.handle)
+    }
+}
+
+/// Adds the classes.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyEvent>()?;
+    core.add_class::<PyIpcEventDescriptor>()
+}

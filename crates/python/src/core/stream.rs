@@ -1,0 +1,440 @@
+//! `Stream`, the default streams, and the protocol `__cuda_stream__`.
+
+use cupyrite::{Stream, StreamOptions};
+use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyList, PyTuple};
+
+use super::context::{PyContext, handle_object};
+use super::device::{self, PyDevice};
+use super::errors::OrRaise;
+use super::event::{self, PyEvent};
+use super::options::Options;
+use super::slot::Slot;
+use crate::generated::ids::class::driver as class;
+
+/// A queue of work on a device: what is queued runs in order, and independently of other streams.
+///
+/// Streams come from :meth:`Device.create_stream`, from ``Stream()``, which is the same for the current device, and from
+/// :meth:`Stream.from_handle`. A stream is destroyed when it was closed, or forgotten, and nothing else uses it any more;
+/// work that is already queued still completes. ``with Stream() as stream:`` closes it at the end.
+///
+/// Parameters
+/// ----------
+/// options : StreamOptions or dict, optional
+///     How the stream is made.
+///
+/// See `Stream management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html>`_.
+#[pyclass(
+    frozen,
+    weakref,
+    subclass,
+    module = "cuda.core._stream",
+    name = "Stream"
+)]
+pub struct PyStream {
+    slot: Slot<Stream>,
+}
+
+impl PyStream {
+    /// The shell of a stream.
+    ///
+    /// # Errors
+    ///
+    /// Memory.
+    pub fn wrap(py: Python<'_>, stream: Stream) -> PyResult<Py<PyStream>> {
+        Py::new(
+            py,
+            PyStream {
+                slot: Slot::new(stream),
+            },
+        )
+    }
+
+    /// The stream.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was closed.
+    #[inline]
+    pub fn get(&self) -> PyResult<Stream> {
+        self.slot.get("Stream")
+    }
+
+    fn address(&self) -> usize {
+        self.slot.read(|stream| stream.handle().addr()).unwrap_or(0)
+    }
+}
+
+#[pymethods]
+impl PyStream {
+    #[new]
+    #[pyo3(signature = (options=None))]
+    fn new(py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<PyStream> {
+        let options = stream_options("Stream", options)?;
+        let device = device::current(py)?;
+        let stream = py
+            .detach(|| device.create_stream_with(&options))
+            .or_raise(py)?;
+        Ok(PyStream {
+            slot: Slot::new(stream),
+        })
+    }
+
+    /// The driver's handle, a ``cuda.bindings.driver.CUstream``; 0 once the stream was closed.
+    #[getter]
+    fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        handle_object(py, class::CUstream, self.address())
+    }
+
+    /// Whether :meth:`close` was called. Default streams are never closed.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.slot.is_closed()
+    }
+
+    /// Whether the stream's work runs without waiting for the legacy default stream.
+    #[getter]
+    fn is_nonblocking(&self, py: Python<'_>) -> PyResult<bool> {
+        self.get()?.is_nonblocking().or_raise(py)
+    }
+
+    /// The stream's priority; lower numbers run first.
+    #[getter]
+    fn priority(&self, py: Python<'_>) -> PyResult<i32> {
+        self.get()?.priority().or_raise(py)
+    }
+
+    /// The device that the stream's work runs on. For a default stream, the device of the current context.
+    #[getter]
+    fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
+        let context = self.get()?.context().or_raise(py)?;
+        device::object(py, context.device())
+    }
+
+    /// The context that the stream belongs to. For a default stream, the current one.
+    #[getter]
+    fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
+        let context = self.get()?.context().or_raise(py)?;
+        PyContext::wrap(py, context)
+    }
+
+    /// ``(0, handle)``: the protocol by which libraries take each other's streams.
+    fn __cuda_stream__(&self) -> PyResult<(u32, u64)> {
+        Ok((0, self.get()?.handle().addr() as u64))
+    }
+
+    /// Waits until everything queued so far is done.
+    ///
+    /// Raises
+    /// ------
+    /// CUDAError
+    ///     What the queued work raised.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let stream = self.get()?;
+        py.detach(|| stream.synchronize()).or_raise(py)
+    }
+
+    /// Marks the stream's present end with an event.
+    ///
+    /// Parameters
+    /// ----------
+    /// event : Event, optional
+    ///     The event to record; a new one by default.
+    /// options : EventOptions or dict, optional
+    ///     How a new event is made; of no use with `event`.
+    ///
+    /// Returns
+    /// -------
+    /// Event
+    ///     `event`, or the new one.
+    #[pyo3(signature = (event=None, options=None))]
+    fn record(
+        &self,
+        py: Python<'_>,
+        event: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyEvent>> {
+        let stream = self.get()?;
+        if let Some(given) = event.filter(|event| !event.is_none()) {
+            let given = event::accept(given, "Stream.record", "event")?;
+            let event = given.get().event()?;
+            py.detach(|| event.record(&stream)).or_raise(py)?;
+            return Ok(given.clone().unbind());
+        }
+        let options = event::event_options("Stream.record", options)?;
+        let made = py.detach(|| stream.record_with(&options)).or_raise(py)?;
+        PyEvent::wrap(py, made)
+    }
+
+    /// Makes the stream's later work wait, on the device: this call returns at once.
+    ///
+    /// Parameters
+    /// ----------
+    /// event_or_stream : Event or Stream
+    ///     What to wait for: an event, or everything queued so far in another stream, which may be any object with
+    ///     ``__cuda_stream__``.
+    fn wait(&self, py: Python<'_>, event_or_stream: &Bound<'_, PyAny>) -> PyResult<()> {
+        let stream = self.get()?;
+        if let Ok(event) = event_or_stream.cast::<PyEvent>() {
+            let event = event.get().event()?;
+            return py.detach(|| stream.wait(&event)).or_raise(py);
+        }
+        let other = if let Ok(other) = event_or_stream.cast::<PyStream>() {
+            other.get().get()?
+        } else if event_or_stream.hasattr("__cuda_stream__")? {
+            foreign(event_or_stream)?
+        } else {
+            return Err(PyValueError::new_err(format!(
+                "Stream.wait() argument 'event_or_stream' is of type {}; expected an Event, a Stream, or an object \
+                 with __cuda_stream__",
+                event_or_stream.get_type().name()?
+            )));
+        };
+        py.detach(|| stream.wait_for_stream(&other)).or_raise(py)
+    }
+
+    /// Lets go of the stream: it is destroyed when its queued work is done and nothing else uses it. A stream that came
+    /// from elsewhere is not destroyed, and closing a default stream changes nothing.
+    fn close(&self, py: Python<'_>) {
+        if self.slot.read(Stream::is_default) == Some(false) {
+            let stream = self.slot.close();
+            py.detach(|| drop(stream));
+        }
+    }
+
+    fn __enter__(slf: Py<PyStream>) -> Py<PyStream> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    /// A stream that somebody else made and will destroy.
+    ///
+    /// Parameters
+    /// ----------
+    /// handle : int or cuda.bindings.driver.CUstream
+    ///     The ``cudaStream_t`` or ``CUstream``. It must stay valid for as long as the stream is used.
+    #[staticmethod]
+    fn from_handle(py: Python<'_>, handle: &Bound<'_, PyAny>) -> PyResult<Py<PyStream>> {
+        let address = address_of(handle, "Stream.from_handle() argument 'handle'")?;
+        // SAFETY: that the handle is valid is what this method asks of its caller.
+        let stream = unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(address)) };
+        PyStream::wrap(py, stream)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
+        let other = other.cast::<PyStream>().ok()?;
+        Some(self.address() == other.get().address())
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.address() as u64
+    }
+
+    fn __repr__(&self) -> String {
+        let Some(stream) = self.slot.read(Stream::clone) else {
+            return "<Stream handle=0x0 context=0x0>".to_owned();
+        };
+        // Showing an object never fails: where the driver does not tell the context, it is not shown.
+        let context = stream
+            .context()
+            .map_or(0, |context| context.handle().addr());
+        format!(
+            "<Stream handle={:#x} context={context:#x}>",
+            stream.handle().addr()
+        )
+    }
+}
+
+/// An address from an int or a handle of the bindings.
+fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
+    if given.is_instance_of::<PyStream>() {
+        return Err(PyTypeError::new_err(format!(
+            "{what} is a Stream; expected an int or a CUstream"
+        )));
+    }
+    if let Some(value) = crate::types::handle_value(given.as_ptr()) {
+        return usize::try_from(value).map_err(Into::into);
+    }
+    given.extract::<usize>().map_err(|error| {
+        let error: PyErr = error;
+        if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(given.py()) {
+            return pyo3::exceptions::PyOverflowError::new_err(format!(
+                "{what} is not the address of a stream: it does not fit 64 bits"
+            ));
+        }
+        PyTypeError::new_err(format!(
+            "{what} is of type {}; expected an int or a CUstream",
+            given
+                .get_type()
+                .name()
+                .map_or_else(|_| "?".to_owned(), |name| name.to_string())
+        ))
+    })
+}
+
+/// The stream of an object with `__cuda_stream__`; it keeps the object.
+fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let py = given.py();
+    let class = || -> PyResult<String> { Ok(given.get_type().name()?.to_string()) };
+    let method = given.getattr("__cuda_stream__")?;
+    let answer = if method.is_callable() {
+        method.call0()?
+    } else {
+        let category = py.get_type::<PyDeprecationWarning>();
+        PyErr::warn(
+            py,
+            &category,
+            c"__cuda_stream__ is an attribute of this object; it should be a method",
+            2,
+        )?;
+        method
+    };
+    let pair: Vec<Bound<'_, PyAny>> = if let Ok(tuple) = answer.cast::<PyTuple>() {
+        tuple.iter().collect()
+    } else if let Ok(list) = answer.cast::<PyList>() {
+        list.iter().collect()
+    } else {
+        return Err(PyRuntimeError::new_err(format!(
+            "{}.__cuda_stream__() returned an object of type {}; it must return (0, handle)",
+            class()?,
+            answer.get_type().name()?
+        )));
+    };
+    let [version, handle] = pair.as_slice() else {
+        return Err(PyRuntimeError::new_err(format!(
+            "{}.__cuda_stream__() returned {} values; it must return (0, handle)",
+            class()?,
+            pair.len()
+        )));
+    };
+    if !version.extract::<i64>().is_ok_and(|version| version == 0) {
+        return Err(PyRuntimeError::new_err(format!(
+            "{}.__cuda_stream__() speaks version {} of the protocol; this package speaks version 0",
+            class()?,
+            version.repr()?
+        )));
+    }
+    let what = format!("the handle that {}.__cuda_stream__() returned", class()?);
+    let address = address_of(handle, &what)?;
+    // SAFETY: the protocol promises a stream that lives as long as its object, which is kept.
+    Ok(unsafe {
+        Stream::from_handle_keeping(
+            std::ptr::with_exposed_provenance_mut(address),
+            given.clone().unbind(),
+        )
+    })
+}
+
+/// The stream that an argument stands for: a `Stream`, or where `protocol` is true any object with `__cuda_stream__`.
+///
+/// # Errors
+///
+/// `TypeError` for anything else, `RuntimeError` for a closed stream or a wrong answer to the protocol.
+pub fn accept(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+    protocol: bool,
+) -> PyResult<Stream> {
+    if let Ok(stream) = given.cast::<PyStream>() {
+        return stream.get().get();
+    }
+    if protocol && given.hasattr("__cuda_stream__")? {
+        return foreign(given);
+    }
+    Err(PyTypeError::new_err(format!(
+        "{function}() argument '{parameter}' is of type {}; expected a Stream{}",
+        given.get_type().name()?,
+        if protocol {
+            " or an object with __cuda_stream__"
+        } else {
+            ""
+        }
+    )))
+}
+
+/// `StreamOptions` as given to `function`.
+///
+/// # Errors
+///
+/// `TypeError` or `ValueError`, which name what is wrong.
+pub fn stream_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<StreamOptions> {
+    let options = Options::accept(function, "cuda.core._stream", "StreamOptions", given)?;
+    Ok(StreamOptions {
+        // None has always counted as false here.
+        nonblocking: match given {
+            Some(given) if !given.is_none() => options.flag("nonblocking", false)?,
+            _ => true,
+        },
+        priority: options.get::<i32>("priority")?,
+    })
+}
+
+/// The default stream objects, one each.
+static LEGACY: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
+static PER_THREAD: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
+
+/// The object of the default stream that `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` chooses.
+///
+/// # Errors
+///
+/// Memory.
+pub fn default_object(py: Python<'_>) -> PyResult<Py<PyStream>> {
+    let chosen = Stream::default_stream();
+    let place = if chosen == Stream::per_thread_default() {
+        &PER_THREAD
+    } else {
+        &LEGACY
+    };
+    place
+        .get_or_try_init(py, || PyStream::wrap(py, chosen))
+        .map(|object| object.clone_ref(py))
+}
+
+/// The default stream: the legacy one, or the calling thread's own where the variable
+/// ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` is a number other than 0 when it is first asked for.
+#[pyfunction]
+fn default_stream(py: Python<'_>) -> PyResult<Py<PyStream>> {
+    default_object(py)
+}
+
+/// The stream that `arg` stands for.
+///
+/// Parameters
+/// ----------
+/// arg : Stream
+///     A stream; with `allow_stream_protocol` also an object with ``__cuda_stream__``.
+/// allow_stream_protocol : bool
+///     Whether the protocol counts.
+#[pyfunction]
+#[pyo3(name = "Stream_accept", signature = (arg, allow_stream_protocol=false))]
+fn stream_accept(arg: &Bound<'_, PyAny>, allow_stream_protocol: bool) -> PyResult<Py<PyStream>> {
+    if let Ok(stream) = arg.cast::<PyStream>() {
+        return Ok(stream.clone().unbind());
+    }
+    let stream = accept(arg, "Stream_accept", "arg", allow_stream_protocol)?;
+    PyStream::wrap(arg.py(), stream)
+}
+
+/// Adds the class and the default streams.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = core.py();
+    core.add_class::<PyStream>()?;
+    core.add_function(wrap_pyfunction!(default_stream, core)?)?;
+    core.add_function(wrap_pyfunction!(stream_accept, core)?)?;
+    let legacy = LEGACY.get_or_try_init(py, || PyStream::wrap(py, Stream::legacy_default()))?;
+    core.add("LEGACY_DEFAULT_STREAM", legacy)?;
+    let own =
+        PER_THREAD.get_or_try_init(py, || PyStream::wrap(py, Stream::per_thread_default()))?;
+    core.add("PER_THREAD_DEFAULT_STREAM", own)
+}
