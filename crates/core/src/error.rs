@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use cupyrite_pathfinder::FindError;
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::LoadError;
 use cupyrite_sys::nvjitlink::nvJitLinkResult;
 use cupyrite_sys::nvrtc::nvrtcResult;
+use cupyrite_sys::nvvm::nvvmResult;
 
 /// The result of every fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -41,8 +43,26 @@ pub enum Error {
         /// The linker's error log; empty where the call makes none.
         log: String,
     },
+    /// A libNVVM call failed.
+    Nvvm {
+        /// The C function.
+        call: &'static str,
+        /// Its status.
+        status: nvvmResult,
+        /// The compiler's log; empty where the call makes none.
+        log: String,
+    },
     /// A library or one of its functions is not there.
     Load(LoadError),
+    /// A file of the CUDA toolkit is not there.
+    Find(Box<FindError>),
+    /// What was asked for is not in the power of the library that would have to do it.
+    Unsupported {
+        /// The function of this crate.
+        function: &'static str,
+        /// What was asked for.
+        problem: String,
+    },
     /// An argument cannot be right.
     InvalidArgument {
         /// The function of this crate.
@@ -65,8 +85,10 @@ impl Error {
 
     /// The same with more said about it.
     pub(crate) fn with_log(mut self, more: &str) -> Error {
-        if let Error::Driver { log, .. } | Error::Nvrtc { log, .. } | Error::NvJitLink { log, .. } =
-            &mut self
+        if let Error::Driver { log, .. }
+        | Error::Nvrtc { log, .. }
+        | Error::Nvvm { log, .. }
+        | Error::NvJitLink { log, .. } = &mut self
             && !more.is_empty()
         {
             if !log.is_empty() && !log.ends_with('\n') {
@@ -124,7 +146,16 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
+            Error::Nvvm { call, status, log } => {
+                write!(f, "{call} failed: {status:?}")?;
+                if !log.is_empty() {
+                    write!(f, "\n{}", log.trim_end())?;
+                }
+                Ok(())
+            }
             Error::Load(e) => e.fmt(f),
+            Error::Find(e) => e.fmt(f),
+            Error::Unsupported { function, problem } => write!(f, "{function}: {problem}"),
             Error::InvalidArgument {
                 function,
                 parameter,
@@ -218,6 +249,18 @@ macro_rules! nvrtc {
     }};
 }
 pub(crate) use nvrtc;
+
+/// Calls a libNVVM function and turns its status into a `Result`.
+macro_rules! nvvm {
+    ($name:ident($($arg:expr),* $(,)?)) => {{
+        match cupyrite_sys::nvvm::$name($($arg),*) {
+            Ok(cupyrite_sys::nvvm::nvvmResult::NVVM_SUCCESS) => Ok(()),
+            Ok(status) => Err($crate::Error::Nvvm { call: stringify!($name), status, log: String::new() }),
+            Err(e) => Err($crate::Error::from(e.clone())),
+        }
+    }};
+}
+pub(crate) use nvvm;
 
 /// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
 ///

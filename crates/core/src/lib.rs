@@ -53,7 +53,10 @@ pub use launch::LaunchConfig;
 pub use library::Library;
 pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
-pub use program::Program;
+pub use program::{
+    Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
+    bundled_headers_directory, default_arch, user_cache_directory,
+};
 pub use stream::{Stream, StreamOptions};
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
 

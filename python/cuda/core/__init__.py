@@ -18,6 +18,8 @@ _HOMES = {
     "LEGACY_DEFAULT_STREAM": "_stream",
     "ObjectCode": "_module",
     "PER_THREAD_DEFAULT_STREAM": "_stream",
+    "Program": "_program",
+    "ProgramOptions": "_program",
     "Stream": "_stream",
     "StreamOptions": "_stream",
 }

@@ -343,7 +343,7 @@ fn failure(step: Stage, error: &Error) -> Failure {
             failure.status = Some(status.0);
         }
         Error::Nvrtc { .. } => failure.kind = FailureKind::Nvrtc,
-        Error::NvJitLink { .. } | Error::InvalidArgument { .. } => {}
+        _ => {}
     }
     failure
 }

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite::Error;
+use cupyrite::sys::loader::Library;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -107,7 +108,10 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Driver { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Nvrtc { .. } => Class::Nvrtc.error(py, error.to_string()),
-        Error::NvJitLink { status, log, .. } => nvjitlink(py, status.0, log),
+        Error::NvJitLink { status, log, .. } => library(py, Library::NvJitLink, status.0, log),
+        Error::Nvvm { status, log, .. } => library(py, Library::Nvvm, status.0, log),
+        Error::Unsupported { .. } => Class::Cuda.error(py, error.to_string()),
+        Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
             let Raised = runtime::raise_load_error(load, "cuda.core");
             PyErr::fetch(py)
@@ -116,15 +120,21 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// The bindings' exception for a status of nvJitLink; its text has the linker's log.
-fn nvjitlink(py: Python<'_>, status: u32, log: &str) -> PyErr {
-    let Raised = crate::types::exceptions::raise_status(
-        cupyrite::sys::loader::Library::NvJitLink,
-        i64::from(status),
-        None,
-        None,
-        None,
-    );
+/// What `cuda.pathfinder` raises where bitcode is missing.
+fn not_found(py: Python<'_>, text: &str) -> PyErr {
+    let class = py
+        .import("cuda.pathfinder")
+        .and_then(|pathfinder| pathfinder.getattr("BitcodeLibNotFoundError"));
+    match class.and_then(|class| class.call1((text,))) {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
+}
+
+/// The bindings' exception for a status of a library; its text has the library's log.
+fn library(py: Python<'_>, library: Library, status: u32, log: &str) -> PyErr {
+    let Raised =
+        crate::types::exceptions::raise_status(library, i64::from(status), None, None, None);
     let error = PyErr::fetch(py);
     let log = log.trim_end();
     if !log.is_empty() {

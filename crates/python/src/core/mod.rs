@@ -13,6 +13,7 @@ pub mod event;
 pub mod kernel;
 pub mod object_code;
 pub mod options;
+pub mod program;
 pub mod properties;
 pub mod slot;
 pub mod stream;
@@ -30,9 +31,10 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernel::init(&core)?;
     object_code::init(&core)?;
     context::init(&core)?;
-    properties::init(&core)?;
     device::init(&core)?;
     event::init(&core)?;
+    program::init(&core)?;
+    properties::init(&core)?;
     stream::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;

@@ -51,6 +51,19 @@ pub fn make(py: Python<'_>, code: ObjectCode) -> PyResult<Py<PyAny>> {
     for (name, lowered) in code.symbols() {
         symbols.set_item(name, PyBytes::new(py, lowered.as_bytes()))?;
     }
+    make_with(py, code, symbols)
+}
+
+/// The same where the symbols have been given names of several types: `symbols` is what Python is shown.
+///
+/// # Errors
+///
+/// Memory.
+pub fn make_with(
+    py: Python<'_>,
+    code: ObjectCode,
+    symbols: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
     let made = PyObjectCode {
         code,
         shown: PyOnceLock::new(),

@@ -409,3 +409,13 @@ pub fn fields(id: ClassId) -> &'static [Field] {
 pub fn text(name: &'static CStr) -> &'static str {
     name.to_str().unwrap_or("?")
 }
+
+/// The class of a library's module with this name.
+pub fn class_named(library: loader::Library, name: &str) -> Option<ClassId> {
+    let library = LIBRARIES.iter().find(|lib| lib.loader == library)?;
+    let at = library
+        .class_index
+        .binary_search_by_key(&name, |row| row.0)
+        .ok()?;
+    Some(ClassId(library.class_index[at].1))
+}
