@@ -20,11 +20,13 @@ _HOMES = {
     "PER_THREAD_DEFAULT_STREAM": "_stream",
     "Program": "_program",
     "ProgramOptions": "_program",
+    "SMResourceOptions": "_device_resources",
     "Stream": "_stream",
     "StreamOptions": "_stream",
+    "WorkqueueResourceOptions": "_device_resources",
 }
 
-_SUBMODULES = ()
+_SUBMODULES = ("typing",)
 
 __all__ = sorted(_HOMES)
 
