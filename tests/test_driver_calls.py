@@ -147,6 +147,55 @@ def test_bytes_have_exactly_the_length_asked_for(length):
             assert name is None
 
 
+def test_results_are_not_changed_by_later_calls():
+    names = driver.CUdevice_attribute
+    warp = driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0)
+    block = driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 0)
+    again = driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0)
+    assert warp == again == (S, 32) and block == (S, 1024)
+    # A failure between two successes has its own answer.
+    assert driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 10**6)[1] is None
+    assert driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0) == (S, 32)
+
+
+def test_handles_of_results_are_objects_of_their_own(shared_context):
+    """Memory of dead handles is used again: nothing of them may be left in it."""
+    for _ in range(3):
+        events = [check(driver.cuEventCreate(0)) for _ in range(100)]
+        assert len({int(e) for e in events}) == len({id(e) for e in events}) == len({e.getPtr() for e in events}) == 100
+        deaths = []
+        watched = [weakref.ref(e, deaths.append) for e in events]
+        assert all(driver.cuEventDestroy(e) == (S,) for e in events)
+        del events
+        assert len(deaths) == len(watched) == 100 and all(w() is None for w in watched)
+        streams = [check(driver.cuStreamCreate(0)) for _ in range(100)]
+        assert all(type(s) is driver.CUstream and weakref.getweakrefcount(s) == 0 for s in streams)
+        assert all(ctypes.c_uint64.from_address(s.getPtr()).value == int(s) for s in streams)
+        assert all(driver.cuStreamDestroy(s) == (S,) for s in streams)
+
+
+def test_handles_of_derived_classes(shared_context):
+    class Mine(driver.CUstream):
+        pass
+
+    stream = check(driver.cuStreamCreate(0))
+    for _ in range(100):
+        assert driver.cuStreamQuery(Mine(int(stream))) == (S,)
+        assert driver.cuStreamQuery(driver.CUstream(_ptr=stream.getPtr())) == (S,)
+    assert driver.cuStreamDestroy(stream) == (S,)
+
+
+@pytest.mark.parametrize("value", [True, 1, driver.CUdevice_attribute(1), np.int64(1), WithInt(1), 1.0])
+def test_numbers_of_every_class_mean_the_same(shared_context, value):
+    pointer = check(driver.cuMemAlloc(16))
+    assert driver.cuMemsetD8(pointer, value, 16) == (S,)
+    assert driver.cuMemsetD8(int(pointer), 255, value) == (S,)
+    host = np.zeros(16, np.uint8)
+    assert driver.cuMemcpyDtoH(host, pointer, 16) == (S,)
+    assert host.tolist() == [255] + [1] * 15
+    assert driver.cuMemFree(pointer) == (S,)
+
+
 def test_error_names():
     assert driver.cuGetErrorName(driver.CUresult.CUDA_ERROR_INVALID_VALUE) == (S, b"CUDA_ERROR_INVALID_VALUE")
     assert driver.cuGetErrorName(1) == (S, b"CUDA_ERROR_INVALID_VALUE")

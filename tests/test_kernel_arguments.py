@@ -101,6 +101,26 @@ def numpy_arguments(out):
     return arrays, np.array([a.ctypes.data for a in arrays], dtype=np.uint64)
 
 
+def test_an_argument_is_asked_for_its_pointer_once(kernels, out):
+    class Knows:
+        asked = 0
+
+        def getPtr(self):
+            self.asked += 1
+            return C.addressof(self.memory)
+
+    knows = Knows()
+    knows.memory = C.c_longlong(0x1234)
+    # A grid given as NumPy's number goes the general way through the engine, plain numbers do not.
+    for count, one in enumerate((1, np.uint32(1)), 1):
+        result = driver.cuLaunchKernel(kernels["one"], one, 1, 1, 1, 1, 1, 0, 0, ((out, knows), (None, None)), 0)
+        assert result == (driver.CUresult.CUDA_SUCCESS,)
+        check(driver.cuCtxSynchronize())
+        assert knows.asked == count and read(out, 1)[0] == 0x1234
+    with pytest.raises(TypeError, match="extra"):
+        driver.cuLaunchKernel(kernels["one"], 1, 1, 1, 1, 1, 1, 0, 0, ((out, knows), (None, None)), "no address")
+
+
 @pytest.mark.parametrize("form", ["array", "address", "bytes", "memoryview", "getPtr"])
 def test_an_array_of_addresses(kernels, out, form):
     arrays, addresses = numpy_arguments(out)

@@ -25,6 +25,16 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// Nothing yet.
+    #[inline(always)]
+    pub const fn new() -> Keep {
+        Keep {
+            buffers: Vec::new(),
+            objects: Vec::new(),
+            arrays: Vec::new(),
+        }
+    }
+
     /// A zeroed array of `bytes` bytes, 8-byte aligned, that lives as long as `self`; null if `bytes` is 0.
     ///
     /// # Errors
@@ -70,14 +80,9 @@ fn to_int(obj: Obj<'_>, site: Site, wanted: &str) -> R<Owned> {
 #[inline]
 fn exact(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
     let (value, fits) = match kind {
-        Int::U64 => {
-            // SAFETY: the object is an int.
-            let v = unsafe { ffi::PyLong_AsUnsignedLongLong(obj.ptr()) };
-            (v, true)
-        }
+        Int::U64 => (crate::py::as_u64(obj), true),
         _ => {
-            // SAFETY: the object is an int.
-            let v = unsafe { ffi::PyLong_AsLongLong(obj.ptr()) };
+            let v = crate::py::as_i64(obj);
             let fits = match kind {
                 Int::I8 => i8::try_from(v).is_ok(),
                 Int::U8 => u8::try_from(v).is_ok(),
@@ -157,8 +162,7 @@ pub fn truth(obj: Obj<'_>) -> R<u64> {
 #[inline]
 pub fn enumerator(obj: Obj<'_>, site: Site) -> R<u64> {
     if obj.is_int() {
-        // SAFETY: the object is an int.
-        let value = unsafe { ffi::PyLong_AsLongLong(obj.ptr()) };
+        let value = crate::py::as_i64(obj);
         if (-(1i64 << 31)..1 << 32).contains(&value) && !(value == -1 && crate::py::raised()) {
             return Ok(value.cast_unsigned());
         }

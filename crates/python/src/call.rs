@@ -74,11 +74,7 @@ impl Frame {
             outs: [0; MAX_RESULTS + 4],
             objects: Vec::new(),
             absent: 0,
-            keep: Keep {
-                buffers: Vec::new(),
-                objects: Vec::new(),
-                arrays: Vec::new(),
-            },
+            keep: Keep::new(),
             packer: Packer::new(),
         }
     }
@@ -634,10 +630,10 @@ fn plain_word(bound: Bound<'_>, index: usize) -> R<Option<u64>> {
 
 /// The object for a result that is one word.
 #[inline]
-fn word_result(kind: Out, word: u64) -> R<Owned> {
+pub fn word_result(kind: Out, word: u64) -> R<Owned> {
     match kind {
         Out::Int(kind) => int_from(word, kind),
-        Out::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
+        Out::Handle(id, kind) => Owned::take(types::new_own_handle(id, low_bytes(word, kind))),
         #[allow(clippy::cast_possible_truncation)] // enums are 32 bits in C
         Out::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
         #[allow(clippy::cast_possible_truncation)] // floats are 32 bits

@@ -20,6 +20,7 @@ use crate::generated::{
     nvml_functions, nvrtc_functions, nvvm_functions, runtime_functions,
 };
 use crate::py::{self, Obj, Owned, R, Raised};
+use crate::quick::Plan;
 use crate::types::table::LIBRARIES;
 
 type VectorCall = unsafe extern "C" fn(
@@ -36,6 +37,7 @@ struct FunctionObject {
     vectorcall: VectorCall,
     weakrefs: *mut ffi::PyObject,
     function: &'static Function,
+    plan: Plan,
 }
 
 const _: () = crate::desc::verify(driver_functions::FUNCTIONS);
@@ -118,6 +120,7 @@ fn make(function: &'static Function) -> R<Owned> {
         (&raw mut (*fields).vectorcall).write(vectorcall);
         (&raw mut (*fields).weakrefs).write(std::ptr::null_mut());
         (&raw mut (*fields).function).write(function);
+        (&raw mut (*fields).plan).write(Plan::new(function));
         Ok(object)
     }
 }
@@ -155,8 +158,39 @@ unsafe extern "C" fn vectorcall(
 ) -> *mut ffi::PyObject {
     // The top bit only says that the place before the arguments may be used.
     let nargs = nargsf & (usize::MAX >> 1);
-    // SAFETY: the protocol gives as many arguments as it says, on an attached thread.
-    guard(|| unsafe { call::vectorcall(function_of(callable), args, nargs, kwnames) })
+    if kwnames.is_null() {
+        // SAFETY: the protocol gives an instance and as many arguments as it says, on an attached thread; function
+        // objects are kept for ever.
+        let answer = unsafe {
+            let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
+            Plan::call(plan, function_of(callable), args, nargs)
+        };
+        match answer {
+            Some(Ok(value)) => return value.into_ptr(),
+            Some(Err(Raised)) => return std::ptr::null_mut(),
+            None => {}
+        }
+    }
+    // SAFETY: as above.
+    unsafe { general(callable, args, nargs, kwnames) }
+}
+
+#[inline(never)]
+unsafe fn general(
+    callable: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as promised by the caller; function objects are kept for ever.
+    guard(|| unsafe {
+        let f = function_of(callable);
+        let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
+        match Plan::launch(plan, f, args, nargs, kwnames) {
+            Some(answer) => answer,
+            None => call::vectorcall(f, args, nargs, kwnames),
+        }
+    })
 }
 
 /// `tp_call`, for callers that have a tuple and a dict.

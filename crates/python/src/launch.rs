@@ -235,7 +235,10 @@ impl Packer {
                         None => return Err(unsupported(kind, index, site)),
                     }
                 }
-                let word = pack_value(value, last.1, known, index, site)?;
+                let word = match quick_word(value, last.1) {
+                    Some(word) => word,
+                    None => pack_value(value, last.1, known, index, site)?,
+                };
                 // SAFETY: as above.
                 unsafe { slot.write(word) };
                 slot.addr() as u64
@@ -357,8 +360,42 @@ fn own_address(
     Err(errors::raise(Kind::Type, &message))
 }
 
+/// The bits of an `int` for an integer or an address, or of a `float` for a number, where they fit.
+#[inline(always)]
+fn quick_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
+    if value.is_exact_int() {
+        let mut overflow = 0;
+        // SAFETY: the object is an int.
+        let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.ptr(), &raw mut overflow) };
+        let fits = overflow == 0
+            && match pack {
+                Pack::I32 => i32::try_from(number).is_ok(),
+                Pack::Bits64 => true,
+                Pack::Pointer => number >= 0,
+                _ => false,
+            };
+        let word = number.cast_unsigned();
+        return fits.then_some(if pack == Pack::I32 {
+            word & 0xFFFF_FFFF
+        } else {
+            word
+        });
+    }
+    if value.is_exact_float() && matches!(pack, Pack::Double | Pack::Float) {
+        // SAFETY: the object is a float, whose value needs no code of anybody's.
+        let number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
+        #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
+        return Some(if pack == Pack::Double {
+            number.to_bits()
+        } else {
+            u64::from((number as f32).to_bits())
+        });
+    }
+    None
+}
+
 /// The bits of `value` as `pack` says.
-#[inline]
+#[inline(never)]
 fn pack_value(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
     match pack {
         Pack::Double | Pack::Float => {
@@ -387,7 +424,6 @@ fn pack_value(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Sit
     }
 }
 
-#[inline]
 fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
     let mut overflow = 0;
     // SAFETY: the object is an int.

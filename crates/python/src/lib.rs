@@ -18,6 +18,7 @@ mod info;
 mod launch;
 mod pathfinder;
 mod py;
+mod quick;
 mod raising;
 mod remembering;
 mod roots;

@@ -60,6 +60,12 @@ impl<'a> Obj<'a> {
         std::ptr::eq(self.ty(), &raw mut ffi::PyLong_Type)
     }
 
+    /// Whether the type is exactly `float`.
+    #[inline(always)]
+    pub fn is_exact_float(self) -> bool {
+        std::ptr::eq(self.ty(), &raw mut ffi::PyFloat_Type)
+    }
+
     fn has_flag(self, flag: std::ffi::c_ulong) -> bool {
         // SAFETY: the type of a live object is live.
         unsafe { ffi::PyType_GetFlags(self.ty()) & flag != 0 }
@@ -409,6 +415,40 @@ pub fn list(items: impl ExactSizeIterator<Item = R<Owned>>) -> R<Owned> {
         unsafe { ffi::PyList_SetItem(list.ptr(), index.cast_signed(), item?.into_ptr()) };
     }
     Ok(list)
+}
+
+/// Whether this interpreter has a GIL; a build without one has a longer object head.
+pub const GIL: bool = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
+
+/// The value of an `int`; `u64::MAX` and an exception where it is negative or too large. The functions for `long` are
+/// several times faster than those for `long long`, which take large numbers apart byte by byte.
+#[inline(always)]
+pub fn as_u64(obj: Obj<'_>) -> u64 {
+    // SAFETY: the object is live; for anything but an int there is an exception.
+    #[cfg(not(windows))]
+    unsafe {
+        ffi::PyLong_AsUnsignedLong(obj.ptr())
+    }
+    // SAFETY: as above.
+    #[cfg(windows)]
+    unsafe {
+        ffi::PyLong_AsUnsignedLongLong(obj.ptr())
+    }
+}
+
+/// The value of an `int`; -1 and an exception where it is too large.
+#[inline(always)]
+pub fn as_i64(obj: Obj<'_>) -> i64 {
+    // SAFETY: the object is live; for anything but an int there is an exception.
+    #[cfg(not(windows))]
+    unsafe {
+        ffi::PyLong_AsLong(obj.ptr())
+    }
+    // SAFETY: as above.
+    #[cfg(windows)]
+    unsafe {
+        ffi::PyLong_AsLongLong(obj.ptr())
+    }
 }
 
 /// Whether an exception is set.

@@ -204,11 +204,22 @@ fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<
 #[inline]
 pub fn status(library: Library, value: i64) -> R<Owned> {
     if value == 0 {
-        return once(&SUCCESS[library as usize].member, || {
-            Owned::take(types::enum_member(status_enum(library), 0))
-        });
+        // SAFETY: the member is never released.
+        return success(library).map(|known| unsafe { Obj::new(known) }.owned());
     }
     Owned::take(types::enum_member(status_enum(library), value))
+}
+
+/// The member that says success, borrowed: it lives for ever.
+///
+/// # Errors
+///
+/// Memory.
+#[inline(always)]
+pub fn success(library: Library) -> R<*mut ffi::PyObject> {
+    py::once(&SUCCESS[library as usize].member, || {
+        Owned::take(types::enum_member(status_enum(library), 0))
+    })
 }
 
 /// A tuple with only the status.
@@ -216,8 +227,20 @@ pub fn status(library: Library, value: i64) -> R<Owned> {
 /// # Errors
 ///
 /// Memory.
-#[inline]
+#[inline(always)]
 pub fn status_tuple(library: Library, value: i64) -> R<Owned> {
+    if value == 0 {
+        let known = SUCCESS[library as usize].tuple.load(Ordering::Acquire);
+        if !known.is_null() {
+            // SAFETY: what is stored is never released.
+            return Ok(unsafe { Obj::new(known) }.owned());
+        }
+    }
+    new_status_tuple(library, value)
+}
+
+#[inline(never)]
+fn new_status_tuple(library: Library, value: i64) -> R<Owned> {
     let make = || {
         let status = status(library, value)?;
         // SAFETY: the tuple takes its own reference.

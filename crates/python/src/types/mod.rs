@@ -99,6 +99,24 @@ pub fn handle_size(obj: *mut ffi::PyObject) -> usize {
     }
 }
 
+/// The same for a class whose C type has 32 bits.
+#[inline(always)]
+pub fn own_handle32(obj: *mut ffi::PyObject, id: ClassId) -> Option<i32> {
+    // SAFETY: the caller passes a live object with the GIL held; an object of the type is an instance with 4 bytes.
+    unsafe {
+        let this = obj.cast::<Instance>();
+        (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
+            .then(|| (*this).data.cast::<i32>().read_unaligned())
+    }
+}
+
+/// Whether an object is a member of exactly this enum, if that enum was made already.
+#[inline(always)]
+pub fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
+    // SAFETY: the caller passes a live object with the GIL held.
+    unsafe { registry::is_member(obj, id) }
+}
+
 /// The address of a handle, integer or callback object's value, as `getPtr()` gives it. None for any other object.
 #[inline]
 pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
@@ -125,6 +143,19 @@ pub fn new_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
             return std::ptr::null_mut();
         }
         object::new_handle(ty, id, value)
+    }
+}
+
+/// The same for a class that is known to be of a handle or an integer.
+#[inline]
+pub fn new_own_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
+    // SAFETY: the caller holds the GIL; the type is that of the class.
+    unsafe {
+        let ty = registry::type_of(id);
+        if ty.is_null() {
+            return std::ptr::null_mut();
+        }
+        object::new_own_handle(ty, id, value)
     }
 }
 

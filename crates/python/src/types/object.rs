@@ -7,7 +7,7 @@
 //! Attributes that are pointers own what they point to: the *root* holds a list of (offset, object) pairs. Copying a
 //! struct copies the pairs, so that the copy stays valid when the original changes.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -90,6 +90,79 @@ pub unsafe fn new_handle(
             (*obj).id = id.0;
         }
         obj.cast()
+    }
+}
+
+/// Memory of dead handles, for the next ones. All handle classes of ours have the same size, and a program that makes and
+/// drops events in a loop spends more on their memory than on the call.
+struct Spare {
+    count: usize,
+    blocks: [*mut ffi::PyObject; SPARE],
+}
+
+/// How many dead handles are kept: a screenful of results, 2 KiB.
+const SPARE: usize = 32;
+
+/// Touched only by threads that hold the GIL, and not at all where there is none.
+struct UnderGil(UnsafeCell<Spare>);
+
+// SAFETY: see above.
+unsafe impl Sync for UnderGil {}
+
+static FREE: UnderGil = UnderGil(UnsafeCell::new(Spare {
+    count: 0,
+    blocks: [std::ptr::null_mut(); SPARE],
+}));
+
+/// As [`new_handle`], for the class itself.
+///
+/// # Safety
+/// `ty` is the type of the handle class `id`, not a derived one; the GIL is held.
+#[inline]
+pub unsafe fn new_own_handle(
+    ty: *mut ffi::PyTypeObject,
+    id: ClassId,
+    value: u64,
+) -> *mut ffi::PyObject {
+    // SAFETY: the GIL is held. The blocks have the type's basicsize and were objects without a collector's head, as this
+    // one will be; everything behind the object's head is written before anybody sees it.
+    unsafe {
+        let free = FREE.0.get();
+        if !py::GIL || (*free).count == 0 {
+            return new_handle(ty, id, value);
+        }
+        (*free).count -= 1;
+        let block = *(*free).blocks.as_ptr().add((*free).count);
+        let obj = ffi::PyObject_Init(block, ty).cast::<Instance>();
+        (*obj).root = std::ptr::null_mut();
+        (*obj).weak = std::ptr::null_mut();
+        (*obj).id = id.0;
+        (*obj).state = 0;
+        (*obj).lock = AtomicU32::new(0);
+        (*obj).tail = value;
+        (*obj).data = (&raw mut (*obj).tail).cast();
+        obj.cast()
+    }
+}
+
+/// Gives a dead handle's memory back.
+///
+/// # Safety
+/// Called at the end of `handle_dealloc`; the GIL is held.
+#[inline]
+unsafe fn free_handle(obj: *mut ffi::PyObject) {
+    // SAFETY: as promised by the caller. An object of exactly our type has its basicsize and no collector's head, and it
+    // holds its type.
+    unsafe {
+        let id = ClassId((*obj.cast::<Instance>()).id);
+        let spare = FREE.0.get();
+        if !py::GIL || (*spare).count == SPARE || !super::registry::is_exactly(obj, id) {
+            return free(obj);
+        }
+        let ty = ffi::Py_TYPE(obj);
+        *(*spare).blocks.as_mut_ptr().add((*spare).count) = obj;
+        (*spare).count += 1;
+        ffi::Py_DECREF(ty.cast());
     }
 }
 
@@ -653,8 +726,10 @@ pub unsafe extern "C" fn handle_dealloc(obj: *mut ffi::PyObject) {
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }
-        ffi::Py_XDECREF((*this).root);
-        free(obj);
+        if !(*this).root.is_null() {
+            ffi::Py_DECREF((*this).root);
+        }
+        free_handle(obj);
     }
 }
 

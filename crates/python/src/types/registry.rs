@@ -85,6 +85,17 @@ pub unsafe fn is_exactly(obj: *mut ffi::PyObject, id: ClassId) -> bool {
     unsafe { ffi::Py_TYPE(obj) == TYPES[id.0 as usize].load(Ordering::Acquire) }
 }
 
+/// Whether an object's class is exactly that enum; false where the enum was not made yet.
+///
+/// # Safety
+/// `obj` is a live object; the GIL is held.
+#[inline(always)]
+pub unsafe fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
+    let made = ENUMS[id.0 as usize].load(Ordering::Acquire);
+    // SAFETY: made enums are leaked.
+    !made.is_null() && unsafe { (*made).class.cast() == ffi::Py_TYPE(obj) }
+}
+
 /// The type of a class (borrowed), made on first use; null with an exception if that fails.
 ///
 /// # Safety
