@@ -262,6 +262,19 @@ macro_rules! nvvm {
 }
 pub(crate) use nvvm;
 
+/// Calls an nvJitLink function and turns its status into a `Result`.
+macro_rules! nvjitlink {
+    ($name:ident($($arg:expr),* $(,)?)) => {{
+        $crate::init_software_driver();
+        match cupyrite_sys::nvjitlink::$name($($arg),*) {
+            Ok(cupyrite_sys::nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS) => Ok(()),
+            Ok(status) => Err($crate::Error::NvJitLink { call: stringify!($name), status, log: String::new() }),
+            Err(e) => Err($crate::Error::from(e.clone())),
+        }
+    }};
+}
+pub(crate) use nvjitlink;
+
 /// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
 ///
 /// A driver that says that it is shutting down has released everything itself.

@@ -36,8 +36,11 @@ mod image;
 mod kernel;
 mod launch;
 mod library;
+mod linker;
+mod linker_options;
 mod memory;
 mod object_code;
+mod occupancy;
 mod program;
 mod stream;
 mod typed;
@@ -51,8 +54,11 @@ pub use event::{Event, EventOptions, IpcEventHandle};
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
 pub use library::Library;
+pub use linker::{Linker, LinkerBackend};
+pub use linker_options::LinkerOptions;
 pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
+pub use occupancy::{BlockSize, DynamicShared};
 pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
     bundled_headers_directory, default_arch, user_cache_directory,

@@ -42,15 +42,17 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.birth.is_here() {
+            // In a forked child nothing is called, and the lock may be somebody's who is not there.
+            return;
+        }
         let mut owners = owners();
         for kernel in self.kernels.get_mut().unwrap_or_else(|e| e.into_inner()) {
             owners.remove(kernel);
         }
         drop(owners);
-        if self.birth.is_here() {
-            // SAFETY: the handle was made by `load` and is unloaded once, here.
-            report(unsafe { driver!(cuLibraryUnload(self.handle)) });
-        }
+        // SAFETY: the handle was made by `load` and is unloaded once, here.
+        report(unsafe { driver!(cuLibraryUnload(self.handle)) });
     }
 }
 

@@ -16,6 +16,8 @@ _HOMES = {
     "Host": "_host",
     "Kernel": "_module",
     "LEGACY_DEFAULT_STREAM": "_stream",
+    "Linker": "_linker",
+    "LinkerOptions": "_linker",
     "ObjectCode": "_module",
     "PER_THREAD_DEFAULT_STREAM": "_stream",
     "Program": "_program",

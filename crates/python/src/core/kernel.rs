@@ -6,10 +6,14 @@ use pyo3::exceptions::{
 };
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 
+use super::attributes::PyKernelAttributes;
+use super::context::handle_object;
 use super::errors::OrRaise;
 use super::object_code::PyObjectCode;
+use super::occupancy::PyKernelOccupancy;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
@@ -28,6 +32,8 @@ use crate::types;
 pub struct PyKernel {
     kernel: Kernel,
     code: Option<Py<PyObjectCode>>,
+    attributes: PyOnceLock<Py<PyKernelAttributes>>,
+    occupancy: PyOnceLock<Py<PyKernelOccupancy>>,
 }
 
 /// The kernel that an object is; None for any other object, and no exception.
@@ -47,7 +53,12 @@ pub unsafe fn borrow<'a>(py: Python<'_>, object: *mut ffi::PyObject) -> Option<&
 impl PyKernel {
     /// The shell of a kernel, with the object code that it came from.
     pub fn new(kernel: Kernel, code: Option<Py<PyObjectCode>>) -> PyKernel {
-        PyKernel { kernel, code }
+        PyKernel {
+            kernel,
+            code,
+            attributes: PyOnceLock::new(),
+            occupancy: PyOnceLock::new(),
+        }
     }
 
     /// The kernel.
@@ -126,10 +137,7 @@ impl PyKernel {
     /// CUkernel: The driver's handle; valid while this object lives.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let address = self.kernel.handle().addr() as u64;
-        // SAFETY: a new reference, or null with an exception set.
-        unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(class::CUkernel, address)) }
-            .map(Bound::unbind)
+        handle_object(py, class::CUkernel, self.kernel.handle().addr())
     }
 
     /// int: How many parameters the kernel has.
@@ -150,6 +158,24 @@ impl PyKernel {
             }
         }
         Ok(made)
+    }
+
+    /// KernelAttributes: What the driver knows of the kernel, on the current device or, indexed, on another one.
+    #[getter]
+    fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyKernelAttributes>> {
+        let made = self.attributes.get_or_try_init(py, || {
+            Py::new(py, PyKernelAttributes::of(self.kernel.clone()))
+        })?;
+        Ok(made.clone_ref(py))
+    }
+
+    /// KernelOccupancy: How much of the kernel fits on a device at once.
+    #[getter]
+    fn occupancy(&self, py: Python<'_>) -> PyResult<Py<PyKernelOccupancy>> {
+        let made = self.occupancy.get_or_try_init(py, || {
+            Py::new(py, PyKernelOccupancy::of(self.kernel.clone()))
+        })?;
+        Ok(made.clone_ref(py))
     }
 
     fn __eq__(&self, other: PyRef<'_, PyKernel>) -> bool {

@@ -6,12 +6,15 @@
 //!
 //! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
 
+pub mod attributes;
 pub mod context;
 pub mod device;
 pub mod errors;
 pub mod event;
 pub mod kernel;
+pub mod linker;
 pub mod object_code;
+pub mod occupancy;
 pub mod options;
 pub mod program;
 pub mod properties;
@@ -28,8 +31,11 @@ use pyo3::prelude::*;
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let core = PyModule::new(module.py(), "core")?;
     errors::init(&core)?;
+    attributes::init(&core)?;
     kernel::init(&core)?;
+    linker::init(&core)?;
     object_code::init(&core)?;
+    occupancy::init(&core)?;
     context::init(&core)?;
     device::init(&core)?;
     event::init(&core)?;

@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
+use super::context::handle_object;
 use super::errors::OrRaise;
 use super::kernel::PyKernel;
 use crate::generated::ids::class::driver as class;
 use crate::py::{Buffer, Obj, Raised};
-use crate::types;
 
 /// Compiled code: PTX, machine code, or something to be linked.
 ///
@@ -393,13 +393,6 @@ impl PyObjectCode {
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.symbols)
     }
-}
-
-/// A handle object of the bindings.
-fn handle_object(py: Python<'_>, id: types::ClassId, address: usize) -> PyResult<Py<PyAny>> {
-    // SAFETY: a new reference, or null with an exception set.
-    unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(id, address as u64)) }
-        .map(Bound::unbind)
 }
 
 /// Adds the class.

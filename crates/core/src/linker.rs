@@ -1,0 +1,551 @@
+//! Linking object codes.
+
+use std::ffi::{CString, c_char, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+
+use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
+use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
+
+use crate::birth::Birth;
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::{Error, Result, driver, nvjitlink, report};
+use crate::image;
+use crate::linker_options::LinkerOptions;
+use crate::object_code::{Code, CodeKind, ObjectCode};
+
+/// What does the linking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkerBackend {
+    /// The library nvJitLink.
+    NvJitLink,
+    /// The CUDA driver (`cuLinkCreate` and its family).
+    Driver,
+}
+
+/// Links object codes into one.
+///
+/// The inputs are added when it is made; [`Linker::link`] can then be called once.
+#[derive(Debug)]
+pub struct Linker {
+    raw: Raw,
+    name: String,
+    linked: bool,
+}
+
+#[derive(Debug)]
+enum Raw {
+    NvJitLink(JitLink),
+    Driver(Box<DriverLink>),
+}
+
+impl LinkerBackend {
+    /// The backend of linkers that are made now: nvJitLink where it is found and new enough (CUDA 12.3), else the
+    /// driver. The environment variable `CUPYRITE_LINKER` (`nvjitlink`, `driver`; `auto` or nothing) decides otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for another value of that variable; [`Error::Load`] if it says `nvjitlink` and there
+    /// is none.
+    pub fn choose() -> Result<LinkerBackend> {
+        let wanted = std::env::var("CUPYRITE_LINKER").unwrap_or_default();
+        match wanted.as_str() {
+            "driver" => Ok(LinkerBackend::Driver),
+            "nvjitlink" => version().map(|_| LinkerBackend::NvJitLink),
+            "" | "auto" => Ok(match version() {
+                Ok(_) => LinkerBackend::NvJitLink,
+                Err(_) => LinkerBackend::Driver,
+            }),
+            other => {
+                let problem =
+                    format!("is {other:?}; expected \"auto\", \"nvjitlink\" or \"driver\"");
+                Err(Error::argument(
+                    "LinkerBackend::choose",
+                    "CUPYRITE_LINKER",
+                    problem,
+                ))
+            }
+        }
+    }
+}
+
+/// The version of nvJitLink; an error where there is none, or one before CUDA 12.3, which lacks what is needed.
+fn version() -> Result<(u32, u32)> {
+    let (mut major, mut minor): (c_uint, c_uint) = (0, 0);
+    // SAFETY: both results have valid places.
+    unsafe { nvjitlink!(nvJitLinkVersion(&mut major, &mut minor))? };
+    Ok((major, minor))
+}
+
+impl Linker {
+    /// A linker with these inputs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if there are none, or for an option that the backend does not know;
+    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log for a wrong option or input.
+    pub fn new<'a>(
+        codes: impl IntoIterator<Item = &'a ObjectCode>,
+        options: &LinkerOptions,
+    ) -> Result<Linker> {
+        let mut codes = codes.into_iter().peekable();
+        if codes.peek().is_none() {
+            let problem = "is empty; expected at least one object code";
+            return Err(Error::argument("Linker::new", "codes", problem));
+        }
+        let mut raw = match LinkerBackend::choose()? {
+            LinkerBackend::NvJitLink => Raw::NvJitLink(JitLink::new(options)?),
+            LinkerBackend::Driver => Raw::Driver(DriverLink::new(options)?),
+        };
+        for code in codes {
+            match &mut raw {
+                Raw::NvJitLink(link) => link.add(code)?,
+                Raw::Driver(link) => link.add(code)?,
+            }
+        }
+        Ok(Linker {
+            raw,
+            name: options.name.clone(),
+            linked: false,
+        })
+    }
+
+    /// What does the linking.
+    pub fn backend(&self) -> LinkerBackend {
+        match self.raw {
+            Raw::NvJitLink(_) => LinkerBackend::NvJitLink,
+            Raw::Driver(_) => LinkerBackend::Driver,
+        }
+    }
+
+    /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives.
+    pub fn handle(&self) -> *mut c_void {
+        match &self.raw {
+            Raw::NvJitLink(link) => link.handle.cast(),
+            Raw::Driver(link) => link.state.cast(),
+        }
+    }
+
+    /// Links; can be called once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a target other than [`CodeKind::Cubin`], or [`CodeKind::Ptx`] with nvJitLink;
+    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log: names that are defined nowhere, LTO IR without
+    /// link-time optimisation, PTX without `ptx` among the options, a second call.
+    pub fn link(&mut self, target: CodeKind) -> Result<ObjectCode> {
+        if !matches!(target, CodeKind::Cubin | CodeKind::Ptx) {
+            let problem = format!("is {target}; linkers make cubin or ptx");
+            return Err(Error::argument("Linker::link", "target", problem));
+        }
+        let again = self.linked;
+        self.linked = true;
+        const ONCE: &str = "this linker has linked already; make another one";
+        let code = match &mut self.raw {
+            Raw::NvJitLink(_) if again => Err(Error::NvJitLink {
+                call: "nvJitLinkComplete",
+                status: nvJitLinkResult::NVJITLINK_ERROR_INTERNAL,
+                log: ONCE.to_owned(),
+            }),
+            Raw::Driver(_) if again => Err(Error::Driver {
+                call: "cuLinkComplete",
+                status: CUresult::CUDA_ERROR_INVALID_VALUE,
+                log: ONCE.to_owned(),
+            }),
+            Raw::NvJitLink(link) => link.complete(target),
+            Raw::Driver(link) => link.complete(target),
+        }?;
+        Ok(ObjectCode::new(target, code)
+            .named(self.name.as_str())
+            .with_log(self.info_log()))
+    }
+
+    /// What the linker told so far; empty if it told nothing.
+    pub fn info_log(&self) -> String {
+        match &self.raw {
+            Raw::NvJitLink(link) => link.info_log(),
+            Raw::Driver(link) => text_of(&link.info),
+        }
+    }
+
+    /// What the linker complained of so far; empty if of nothing.
+    pub fn error_log(&self) -> String {
+        match &self.raw {
+            Raw::NvJitLink(link) => link.error_log(),
+            Raw::Driver(link) => text_of(&link.error),
+        }
+    }
+}
+
+fn text_of(log: &[u8]) -> String {
+    let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(&log[..end]).into_owned()
+}
+
+fn c_string(parameter: &str, text: &[u8]) -> Result<CString> {
+    CString::new(text).map_err(|_| {
+        let problem = format!("{:?} contains a NUL", String::from_utf8_lossy(text));
+        Error::argument("Linker::new", parameter, problem)
+    })
+}
+
+/// The bytes of a code for a linker, followed by a NUL that is not counted: PTX is text.
+fn with_nul(code: &[u8]) -> Vec<u8> {
+    let mut owned = Vec::with_capacity(code.len() + 1);
+    owned.extend_from_slice(code);
+    owned.push(0);
+    owned
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// nvJitLink
+
+#[derive(Debug)]
+struct JitLink {
+    handle: nvJitLinkHandle,
+    birth: Birth,
+}
+
+// SAFETY: a handle may be used from any thread, by one at a time (nvJitLink, "Thread safety"); changing calls take
+// `&mut self`.
+unsafe impl Send for JitLink {}
+// SAFETY: by shared reference only logs are read, which changes nothing.
+unsafe impl Sync for JitLink {}
+
+impl Drop for JitLink {
+    fn drop(&mut self) {
+        if self.birth.is_here() {
+            // SAFETY: made by `new`, destroyed once, here.
+            report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
+        }
+    }
+}
+
+impl JitLink {
+    fn new(options: &LinkerOptions) -> Result<JitLink> {
+        let texts = options
+            .nvjitlink_arguments()?
+            .iter()
+            .map(|text| c_string("options", text.as_bytes()))
+            .collect::<Result<Vec<_>>>()?;
+        let mut pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
+        let mut link = JitLink {
+            handle: std::ptr::null_mut(),
+            birth: Birth::now(),
+        };
+        // SAFETY: there are as many texts as said, each ending in NUL; `handle` is a valid place for the result.
+        let made = unsafe {
+            nvjitlink!(nvJitLinkCreate(
+                &mut link.handle,
+                pointers.len() as c_uint,
+                pointers.as_mut_ptr()
+            ))
+        };
+        if let Err(e) = made {
+            // A handle is given out even so, with a log of what was wrong, and must be destroyed.
+            if link.handle.is_null() {
+                std::mem::forget(link);
+                return Err(e);
+            }
+            return Err(link.explain(e));
+        }
+        Ok(link)
+    }
+
+    fn add(&mut self, code: &ObjectCode) -> Result<()> {
+        let kind = match code.kind() {
+            CodeKind::Ptx => nvJitLinkInputType::NVJITLINK_INPUT_PTX,
+            CodeKind::Cubin => nvJitLinkInputType::NVJITLINK_INPUT_CUBIN,
+            CodeKind::LtoIr => nvJitLinkInputType::NVJITLINK_INPUT_LTOIR,
+            CodeKind::Fatbin => nvJitLinkInputType::NVJITLINK_INPUT_FATBIN,
+            CodeKind::Object => nvJitLinkInputType::NVJITLINK_INPUT_OBJECT,
+            CodeKind::Library => nvJitLinkInputType::NVJITLINK_INPUT_LIBRARY,
+        };
+        let added = match code.code() {
+            Code::Bytes(bytes) => {
+                image::check(bytes).map_err(|log| Error::NvJitLink {
+                    call: "nvJitLinkAddData",
+                    status: nvJitLinkResult::NVJITLINK_ERROR_INVALID_INPUT,
+                    log: format!("{}: {log}", display(code)),
+                })?;
+                let name = c_string("codes.name", code.name().as_bytes())?;
+                let owned = with_nul(bytes);
+                // SAFETY: the handle is live; the data are as many bytes as said, with a NUL behind them, and hold what
+                // their headers speak of; the name ends in NUL. Both are copied.
+                unsafe {
+                    nvjitlink!(nvJitLinkAddData(
+                        self.handle,
+                        kind,
+                        owned.as_ptr().cast(),
+                        bytes.len(),
+                        name.as_ptr()
+                    ))
+                }
+            }
+            Code::File(path) => {
+                let name = c_string("codes.code", path.as_os_str().as_bytes())?;
+                // SAFETY: the handle is live, the name ends in NUL.
+                unsafe { nvjitlink!(nvJitLinkAddFile(self.handle, kind, name.as_ptr())) }
+            }
+        };
+        added.map_err(|e| self.explain(e))
+    }
+
+    fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
+        // SAFETY: the handle is live.
+        unsafe { nvjitlink!(nvJitLinkComplete(self.handle)) }.map_err(|e| self.explain(e))?;
+        let made = match target {
+            CodeKind::Ptx => self.output(
+                // SAFETY: the handle is live and complete, `output` gives a valid place for the size.
+                |link, size| unsafe { nvjitlink!(nvJitLinkGetLinkedPtxSize(link, size)) },
+                // SAFETY: as above, and room for as many bytes.
+                |link, out| unsafe { nvjitlink!(nvJitLinkGetLinkedPtx(link, out.cast())) },
+            ),
+            _ => self.output(
+                // SAFETY: as above.
+                |link, size| unsafe { nvjitlink!(nvJitLinkGetLinkedCubinSize(link, size)) },
+                // SAFETY: as above.
+                |link, out| unsafe { nvjitlink!(nvJitLinkGetLinkedCubin(link, out.cast())) },
+            ),
+        };
+        let mut made = made.map_err(|e| {
+            let e = self.explain(e);
+            if target == CodeKind::Ptx {
+                e.with_log(
+                    "PTX is made where the options link_time_optimization and ptx are both set",
+                )
+            } else {
+                e
+            }
+        })?;
+        if target == CodeKind::Ptx {
+            while made.last() == Some(&0) {
+                made.pop();
+            }
+        }
+        Ok(made)
+    }
+
+    /// An output: its size, then its bytes.
+    fn output(
+        &self,
+        size: impl FnOnce(nvJitLinkHandle, *mut usize) -> Result<()>,
+        get: impl FnOnce(nvJitLinkHandle, *mut u8) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let mut bytes = 0usize;
+        size(self.handle, &mut bytes)?;
+        // One more than asked for, so that there is a place even for nothing.
+        let mut out = vec![0u8; bytes + 1];
+        if bytes > 0 {
+            get(self.handle, out.as_mut_ptr())?;
+        }
+        out.truncate(bytes);
+        Ok(out)
+    }
+
+    /// A log; empty if it cannot be had, since it only ever accompanies something else.
+    fn info_log(&self) -> String {
+        let log = self.output(
+            // SAFETY: the handle is live, `output` gives a valid place for the size.
+            |link, size| unsafe { nvjitlink!(nvJitLinkGetInfoLogSize(link, size)) },
+            // SAFETY: as above, and room for as many bytes.
+            |link, out| unsafe { nvjitlink!(nvJitLinkGetInfoLog(link, out.cast())) },
+        );
+        text_of(&log.unwrap_or_default())
+    }
+
+    fn error_log(&self) -> String {
+        let log = self.output(
+            // SAFETY: as in `info_log`.
+            |link, size| unsafe { nvjitlink!(nvJitLinkGetErrorLogSize(link, size)) },
+            // SAFETY: as in `info_log`.
+            |link, out| unsafe { nvjitlink!(nvJitLinkGetErrorLog(link, out.cast())) },
+        );
+        text_of(&log.unwrap_or_default())
+    }
+
+    fn explain(&self, e: Error) -> Error {
+        e.with_log(&self.error_log())
+    }
+}
+
+fn display(code: &ObjectCode) -> String {
+    match code.name() {
+        "" => format!("{} without a name", code.kind()),
+        name => format!("{} {name:?}", code.kind()),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The driver
+
+/// Room for each of the driver's logs.
+const LOG_BYTES: usize = 16 << 10;
+
+#[derive(Debug)]
+struct DriverLink {
+    state: CUlinkState,
+    context: Context,
+    birth: Birth,
+    // The driver writes to these until the state is destroyed.
+    info: Box<[u8]>,
+    error: Box<[u8]>,
+    _options: Vec<CUjit_option>,
+    _values: Vec<*mut c_void>,
+}
+
+// SAFETY: a link state may be used from any thread, by one at a time; changing calls take `&mut self`.
+unsafe impl Send for DriverLink {}
+// SAFETY: by shared reference only the logs are read, which the driver writes in calls that take `&mut self`.
+unsafe impl Sync for DriverLink {}
+
+impl Drop for DriverLink {
+    fn drop(&mut self) {
+        if self.birth.is_here() {
+            let state = self.state;
+            // SAFETY: made by `new`, destroyed once, here.
+            report(
+                self.context
+                    .with_current(|| unsafe { driver!(cuLinkDestroy(state)) }),
+            );
+        }
+    }
+}
+
+impl DriverLink {
+    fn new(options: &LinkerOptions) -> Result<Box<DriverLink>> {
+        let mut info = vec![0u8; LOG_BYTES].into_boxed_slice();
+        let mut error = vec![0u8; LOG_BYTES].into_boxed_slice();
+        let mut list: Vec<CUjit_option> = Vec::new();
+        let mut values: Vec<*mut c_void> = Vec::new();
+        for (option, value) in [
+            (
+                CUjit_option::CU_JIT_INFO_LOG_BUFFER,
+                info.as_mut_ptr().cast(),
+            ),
+            (
+                CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                LOG_BYTES as *mut c_void,
+            ),
+            (
+                CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+                error.as_mut_ptr().cast(),
+            ),
+            (
+                CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                LOG_BYTES as *mut c_void,
+            ),
+        ] {
+            list.push(option);
+            values.push(value);
+        }
+        for (option, value) in options.driver_options()? {
+            list.push(option);
+            values.push(value as *mut c_void);
+        }
+        let context = Device::current()?.active_context()?;
+        let mut state: CUlinkState = std::ptr::null_mut();
+        let made = context.with_current(|| {
+            // SAFETY: there are as many options and values as said, which stay until the state is destroyed, as do the
+            // logs; `state` is a valid place for the result.
+            unsafe {
+                driver!(cuLinkCreate(
+                    list.len() as c_uint,
+                    list.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                    &mut state
+                ))
+            }
+        });
+        made.map_err(|e| e.with_log(&text_of(&error)))?;
+        Ok(Box::new(DriverLink {
+            state,
+            context,
+            birth: Birth::now(),
+            info,
+            error,
+            _options: list,
+            _values: values,
+        }))
+    }
+
+    fn add(&mut self, code: &ObjectCode) -> Result<()> {
+        let kind = match code.kind() {
+            CodeKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
+            CodeKind::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
+            CodeKind::Fatbin => CUjitInputType::CU_JIT_INPUT_FATBINARY,
+            CodeKind::Object => CUjitInputType::CU_JIT_INPUT_OBJECT,
+            CodeKind::Library => CUjitInputType::CU_JIT_INPUT_LIBRARY,
+            CodeKind::LtoIr => {
+                let problem = "is LTO IR, which only nvJitLink links: install it (pip install nvidia-nvjitlink)";
+                return Err(Error::argument("Linker::new", "codes", problem));
+            }
+        };
+        let none: *mut *mut c_void = std::ptr::null_mut();
+        let added = match code.code() {
+            Code::Bytes(bytes) => {
+                image::check(bytes).map_err(|log| Error::Driver {
+                    call: "cuLinkAddData",
+                    status: CUresult::CUDA_ERROR_INVALID_IMAGE,
+                    log: format!("{}: {log}", display(code)),
+                })?;
+                let name = c_string("codes.name", code.name().as_bytes())?;
+                let mut owned = with_nul(bytes);
+                // PTX counts its NUL here (CUDA driver API, `cuLinkAddData`).
+                let size = owned.len() - usize::from(code.kind() != CodeKind::Ptx);
+                self.context.with_current(|| {
+                    // SAFETY: the state is live; the data are as many bytes as said, and hold what their headers speak
+                    // of; the name ends in NUL. Both are copied.
+                    unsafe {
+                        driver!(cuLinkAddData(
+                            self.state,
+                            kind,
+                            owned.as_mut_ptr().cast(),
+                            size,
+                            name.as_ptr(),
+                            0,
+                            none.cast(),
+                            none,
+                        ))
+                    }
+                })
+            }
+            Code::File(path) => {
+                let name = c_string("codes.code", path.as_os_str().as_bytes())?;
+                self.context.with_current(|| {
+                    // SAFETY: the state is live, the name ends in NUL.
+                    unsafe {
+                        driver!(cuLinkAddFile(
+                            self.state,
+                            kind,
+                            name.as_ptr(),
+                            0,
+                            none.cast(),
+                            none
+                        ))
+                    }
+                })
+            }
+        };
+        added.map_err(|e| e.with_log(&text_of(&self.error)))
+    }
+
+    fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
+        if target != CodeKind::Cubin {
+            let problem =
+                format!("is {target}; the driver links to cubin only, nvJitLink to PTX too");
+            return Err(Error::argument("Linker::link", "target", problem));
+        }
+        let (mut cubin, mut size): (*mut c_void, usize) = (std::ptr::null_mut(), 0);
+        let linked = self.context.with_current(|| {
+            // SAFETY: the state is live, both results have valid places.
+            unsafe { driver!(cuLinkComplete(self.state, &mut cubin, &mut size)) }
+        });
+        linked.map_err(|e| e.with_log(&text_of(&self.error)))?;
+        if cubin.is_null() {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the driver's memory of that size, which lives as long as the state.
+        Ok(unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec())
+    }
+}
