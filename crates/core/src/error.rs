@@ -105,7 +105,7 @@ impl Error {
         Error::Driver {
             call,
             status,
-            log: driver_log(call, status),
+            log: crate::status::driver_log(call, status),
         }
     }
 
@@ -191,8 +191,12 @@ fn status_name(status: CUresult) -> String {
     }
 }
 
-/// What the driver calls the status in words.
+/// What the status means: in our words, or in the driver's where it is newer than they.
 fn meaning(status: CUresult) -> String {
+    let code = i32::try_from(status.0).unwrap_or(-1);
+    if let Some(text) = crate::status::explanation(code) {
+        return text.to_owned();
+    }
     let mut text: *const std::ffi::c_char = std::ptr::null();
     // SAFETY: `text` is a valid place for the pointer; the function does not keep it.
     let found = unsafe { cupyrite_sys::driver::cuGetErrorString(status, &mut text) };
@@ -205,10 +209,6 @@ fn meaning(status: CUresult) -> String {
         }
         _ => "a status that this driver does not know".to_owned(),
     }
-}
-
-fn driver_log(_call: &'static str, _status: CUresult) -> String {
-    String::new()
 }
 
 fn nvrtc_status_name(status: nvrtcResult) -> String {

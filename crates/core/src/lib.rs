@@ -42,6 +42,7 @@ mod memory;
 mod object_code;
 mod occupancy;
 mod program;
+mod status;
 mod stream;
 mod typed;
 
@@ -63,6 +64,7 @@ pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
     bundled_headers_directory, default_arch, user_cache_directory,
 };
+pub use status::explanation;
 pub use stream::{Stream, StreamOptions};
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
 

@@ -36,7 +36,7 @@ class EventOptions:
     def __post_init__(self):
         for name in ("timing_enabled", "blocking_sync", "ipc_enabled"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, (bool, int)):
+            if value is not None and not isinstance(value, bool):
                 raise TypeError(f"EventOptions.{name} is {value!r}; expected a bool or None")
 
 

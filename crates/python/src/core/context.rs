@@ -132,9 +132,10 @@ impl PyContext {
         Ok(())
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
-        let other = other.cast::<PyContext>().ok()?;
-        Some(self.address() == other.get().address())
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<PyContext>()
+            .is_ok_and(|other| self.address() == other.get().address())
     }
 
     fn __hash__(&self) -> u64 {

@@ -14,6 +14,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 use super::context::PyContext;
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
+use super::options::Options;
 use super::properties::PyDeviceProperties;
 use super::stream::{self, PyStream};
 
@@ -435,6 +436,47 @@ impl PyDevice {
         py.detach(Context::pop).or_raise(py).map(drop)
     }
 
+    /// Makes a green context, which owns a part of the device.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : ContextOptions or dict
+    ///     Which parts.
+    ///
+    /// Returns
+    /// -------
+    /// Context
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     No resources are given. The primary context needs none: it is :attr:`context`.
+    /// TypeError
+    ///     A resource is of a kind that no context is made of.
+    #[pyo3(signature = (options=None))]
+    fn create_context(&self, options: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyContext>> {
+        const NONE: &str = "Device.create_context() makes a green context, which needs the resources that it is to own \
+                            (ContextOptions.resources); the device's primary context is Device.context";
+        let accepted = Options::accept(
+            "Device.create_context",
+            "cuda.core._context",
+            "ContextOptions",
+            options,
+        )?;
+        let Some(resources) = accepted.get::<Bound<'_, PyAny>>("resources")? else {
+            return Err(PyValueError::new_err(NONE));
+        };
+        // A single resource is not a sequence of one, as nothing else is.
+        match resources.try_iter()?.next() {
+            None => Err(PyValueError::new_err(NONE)),
+            // This version makes no objects that stand for parts of a device, so none can be given.
+            Some(resource) => Err(PyTypeError::new_err(format!(
+                "ContextOptions.resources holds an object of type {}, which is no resource of a device",
+                resource?.get_type().name()?
+            ))),
+        }
+    }
+
     /// Makes a stream.
     ///
     /// Parameters
@@ -543,9 +585,10 @@ impl PyDevice {
         self.device.ordinal()
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
-        let other = other.cast::<PyDevice>().ok()?;
-        Some(self.device == other.get().device)
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<PyDevice>()
+            .is_ok_and(|other| self.device == other.get().device)
     }
 
     fn __hash__(&self) -> u64 {

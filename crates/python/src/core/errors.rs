@@ -67,6 +67,13 @@ impl Class {
     }
 }
 
+/// What a status of the driver means; None for one that is not known. For `cuda.core._utils`.
+#[pyfunction]
+#[pyo3(name = "_explanation")]
+fn explanation(code: i32) -> Option<&'static str> {
+    cupyrite::explanation(code)
+}
+
 /// Adds the exceptions.
 ///
 /// # Errors
@@ -74,6 +81,7 @@ impl Class {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = core.py();
+    core.add_function(wrap_pyfunction!(explanation, core)?)?;
     for row in &CLASSES {
         // SAFETY: the built-in classes are immortal and ours are kept; names and texts end with a nul.
         let made = unsafe {

@@ -84,9 +84,9 @@ pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResu
     }
     let options = Options::accept(function, "cuda.core._event", "EventOptions", given)?;
     let chosen = EventOptions {
-        timing: options.flag("timing_enabled", false)?,
-        blocking_sync: options.flag("blocking_sync", false)?,
-        ipc: options.flag("ipc_enabled", false)?,
+        timing: options.get("timing_enabled")?.unwrap_or(false),
+        blocking_sync: options.get("blocking_sync")?.unwrap_or(false),
+        ipc: options.get("ipc_enabled")?.unwrap_or(false),
     };
     if chosen.ipc && chosen.timing {
         return Err(PyTypeError::new_err(format!(
@@ -271,9 +271,10 @@ impl PyEvent {
         }
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
-        let other = other.cast::<PyEvent>().ok()?;
-        Some(self.address() == other.get().address())
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<PyEvent>()
+            .is_ok_and(|other| self.address() == other.get().address())
     }
 
     fn __hash__(&self) -> u64 {
@@ -337,9 +338,10 @@ impl PyIpcEventDescriptor {
         Ok((make, arguments).into_pyobject(py)?.into_any())
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
-        let other = other.cast::<PyIpcEventDescriptor>().ok()?.get();
-        Some(self.handle == other.handle)
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<PyIpcEventDescriptor>()
+            .is_ok_and(|other| self.handle == other.get().handle)
     }
 }
 

@@ -22,8 +22,10 @@ use crate::generated::ids::class::driver as class;
 ///
 /// Parameters
 /// ----------
+/// obj : object, optional
+///     An object with ``__cuda_stream__``: the stream is that object's, which is kept for as long as it is used.
 /// options : StreamOptions or dict, optional
-///     How the stream is made.
+///     How a new stream is made; not together with `obj`.
 ///
 /// See `Stream management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html>`_.
 #[pyclass(
@@ -70,8 +72,22 @@ impl PyStream {
 #[pymethods]
 impl PyStream {
     #[new]
-    #[pyo3(signature = (options=None))]
-    fn new(py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<PyStream> {
+    #[pyo3(signature = (obj=None, options=None))]
+    fn new(
+        py: Python<'_>,
+        obj: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyStream> {
+        if let Some(obj) = obj.filter(|obj| !obj.is_none()) {
+            if options.is_some_and(|options| !options.is_none()) {
+                return Err(PyValueError::new_err(
+                    "Stream() takes 'obj', whose stream exists, or 'options' for a new one, not both",
+                ));
+            }
+            return Ok(PyStream {
+                slot: Slot::new(accept(obj, "Stream", "obj", true)?),
+            });
+        }
         let options = stream_options("Stream", options)?;
         let device = device::current(py)?;
         let stream = py
@@ -227,9 +243,10 @@ impl PyStream {
         PyStream::wrap(py, stream)
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
-        let other = other.cast::<PyStream>().ok()?;
-        Some(self.address() == other.get().address())
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<PyStream>()
+            .is_ok_and(|other| self.address() == other.get().address())
     }
 
     fn __hash__(&self) -> u64 {

@@ -1,0 +1,227 @@
+//! What the driver's statuses mean, in words that help.
+
+use std::cell::Cell;
+use std::ffi::c_char;
+
+use cupyrite_sys::driver::{CUlogIterator, CUresult};
+
+/// What a status of the driver means and, where there is an obvious remedy, what helps; None for one that is not known
+/// here. The runtime API's statuses of the same numbers mean the same.
+///
+/// Source: `CUresult` of the CUDA driver API.
+pub fn explanation(status: i32) -> Option<&'static str> {
+    Some(match status {
+        0 => "success",
+        1 => "an argument has a value that the call does not take",
+        2 => "there is not enough memory, or not enough of another resource",
+        3 => "the driver is not initialised",
+        4 => "the driver is shutting down",
+        5 => "no profiler is running",
+        34 => "this is the stub library of the toolkit, not a driver; install NVIDIA's driver",
+        36 => "a call of the runtime needs another version of the driver",
+        46 => "the device is in use, or not available to this process",
+        100 => "there is no CUDA device",
+        101 => "the device number, or what is asked of the device, is not valid",
+        102 => "the device has no licence for this",
+        200 => "this is not device code that the device can load",
+        201 => "no context is current on this thread, or the context is no more",
+        202 => "the context is current already",
+        205 => "the resource could not be mapped",
+        206 => "the resource could not be unmapped",
+        207 => "the array is mapped",
+        208 => "the resource is mapped already",
+        209 => "the code holds nothing for this device's architecture",
+        210 => "the resource was acquired already",
+        211 => "the resource is not mapped",
+        212 => "the resource is not mapped as an array",
+        213 => "the resource is not mapped as a pointer",
+        214 => "an uncorrectable memory error was found",
+        215 => "this device does not support that limit",
+        216 => "the context is in use by another thread",
+        217 => "peer access between these devices is not there",
+        218 => "the PTX was not compiled; the log says where it is wrong",
+        219 => "the graphics context is not valid",
+        220 => "an uncorrectable error of NVLink was found",
+        221 => "the compiler for PTX is not there",
+        222 => "the PTX is of a newer version than this driver compiles",
+        223 => "the compiler for PTX is switched off",
+        224 => "this kind of kernel execution is not possible on the device",
+        225 => "a call that waits was made where that is not allowed",
+        300 => "the source is not valid",
+        301 => "there is no such file",
+        302 => "a shared object's symbol was not found",
+        303 => "a shared object could not be initialised",
+        304 => "the operating system refused a call",
+        400 => "a handle is not valid: it was destroyed, or is of another kind or context",
+        401 => "the object is in a state that does not allow this",
+        402 => "introspecting an object lost its semantics",
+        500 => "there is nothing of that name",
+        600 => "not done yet",
+        700 => "a kernel used an address that it may not use; the context is lost",
+        701 => "the launch needs more registers or other resources than a block can have",
+        702 => "a kernel ran too long; the context is lost",
+        703 => "the launch's textures do not match",
+        704 => "peer access is switched on already",
+        705 => "peer access is not switched on",
+        708 => "the primary context exists already",
+        709 => "the context was destroyed, or is being initialised",
+        710 => "a kernel's assertion failed; the context is lost",
+        711 => "there are too many peers",
+        712 => "the memory is registered already",
+        713 => "the memory is not registered",
+        714 => "a kernel's stack is broken; the context is lost",
+        715 => "a kernel met an instruction that does not exist; the context is lost",
+        716 => {
+            "a kernel used an address that is not a multiple of the access's size; the context is lost"
+        }
+        717 => "a kernel used an address of another memory space; the context is lost",
+        718 => "a kernel jumped to nowhere; the context is lost",
+        719 => "a kernel failed; the context is lost",
+        720 => "a cooperative launch is larger than what fits on the device at once",
+        800 => "this is not permitted",
+        801 => "this is not supported here",
+        802 => "the system is not ready; its fabric manager may not run",
+        803 => "the installed driver's parts are of different versions",
+        804 => "this GPU does not take the compatibility driver",
+        805 => "the MPS server cannot be reached",
+        806 => "MPS failed",
+        807 => "the MPS server is not ready",
+        808 => "the MPS server has too many clients",
+        809 => "the MPS server has too many connections",
+        810 => "an MPS client was stopped",
+        900 => "the stream is capturing, which does not allow this",
+        901 => "the capture was spoilt by an earlier error",
+        902 => "this would merge two captures",
+        903 => "the capture did not begin in this stream",
+        904 => "the capture left work in a stream that did not join again",
+        905 => "this would make a dependency from the capture to outside of it",
+        906 => "this would make the legacy stream depend on a capture",
+        907 => "an event was last recorded in a capture",
+        908 => "the capture belongs to another thread",
+        909 => "the time that was allowed has passed",
+        910 => "the executable graph cannot be updated so",
+        911 => "an external device failed",
+        912 => "the launch's clusters do not fit",
+        913 => "the function is not loaded",
+        914 => "the resource is of a kind that does not fit",
+        915 => "a resource is configured so that this cannot be",
+        916 => "a key is rotated meanwhile",
+        999 => "an error of no known kind",
+        _ => return None,
+    })
+}
+
+/// The size that holds every entry which a driver keeps (CUDA driver API, `cuLogsDumpToMemory`).
+const LOG_BYTES: usize = 25_600;
+
+/// What the driver's own log says about a call of this thread that has just failed; empty where it says nothing or has
+/// no log (`cuLogs*`, since CUDA 12.9).
+pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
+    if matches!(status, CUresult::CUDA_ERROR_NOT_READY) {
+        return String::new();
+    }
+    thread_local! {
+        /// Where this thread has read to: what is before belongs to earlier failures.
+        static READ: Cell<Option<CUlogIterator>> = const { Cell::new(None) };
+    }
+    let mut from = READ.get();
+    let start = from
+        .as_mut()
+        .map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    let mut bytes = vec![0u8; LOG_BYTES];
+    let mut size = bytes.len();
+    // SAFETY: the iterator is null or valid, the buffer is as long as the call is told.
+    let dumped = unsafe {
+        cupyrite_sys::driver::cuLogsDumpToMemory(
+            start,
+            bytes.as_mut_ptr().cast::<c_char>(),
+            &mut size,
+            0,
+        )
+    };
+    if !matches!(dumped, Ok(CUresult::CUDA_SUCCESS)) {
+        return String::new();
+    }
+    let mut now = CUlogIterator::default();
+    // SAFETY: `now` is a valid place for the result.
+    if matches!(
+        unsafe { cupyrite_sys::driver::cuLogsCurrent(&mut now, 0) },
+        Ok(CUresult::CUDA_SUCCESS)
+    ) {
+        READ.set(Some(now));
+    }
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    about(&String::from_utf8_lossy(&bytes[..end]), call, status)
+}
+
+/// The lines of a log about the last failure of `call` with `status`.
+///
+/// A line is `[time][thread][source][severity] text`; a failure's last one reads `Returning 1 (CUDA_ERROR_...) from
+/// cuCall`, and those of the same thread before it say why.
+fn about(log: &str, call: &str, status: CUresult) -> String {
+    fn split(line: &str) -> (&str, &str) {
+        let mut rest = line.trim_end();
+        let mut thread = "";
+        let mut index = 0;
+        while let Some(inner) = rest.strip_prefix('[') {
+            let Some((field, after)) = inner.split_once(']') else {
+                break;
+            };
+            if index == 1 {
+                thread = field;
+            }
+            index += 1;
+            rest = after;
+        }
+        (thread, rest.trim_start())
+    }
+    let lines: Vec<(&str, &str)> = log.lines().map(split).collect();
+    let returned = format!("Returning {} ", status.0);
+    let Some(last) = lines.iter().rposition(|(_, text)| {
+        text.starts_with(&returned)
+            && text.rsplit(' ').next().is_some_and(|name| {
+                name == call || name.strip_prefix(call).is_some_and(|v| v.starts_with("_v"))
+            })
+    }) else {
+        return String::new();
+    };
+    let thread = lines[last].0;
+    let mut reasons: Vec<&str> = lines[..last]
+        .iter()
+        .rev()
+        .filter(|(of, _)| *of == thread)
+        .map_while(|(_, text)| (!text.starts_with("Returning ")).then_some(*text))
+        .collect();
+    reasons.reverse();
+    reasons.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_s_own_lines_are_found() {
+        let log = "[12:46:23.801][7][CUDA][E] an older reason\n\
+                   [12:46:23.801][7][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuLaunchKernel\n\
+                   [12:46:23.854][7][CUDA][E] block dimensions of (4096,1,1) exceed (1024,1024,64)\n\
+                   [12:46:23.854][8][CUDA][E] another thread's\n\
+                   [12:46:23.854][7][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuLaunchKernel\n";
+        let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+        assert_eq!(
+            about(log, "cuLaunchKernel", invalid),
+            "block dimensions of (4096,1,1) exceed (1024,1024,64)"
+        );
+        assert_eq!(about(log, "cuMemAlloc", invalid), "");
+        assert_eq!(
+            about(log, "cuLaunchKernel", CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+            ""
+        );
+        let versioned = "[1][7][CUDA][E] why\n[1][7][CUDA][E] Returning 2 (X) from cuMemAlloc_v2\n";
+        assert_eq!(
+            about(versioned, "cuMemAlloc", CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+            "why"
+        );
+        assert_eq!(about("no brackets", "cuMemAlloc", invalid), "");
+    }
+}

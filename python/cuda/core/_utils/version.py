@@ -1,0 +1,28 @@
+"""Versions, as triples that compare."""
+
+__all__ = ["binding_version", "driver_version"]
+
+
+def binding_version() -> "tuple[int, int, int]":
+    """The version of ``cuda.bindings`` that this package implements."""
+    from cuda.bindings import __version__
+
+    numbers = []
+    for part in __version__.split(".")[:3]:
+        digits = ""
+        for character in part:
+            if not character.isdigit():
+                break
+            digits += character
+        numbers.append(int(digits or 0))
+    return tuple(numbers + [0] * (3 - len(numbers)))
+
+
+def driver_version() -> "tuple[int, int, int]":
+    """The CUDA version that the driver speaks."""
+    from cuda.bindings.driver import cuDriverGetVersion
+
+    from cuda.core._utils.cuda_utils import handle_return
+
+    version = handle_return(cuDriverGetVersion())
+    return version // 1000, version % 1000 // 10, version % 10
