@@ -1,6 +1,7 @@
 """`cuda.core.Event`: waiting, timing, closing, and events of other processes."""
 
 import copy
+import ctypes
 import gc
 import pickle
 import subprocess
@@ -31,6 +32,17 @@ def device():
 def stream(device):
     with device.create_stream() as stream:
         yield stream
+
+
+KEPT = []
+
+
+def hold(stream, go):
+    """Queues a host function that waits for the event `go`."""
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: go.wait(30))
+    KEPT.append(function)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    check(driver.cuLaunchHostFunc(stream.handle, driver.CUhostFn(address), 0))
 
 
 class TestObject:
@@ -213,8 +225,7 @@ class TestTiming:
         go = threading.Event()
         start = stream.record(options=TIMED)
         stream.sync()
-        held = driver.CUhostFn(lambda _: go.wait(30))
-        check(driver.cuLaunchHostFunc(stream.handle, held, None))
+        hold(stream, go)
         end = stream.record(options=TIMED)
         try:
             assert end.is_done is False
@@ -241,8 +252,7 @@ class TestWaitingLetsOthersRun:
     @pytest.mark.cpu
     def test_sync_releases_the_interpreter(self, device, stream):
         go = threading.Event()
-        held = driver.CUhostFn(lambda _: go.wait(30))
-        check(driver.cuLaunchHostFunc(stream.handle, held, None))
+        hold(stream, go)
         event = stream.record()
         threading.Timer(0.05, go.set).start()
         began = time.monotonic()
