@@ -182,7 +182,7 @@ def test_wrong_inputs(nvjitlink, device):
         Linker(a, b, options={"arch": other}).link("cubin")
 
 
-@pytest.mark.parametrize("arch", ["sm_1", "sm_9", "lto_1", "compute_08", "foo", "", "sm_", "sm_91", "90"])
+@pytest.mark.parametrize("arch", ["sm_1", "sm_9", "sm_ 1", "sm_+1", "lto_1", "compute_08", "foo", "", "sm_", "sm_91", "90"])
 def test_wrong_architectures_are_errors_and_not_the_end(nvjitlink, arch):
     with pytest.raises(nvjitlink.nvJitLinkError):
         Linker(parts("cubin")[0], options=LinkerOptions(arch=arch))

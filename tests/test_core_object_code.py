@@ -54,9 +54,11 @@ def test_every_kind_can_be_made_and_says_what_it_is(kind):
 
 
 @pytest.mark.parametrize("kind", ["ltoir", "object", "library"])
-def test_what_must_be_linked_gives_no_kernels(kind):
-    with pytest.raises(RuntimeError, match=f"'{kind}'.*Linker"):
+def test_what_must_be_linked_gives_no_kernels(kind, ptx):
+    with pytest.raises(CUDAError, match=f"(?s)CUDA_ERROR_INVALID.*{kind} must be linked"):
         getattr(ObjectCode, f"from_{kind}")(b"bytes").get_kernel("k")
+    with pytest.raises(RuntimeError, match=f"{kind}, which must be linked"):
+        getattr(ObjectCode, f"from_{kind}")(ptx[0]).get_kernel("saxpy")
 
 
 def test_kernels_from_bytes_paths_and_buffers(ptx, tmp_path):

@@ -64,11 +64,13 @@ fn current_arch() -> Result<String> {
     Ok(format!("sm_{}{}", cc.major, cc.minor))
 }
 
-/// The number in `sm_90a`, and what is behind it.
+/// The number in `sm_90a`, and what is behind it. Blanks and a plus before the number are nothing, as for C's `atoi`.
 fn arch_number(arch: &str) -> Option<(u32, &str)> {
-    let digits = ["sm_", "compute_", "lto_"]
+    let number = ["sm_", "compute_", "lto_"]
         .iter()
         .find_map(|prefix| arch.strip_prefix(prefix))?;
+    let digits = number.trim_start();
+    let digits = digits.strip_prefix('+').unwrap_or(digits);
     let end = digits
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(digits.len());
@@ -252,7 +254,15 @@ mod tests {
 
     #[test]
     fn architectures_that_end_the_process_are_refused() {
-        for arch in ["sm_1", "lto_09", "compute_9", "sm_9a"] {
+        for arch in [
+            "sm_1",
+            "lto_09",
+            "compute_9",
+            "sm_9a",
+            "sm_ 1",
+            "sm_+1",
+            "sm_0",
+        ] {
             let options = LinkerOptions {
                 arch: Some(arch.into()),
                 ..LinkerOptions::default()

@@ -238,18 +238,21 @@ impl ObjectCode {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for code of a kind that must be linked first; those of [`Library::load`];
-    /// `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of that name.
+    /// Those of [`Library::load`], which code of a kind that must be linked first usually gets; else
+    /// [`Error::InvalidArgument`] for such code; `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of
+    /// that name.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
-        if !self.kind().is_loadable() {
-            let problem = format!(
-                "is {}, which must be linked before kernels can be taken from it; only ptx, cubin and fatbin are loaded \
-                 as they are",
-                self.kind()
-            );
-            return Err(Error::argument("ObjectCode::kernel", "self", problem));
-        }
-        let library = self.library()?;
+        const LINK: &str = "must be linked before kernels can be taken from it; only ptx, cubin and fatbin are loaded as \
+                            they are";
+        let kind = self.kind();
+        let library = match self.library() {
+            Err(e) if !kind.is_loadable() => return Err(e.with_log(&format!("{kind} {LINK}"))),
+            Ok(_) if !kind.is_loadable() => {
+                let problem = format!("is {kind}, which {LINK}");
+                return Err(Error::argument("ObjectCode::kernel", "self", problem));
+            }
+            other => other?,
+        };
         match self.lowered_name(name) {
             Some(lowered) => library.kernel(lowered),
             None => library.kernel(name).map_err(|e| self.explain(e, name)),

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cupyrite::{CodeKind, Linker, LinkerBackend, LinkerOptions, ObjectCode};
+use cupyrite::{CodeKind, Linker, LinkerBackend, LinkerOptions};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -65,17 +65,20 @@ fn backend_type(py: Python<'_>, backend: LinkerBackend) -> PyResult<Py<PyAny>> {
 
 /// A field that is one text, a list or tuple of them, or None.
 fn texts(options: &Options<'_>, field: &'static str) -> PyResult<Vec<String>> {
-    /// As Python has it.
-    #[derive(FromPyObject)]
-    enum Texts {
-        One(String),
-        Many(Vec<String>),
+    let Some(given) = options.get::<Bound<'_, PyAny>>(field)? else {
+        return Ok(Vec::new());
+    };
+    if let Ok(text) = given.extract::<String>() {
+        return Ok(vec![text]);
     }
-    Ok(match options.get::<Texts>(field)? {
-        None => Vec::new(),
-        Some(Texts::One(text)) => vec![text],
-        Some(Texts::Many(texts)) => texts,
-    })
+    let several = given.cast::<PyList>().is_ok() || given.cast::<PyTuple>().is_ok();
+    match given.extract::<Vec<String>>() {
+        Ok(texts) if several => Ok(texts),
+        _ => Err(PyTypeError::new_err(format!(
+            "LinkerOptions.{field} is {}; expected a str, or a list or tuple of str",
+            given.repr()?
+        ))),
+    }
 }
 
 /// Linker options as given to `function`: an instance of `LinkerOptions`, a dict of its fields, or None.
@@ -138,21 +141,6 @@ fn linker_arguments<'py>(options: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyL
         py,
         list.iter().map(|text| PyBytes::new(py, text.as_bytes())),
     )
-}
-
-/// Links object codes: the other half of `Program.compile` and `Program.link` for PTX.
-///
-/// # Errors
-///
-/// As [`Linker::new`] and [`Linker::link`].
-pub fn link(
-    py: Python<'_>,
-    codes: &[ObjectCode],
-    options: &LinkerOptions,
-    target: CodeKind,
-) -> PyResult<ObjectCode> {
-    py.detach(|| Linker::new(codes, options)?.link(target))
-        .or_raise(py)
 }
 
 impl PyLinker {

@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use super::context::handle_object;
-use super::errors::OrRaise;
+use super::errors::{OrRaise, to_python};
 use super::kernel::PyKernel;
 use crate::generated::ids::class::driver as class;
 use crate::py::{Buffer, Obj, Raised};
@@ -321,8 +321,9 @@ impl PyObjectCode {
     /// ------
     /// CUDAError
     ///     If the driver cannot load the code, or there is no kernel of that name; the message has the names there are.
+    ///     Code that must be linked first usually cannot be loaded.
     /// RuntimeError
-    ///     For code that must be linked first.
+    ///     For code that must be linked first, if the driver does load it.
     fn get_kernel(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<PyKernel> {
         let py = slf.py();
         let Some(name) = text_of(name) else {
@@ -333,14 +334,15 @@ impl PyObjectCode {
             )));
         };
         let code = &slf.get().code;
-        if !code.kind().is_loadable() {
-            return Err(PyRuntimeError::new_err(format!(
-                "kernels cannot be taken from an ObjectCode of type '{}': link it with a Linker first. Only 'cubin', \
-                 'ptx' and 'fatbin' are loaded as they are",
-                code.kind()
-            )));
-        }
-        let kernel = py.detach(|| code.kernel(&name)).or_raise(py)?;
+        let kernel = py
+            .detach(|| code.kernel(&name))
+            .map_err(|error| match error {
+                // The name was looked at: what is left is code that must be linked.
+                cupyrite::Error::InvalidArgument { .. } if !code.kind().is_loadable() => {
+                    PyRuntimeError::new_err(error.to_string())
+                }
+                other => to_python(py, &other),
+            })?;
         Ok(PyKernel::new(kernel, Some(slf.clone().unbind())))
     }
 
