@@ -148,6 +148,12 @@ def in_thread(call):
     return out[0]
 
 
+def python(code, **environment):
+    """(exit status, output, last line of the complaints) of a program run by this interpreter."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=SECONDS)
+    return done.returncode, done.stdout.strip(), (done.stderr.strip().splitlines() or [""])[-1].split(":")[0]
+
+
 # ----------------------------------------------------------------------------------------------------------
 # One group, in this process
 
@@ -155,7 +161,7 @@ def in_thread(call):
 def run_group(module, name, skip, out):
     """Runs one group and appends an outcome for each of its lines to the file `out`."""
     setup, lines = importlib.import_module(f"core_cases.{module}").GROUPS[name]
-    scope = {"public": public, "in_thread": in_thread, "Streamlike": Streamlike, "__name__": "__main__"}
+    scope = {"public": public, "in_thread": in_thread, "python": python, "Streamlike": Streamlike, "__name__": "__main__"}
     sys.modules["__main__"].__dict__.update(scope)
     exec(compile(setup, f"<setup of {name}>", "exec"), scope)
     sys.modules["__main__"].__dict__.update({k: v for k, v in scope.items() if isinstance(v, (type, types.FunctionType))})

@@ -315,6 +315,24 @@ GROUPS = {
         [n for n in cuda.core.__all__ if not hasattr(cuda.core, n)]
         """,
     ),
+    "environment": (
+        COMMON
+        + """
+which = "from cuda.core import *; d = Device(); d.set_current(); print(int(d.default_stream.handle))"
+each = "from cuda.core import *; d = Device(); d.set_current(); s = d.default_stream; e = s.record(); e.sync(); print(e.is_done, s.device == d)"
+complete = "import rlcompleter; old = vars(rlcompleter).copy(); import cuda.core; print([n for n in vars(rlcompleter) if old.get(n) is not vars(rlcompleter)[n]])"
+""",
+        """
+        python(which)
+        python(which, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM="0")
+        python(which, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM="1")
+        python(each, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM="1")
+        python(complete)
+        python(complete, CUDA_CORE_DONT_FIX_TAB_COMPLETION="1")
+        python("import sys, cuda.core; print('numpy' in sys.modules)")
+        python("import cuda.core; from cuda.bindings import driver; print(driver.cuCtxGetCurrent()[0])")
+        """,
+    ),
     "typing": (
         COMMON + "import cuda.core.typing as T\n",
         """
