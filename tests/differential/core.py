@@ -242,7 +242,7 @@ def record_group(module, name):
         repeated = lines[:number].count(line)
         found[f"{line}  # {repeated + 1}" if repeated else line] = ended.get(number, {"crash": "not reached"})
     if "end" in ended:
-        found["(end of the process)"] = ended["end"]
+        found["(end of the process)" if outcomes else "(setup)"] = ended["end"]
     return found
 
 

@@ -59,6 +59,9 @@ def compare(peer, ours):
         if a is None or b is None:
             differing.append((group, "", "recorded on one side only", {}, {}))
             continue
+        if "(setup)" in b:
+            differing.append((group, "(setup)", "fails: " + "".join(b["(setup)"]["text"].strip().splitlines()[-1:]), {}, {}))
+            continue
         for line in [*a, *(x for x in b if x not in a)]:
             # The end of the process is there only where it was a bad one.
             x, y = (side.get(line, {"value": None}) for side in (a, b))
@@ -73,7 +76,7 @@ def compare(peer, ours):
             counts[verdict] += 1
             if verdict == "differs":
                 differing.append((group, line, what, x, y))
-    unused = [rule for index, rule in enumerate(DELIBERATE) if index not in used]
+    unused = [rule for index, rule in enumerate(DELIBERATE) if index not in used and any(re.match(rule[0], g) for g in peer)]
     return counts, differing, reasons, unused
 
 

@@ -47,7 +47,7 @@ GROUPS = {
         """
         public(Device)
         repr(d) == f"<Device 0 ({d.name})>", str(d) == repr(d)
-        type(d.name), d.name == driver.cuDeviceGetName(256, 0)[1].rstrip(b"\\0").decode()
+        type(d.name), d.name == driver.cuDeviceGetName(256, 0)[1].split(b"\\0")[0].decode()
         type(d.uuid), len(d.uuid), d.uuid == d.uuid
         [len(part) for part in d.uuid.split("-")]
         d.uuid.replace("-", "") == bytes(driver.cuDeviceGetUuid(0)[1].bytes).hex()
