@@ -69,7 +69,7 @@ def describe(value, depth=6):
     if depth == 0:
         return {"object": class_name(kind)}
     if isinstance(value, tuple):
-        return {"tuple" if kind is tuple else class_name(kind): [describe(v, depth - 1) for v in value]}
+        return {kind.__name__: [describe(v, depth - 1) for v in value]}
     if kind is list:
         return {"list": [describe(v, depth - 1) for v in value]}
     if kind is dict:
@@ -82,6 +82,8 @@ def describe(value, depth=6):
         return {"function": value.__name__}
     if isinstance(value, BaseException):
         return {"exception": class_name(kind)}
+    if isinstance(value, int) and kind.__module__.startswith("cuda.core"):
+        return {"int": int(value)}
     if kind.__module__.startswith("cuda.bindings"):
         try:
             return {"object": f"{kind.__module__}.{kind.__name__}", "zero": int(value) == 0}

@@ -182,8 +182,8 @@ GROUPS = {
         d.memory_resource
         d.memory_resource = 3
         d.memory_resource = None
-        old = d.memory_resource; d.memory_resource = LegacyPinnedMemoryResource(); d.memory_resource
-        d.allocate(4, stream=s).is_host_accessible
+        old = d.memory_resource; d.memory_resource = DeviceMemoryResource(d, {"max_size": 1 << 25}); d.memory_resource
+        d.allocate(4, stream=s).memory_resource is old
         d.memory_resource = old; d.memory_resource is old
         del d.memory_resource
         """,

@@ -26,7 +26,7 @@ extern "C" __global__ void two(int *o, int a, long long b) { o[0] = a; o[1] = (i
 """
 oc = Program(source, "c++").compile("ptx")
 K = {n: oc.get_kernel(n) for n in "i1 i2 i4 i8 f4 f8 b1 c8 c16 st pp none two".split()}
-host = LegacyPinnedMemoryResource().allocate(64)
+host = Buffer.from_handle(int(driver.cuMemHostAlloc(64, 0)[1]), 64)
 raw = (ctypes.c_uint8 * 64).from_address(host.handle)
 one = LaunchConfig(grid=1, block=1)
 def go(kernel, *args):

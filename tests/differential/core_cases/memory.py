@@ -55,7 +55,7 @@ GROUPS = {
     "buffer: fill": (
         MEMORY
         + """
-host = LegacyPinnedMemoryResource().allocate(64)
+host = Buffer.from_handle(int(driver.cuMemHostAlloc(64, 0)[1]), 64)
 raw = (ctypes.c_uint8 * 64).from_address(host.handle)
 def fill(*args, **more):
     for i in range(64): raw[i] = 0x5A
@@ -100,7 +100,7 @@ def fill(*args, **more):
         + """
 b.fill(7, stream=s)
 small, large, none = (mr.allocate(n, stream=s) for n in (32, 128, 0))
-host = LegacyPinnedMemoryResource().allocate(64)
+host = Buffer.from_handle(int(driver.cuMemHostAlloc(64, 0)[1]), 64)
 raw = (ctypes.c_uint8 * 64).from_address(host.handle)
 """,
         """
@@ -370,17 +370,6 @@ m = Mine()
         x = Fails().allocate(4, stream=s); del x; gc.collect() >= 0
         d.memory_resource = Strange(); d.allocate(4, stream=s)
         d.memory_resource = mr; d.allocate(4, stream=s).memory_resource is mr
-        """,
-    ),
-    "memory resource: pinned": (
-        CURRENT + "s = d.create_stream()\nl = LegacyPinnedMemoryResource()\n",
-        """
-        x = l.allocate(16); x.is_host_accessible, x.is_device_accessible, x.size
-        x.device_id
-        l.device_id
-        l.allocate(16, stream=s).size
-        np.from_dlpack(x).nbytes
-        x.close(); x.is_closed
         """,
     ),
 }
