@@ -1,0 +1,380 @@
+//! `LaunchConfig`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use cupyrite::LaunchConfig;
+use pyo3::exceptions::{PyDeprecationWarning, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyList, PyTuple};
+
+use crate::core::device;
+use crate::core::errors::{Class, OrRaise};
+
+/// Three dimensions that may change while another thread launches: it then sees some mixture, none of which is unsafe.
+#[derive(Default)]
+struct Dims([AtomicU32; 3]);
+
+impl Dims {
+    fn new(dims: [u32; 3]) -> Dims {
+        Dims(dims.map(AtomicU32::new))
+    }
+
+    #[inline(always)]
+    fn get(&self) -> [u32; 3] {
+        [0, 1, 2].map(|i| self.0[i].load(Ordering::Relaxed))
+    }
+
+    fn set(&self, dims: [u32; 3]) {
+        for (place, n) in self.0.iter().zip(dims) {
+            place.store(n, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The shape of a launch: how many blocks of how many threads, and what else the driver may know.
+///
+/// Parameters
+/// ----------
+/// grid : int or tuple of up to three ints
+///     Blocks in x, y and z; with a cluster, clusters in x, y and z: ``grid=4, cluster=2`` are 8 blocks.
+/// cluster : int or tuple of up to three ints, optional
+///     Blocks of a cluster in x, y and z. They run at the same time and reach each other's shared memory. Needs a device
+///     of compute capability 9.0.
+/// block : int or tuple of up to three ints
+///     Threads of a block in x, y and z.
+/// shmem_size : int, optional
+///     Bytes of dynamic shared memory of a block (0).
+/// is_cooperative : bool
+///     Whether all blocks are on the device at the same time, so that the grid can synchronise.
+/// programmatic_stream_serialization : bool
+///     Whether the kernel may begin before the one ahead of it in the stream has ended.
+/// cooperative_launch : bool, optional
+///     Deprecated spelling of `is_cooperative`.
+///
+/// Raises
+/// ------
+/// ValueError
+///     For a grid or block that is missing or of another form, and for dimensions below 1 or beyond 32 bits.
+/// CUDAError
+///     For a cluster where the device has none.
+///
+/// See `cuLaunchKernelEx <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html>`_.
+#[pyclass(
+    frozen,
+    subclass,
+    weakref,
+    module = "cuda.core._launch_config",
+    name = "LaunchConfig"
+)]
+pub struct PyLaunchConfig {
+    grid: Dims,
+    block: Dims,
+    /// All zero where there is none.
+    cluster: Dims,
+    shared_bytes: AtomicU32,
+    cooperative: AtomicBool,
+    overlapping: AtomicBool,
+}
+
+impl PyLaunchConfig {
+    /// The configuration as it is now.
+    #[inline(always)]
+    pub fn get(&self) -> LaunchConfig {
+        let mut config = LaunchConfig::new(self.grid.get(), self.block.get());
+        let cluster = self.cluster.get();
+        if cluster != [0; 3] {
+            config.cluster = Some(cluster);
+        }
+        config.shared_bytes = self.shared_bytes.load(Ordering::Relaxed);
+        config.cooperative = self.cooperative.load(Ordering::Relaxed);
+        config.programmatic_stream_serialization = self.overlapping.load(Ordering::Relaxed);
+        config
+    }
+}
+
+#[pymethods]
+impl PyLaunchConfig {
+    #[new]
+    #[pyo3(signature = (grid=None, cluster=None, block=None, shmem_size=None, is_cooperative=None,
+                        programmatic_stream_serialization=None, *, cooperative_launch=None))]
+    #[pyo3(
+        text_signature = "(grid=None, cluster=None, block=None, shmem_size=None, is_cooperative=False, \
+                            programmatic_stream_serialization=False, *, cooperative_launch=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // those of Python's constructor
+    fn new(
+        py: Python<'_>,
+        grid: Option<&Bound<'_, PyAny>>,
+        cluster: Option<&Bound<'_, PyAny>>,
+        block: Option<&Bound<'_, PyAny>>,
+        shmem_size: Option<&Bound<'_, PyAny>>,
+        is_cooperative: Option<&Bound<'_, PyAny>>,
+        programmatic_stream_serialization: Option<&Bound<'_, PyAny>>,
+        cooperative_launch: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyLaunchConfig> {
+        let flag = |value: Option<&Bound<'_, PyAny>>| value.map_or(Ok(false), |v| v.is_truthy());
+        let needed = |field: &str, value: Option<&Bound<'_, PyAny>>| match value {
+            Some(value) => dims(field, value, Wrong::Value),
+            None => Err(PyValueError::new_err(format!(
+                "LaunchConfig.{field} is needed: an int, or a tuple of up to three ints"
+            ))),
+        };
+        let grid = needed("grid", grid)?;
+        let block = needed("block", block)?;
+        let cluster = cluster
+            .map(|value| {
+                supports_clusters(py)?;
+                dims("cluster", value, Wrong::Value)
+            })
+            .transpose()?;
+        let mut cooperative = flag(is_cooperative)?;
+        if let Some(value) = cooperative_launch {
+            PyErr::warn(
+                py,
+                &py.get_type::<PyDeprecationWarning>(),
+                c"LaunchConfig(cooperative_launch=...) is deprecated; its name is is_cooperative",
+                1,
+            )?;
+            if is_cooperative.is_some() {
+                return Err(PyTypeError::new_err(
+                    "LaunchConfig: is_cooperative and cooperative_launch are one parameter; give one of them",
+                ));
+            }
+            cooperative = value.is_truthy()?;
+        }
+        Ok(PyLaunchConfig {
+            grid: Dims::new(grid),
+            block: Dims::new(block),
+            cluster: Dims::new(cluster.unwrap_or_default()),
+            shared_bytes: AtomicU32::new(shmem_size.map_or(Ok(0), |value| shared_bytes(value))?),
+            cooperative: AtomicBool::new(cooperative),
+            overlapping: AtomicBool::new(flag(programmatic_stream_serialization)?),
+        })
+    }
+
+    /// Blocks in x, y and z; with a cluster, clusters in x, y and z. May be set to an int or a tuple of up to three.
+    #[getter]
+    fn grid(&self) -> (u32, u32, u32) {
+        self.grid.get().into()
+    }
+
+    #[setter]
+    fn set_grid(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.grid.set(dims("grid", value, Wrong::Type)?);
+        Ok(())
+    }
+
+    /// Threads of a block in x, y and z. May be set to an int or a tuple of up to three.
+    #[getter]
+    fn block(&self) -> (u32, u32, u32) {
+        self.block.get().into()
+    }
+
+    #[setter]
+    fn set_block(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.block.set(dims("block", value, Wrong::Type)?);
+        Ok(())
+    }
+
+    /// Blocks of a cluster in x, y and z, or None. May be set to None, an int or a tuple of up to three.
+    #[getter]
+    fn cluster(&self) -> Option<(u32, u32, u32)> {
+        let cluster = self.cluster.get();
+        (cluster != [0; 3]).then(|| cluster.into())
+    }
+
+    #[setter]
+    fn set_cluster(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let cluster = value.map(|value| {
+            supports_clusters(value.py())?;
+            dims("cluster", value, Wrong::Type)
+        });
+        self.cluster.set(cluster.transpose()?.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Bytes of dynamic shared memory of a block.
+    #[getter]
+    fn shmem_size(&self) -> u32 {
+        self.shared_bytes.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_shmem_size(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.shared_bytes
+            .store(shared_bytes(value)?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether all blocks are on the device at the same time.
+    #[getter]
+    fn is_cooperative(&self) -> bool {
+        self.cooperative.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_is_cooperative(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.cooperative
+            .store(value.is_truthy()?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether the kernel may begin before the one ahead of it in the stream has ended.
+    #[getter]
+    fn programmatic_stream_serialization(&self) -> bool {
+        self.overlapping.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_programmatic_stream_serialization(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.overlapping
+            .store(value.is_truthy()?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyLaunchConfig>) -> bool {
+        self.get() == other.get().get()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.get().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let truth = |value: bool| if value { "True" } else { "False" };
+        let tuple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        let config = self.get();
+        format!(
+            "LaunchConfig(grid={}, cluster={}, block={}, shmem_size={}, is_cooperative={}, \
+             programmatic_stream_serialization={})",
+            tuple(config.grid),
+            config.cluster.map_or("None".to_owned(), tuple),
+            tuple(config.block),
+            config.shared_bytes,
+            truth(config.cooperative),
+            truth(config.programmatic_stream_serialization)
+        )
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let this = slf.get();
+        let values = (
+            this.grid(),
+            this.cluster(),
+            this.block(),
+            this.shmem_size(),
+            this.is_cooperative(),
+            this.programmatic_stream_serialization(),
+        );
+        Ok((slf.get_type().into_any(), values.into_pyobject(slf.py())?))
+    }
+}
+
+/// Which exception a value of the wrong form is.
+#[derive(Clone, Copy)]
+enum Wrong {
+    /// In the constructor.
+    Value,
+    /// Of an attribute.
+    Type,
+}
+
+/// A number of blocks or threads a dimension: an int, or a tuple or list of up to three; what is missing is 1.
+fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3]> {
+    let refuse = |problem: &str| {
+        let shown = shown(value);
+        let text = format!(
+            "LaunchConfig.{field} is {shown}{problem}; expected an int, or a tuple of up to three ints"
+        );
+        match wrong {
+            Wrong::Value => PyValueError::new_err(text),
+            Wrong::Type => PyTypeError::new_err(text),
+        }
+    };
+    let mut dims = [1; 3];
+    let parts: Vec<Bound<'_, PyAny>> = if let Ok(tuple) = value.cast::<PyTuple>() {
+        tuple.iter().collect()
+    } else if let Ok(list) = value.cast::<PyList>() {
+        list.iter().collect()
+    } else {
+        vec![value.clone()]
+    };
+    if parts.len() > 3 {
+        return Err(refuse(&format!(", which has {} items", parts.len())));
+    }
+    for (dim, part) in dims.iter_mut().zip(&parts) {
+        let Some(number) = index(part)? else {
+            return Err(refuse(""));
+        };
+        let number = number.extract::<i64>().ok();
+        *dim = match number.map(u32::try_from) {
+            Some(Ok(number)) if number >= 1 => number,
+            _ => {
+                let range = "each dimension is at least 1 and at most 2**32 - 1";
+                return Err(PyValueError::new_err(format!(
+                    "LaunchConfig.{field} is {}; {range}",
+                    shown(value)
+                )));
+            }
+        };
+    }
+    Ok(dims)
+}
+
+/// A value as messages show it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    match value.repr() {
+        Ok(text) if text.len().is_ok_and(|len| len <= 80) => text.to_string(),
+        _ => "a value that is too long to print".to_owned(),
+    }
+}
+
+/// An integer of any kind as `int`; `None` for everything else.
+fn index<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
+    if let Ok(number) = value.cast::<PyInt>() {
+        return Ok(Some(number.clone()));
+    }
+    let Some(method) = value.getattr_opt("__index__")? else {
+        return Ok(None);
+    };
+    Ok(Some(method.call0()?.cast_into()?))
+}
+
+fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let Some(number) = index(value)? else {
+        return Err(PyTypeError::new_err(format!(
+            "LaunchConfig.shmem_size is {}; expected a number of bytes as int",
+            shown(value)
+        )));
+    };
+    match number.extract::<i64>() {
+        Ok(bytes) if bytes < 0 => Err(PyValueError::new_err(format!(
+            "LaunchConfig.shmem_size is {bytes}; expected at least 0 bytes"
+        ))),
+        Ok(bytes) if bytes <= i64::from(i32::MAX) => Ok(bytes as u32),
+        _ => Err(PyOverflowError::new_err(format!(
+            "LaunchConfig.shmem_size is {}; expected a number of bytes below 2**31",
+            shown(value)
+        ))),
+    }
+}
+
+/// Refuses clusters where the current device has none.
+fn supports_clusters(py: Python<'_>) -> PyResult<()> {
+    let capability = device::current(py)?.compute_capability().or_raise(py)?;
+    if capability.major >= 9 {
+        return Ok(());
+    }
+    Err(Class::Cuda.error(
+        py,
+        format!(
+            "LaunchConfig.cluster: clusters of blocks need a device of compute capability 9.0 or higher; the current \
+             one has {capability}"
+        ),
+    ))
+}

@@ -1,0 +1,12 @@
+from collections.abc import Sequence
+from typing import Any
+
+class ParamHolder:
+    """Kernel arguments as C takes them, for functions of ``cuda.bindings`` that take ``kernelParams``."""
+
+    def __new__(cls, kernel_args: Sequence[Any]) -> ParamHolder: ...
+    @property
+    def ptr(self) -> int:
+        """The address of the array of pointers to the arguments; 0 if there are none."""
+
+__all__ = ["ParamHolder"]

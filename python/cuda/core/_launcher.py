@@ -1,0 +1,5 @@
+"""Launching kernels."""
+
+from cupyrite._native.core import launch
+
+__all__ = ["launch"]
