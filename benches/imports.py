@@ -23,14 +23,14 @@ def once(side, statement):
     return (time.perf_counter() - start) * 1e3
 
 
-def over_bare(side, module, runs):
-    """(median, smallest) milliseconds over the bare interpreter.
+def over_bare(side, statement, runs):
+    """(median, smallest) milliseconds of a statement over the bare interpreter.
 
-    Each run of the module has a bare one right before or after it, and counts as the difference of the two: whatever
+    Each run of the statement has a bare one right before or after it, and counts as the difference of the two: whatever
     else the machine does hits both, and who goes first changes from pair to pair. The smallest is that of the module
     less that of the bare interpreter, each over all runs.
     """
-    statements = ("pass", f"import {module}")
+    statements = ("pass", statement)
     for statement in statements:
         once(side, statement)  # byte code and page cache
     pairs = []
@@ -56,7 +56,7 @@ def main():
             if side is None:
                 row.append("not installed")
                 continue
-            median, smallest = over_bare(side, module, options.runs)
+            median, smallest = over_bare(side, f"import {module}", options.runs)
             row.append(f"{median:.2f} ({smallest:.2f})")
             if side is ours and module in BUDGET_MS:
                 verdict = median <= BUDGET_MS[module]

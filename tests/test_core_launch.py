@@ -87,6 +87,7 @@ def test_a_configuration_says_what_it_was_given():
         ({**PLAIN, "shmem_size": 2**31}, OverflowError, "shmem_size"),
         ({**PLAIN, "nonsense": 1}, TypeError, "nonsense"),
         ({**PLAIN, "grid": [10**3000]}, ValueError, "too long"),
+        ({**PLAIN, "grid": np.array([1, 2])}, ValueError, "grid"),
     ],
     ids=str,
 )

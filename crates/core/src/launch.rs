@@ -60,6 +60,7 @@ impl LaunchConfig {
     }
 
     /// Any grid and block, without dynamic shared memory.
+    #[inline]
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         LaunchConfig {
             grid,
@@ -172,6 +173,7 @@ impl LaunchConfig {
     }
 
     /// Whether grid, block, shared memory and stream say everything.
+    #[inline]
     fn is_plain(&self) -> bool {
         self.cluster.is_none() && !self.cooperative && !self.programmatic_stream_serialization
     }
@@ -182,6 +184,7 @@ impl LaunchConfig {
     ///
     /// The handles are live; `params` has an address for each of the function's parameters, each with as many readable
     /// bytes as the parameter has. What the function does with them is within its contract.
+    #[inline]
     unsafe fn submit(
         &self,
         function: CUfunction,
@@ -288,15 +291,17 @@ impl Kernel {
     /// [`Error::InvalidArgument`] for a cooperative grid that does not fit on the device at once;
     /// `CUDA_ERROR_INVALID_VALUE` and the like for another shape that cannot be launched, with what is wrong about it.
     /// What the kernel does wrong shows at a later call, the stream's `synchronize` for one.
+    #[inline]
     pub unsafe fn launch_raw(
         &self,
         stream: &Stream,
         config: &LaunchConfig,
         params: *mut *mut c_void,
     ) -> Result<()> {
+        // A kernel of no context runs in that of its stream (`cuLaunchKernel`), whichever is current.
         // SAFETY: both handles are live while their owners are borrowed; the rest is the caller's promise.
-        let launched = stream
-            .with_current(|| unsafe { config.submit(self.function(), stream.handle(), params) });
+        let launched =
+            stream.call(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(stream, config, error)),

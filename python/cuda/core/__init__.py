@@ -16,6 +16,7 @@ _HOMES = {
     "Host": "_host",
     "Kernel": "_module",
     "LEGACY_DEFAULT_STREAM": "_stream",
+    "LaunchConfig": "_launch_config",
     "Linker": "_linker",
     "LinkerOptions": "_linker",
     "ObjectCode": "_module",
@@ -26,6 +27,7 @@ _HOMES = {
     "Stream": "_stream",
     "StreamOptions": "_stream",
     "WorkqueueResourceOptions": "_device_resources",
+    "launch": "_launcher",
 }
 
 _SUBMODULES = ("typing",)

@@ -12,6 +12,7 @@ pub mod device;
 pub mod errors;
 pub mod event;
 pub mod kernel;
+pub mod launch;
 pub mod linker;
 pub mod object_code;
 pub mod occupancy;
@@ -33,6 +34,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::init(&core)?;
     attributes::init(&core)?;
     kernel::init(&core)?;
+    launch::init(&core)?;
     linker::init(&core)?;
     object_code::init(&core)?;
     occupancy::init(&core)?;

@@ -342,7 +342,12 @@ fn index<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> 
     let Some(method) = value.getattr_opt("__index__")? else {
         return Ok(None);
     };
-    Ok(Some(method.call0()?.cast_into()?))
+    match method.call0() {
+        Ok(number) => Ok(number.cast_into().ok()),
+        // An array of several elements has the method, and refuses.
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {

@@ -144,7 +144,8 @@ unsafe fn queue(
         }));
     };
     let config = config.get().get();
-    let Some(kernel) = kernel::borrow(py, kernel) else {
+    // SAFETY: as above; the caller holds the kernel until this returns.
+    let Some(kernel) = (unsafe { kernel::borrow(py, kernel) }) else {
         // SAFETY: as above.
         return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
@@ -155,7 +156,7 @@ unsafe fn queue(
         params: kernel.params(),
         stream: Some(&stream),
     };
-    let params = packer.pack(args, target)?;
+    let params = packer.pack(args, &target)?;
     let launched = {
         // The driver may wait for room in the stream's queue.
         let _detached = Detached::new();
@@ -163,7 +164,6 @@ unsafe fn queue(
         // what they mean to the kernel is the program's promise, as with every launch.
         unsafe { kernel.launch_raw(&stream, &config, params) }
     };
-    drop(packer);
     match launched {
         Ok(()) => {
             runtime::check_interrupt()?;
@@ -242,7 +242,7 @@ impl ParamHolder {
         };
         // SAFETY: the tuple holds its items.
         let address = packer
-            .pack(unsafe { Args::new(&items) }, target)
+            .pack(unsafe { Args::new(&items) }, &target)
             .map_err(|Raised| PyErr::fetch(py))?;
         Ok(ParamHolder {
             args: args.unbind(),

@@ -14,7 +14,6 @@ use pyo3::ffi;
 
 use super::arrays;
 use super::kinds::{self, HEAD, Kind};
-use crate::core::buffer;
 use crate::errors::{self, Kind as Exc};
 use crate::py::{self, Buffer, Obj, Owned, R, Raised};
 use crate::types;
@@ -26,7 +25,6 @@ pub const INLINE: usize = 32;
 const PIECES: usize = 64;
 
 /// What the arguments are for.
-#[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The Python function or class, for messages.
     pub function: &'static str,
@@ -44,8 +42,14 @@ pub struct Packer {
     values: MaybeUninit<[u128; PIECES]>,
     /// Pieces of `values` that are taken.
     used: usize,
-    many: Vec<*mut c_void>,
-    large: Vec<Box<[u128]>>,
+    more: Option<Box<More>>,
+}
+
+/// What few launches need.
+#[derive(Default)]
+struct More {
+    pointers: Vec<*mut c_void>,
+    values: Vec<Box<[u128]>>,
     /// What must stay until the kernel is queued.
     keep: Vec<Owned>,
 }
@@ -58,10 +62,13 @@ impl Packer {
             pointers: MaybeUninit::uninit(),
             values: MaybeUninit::uninit(),
             used: 0,
-            many: Vec::new(),
-            large: Vec::new(),
-            keep: Vec::new(),
+            more: None,
         }
+    }
+
+    #[cold]
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 
     /// Packs the arguments and gives the array of their addresses, as `cuLaunchKernel` takes it. Null for none.
@@ -74,7 +81,7 @@ impl Packer {
     /// parameter and for what is no kernel argument; `OverflowError` for an integer that its parameter cannot hold;
     /// `RuntimeError` for a buffer that was closed. Each names the position.
     #[inline]
-    pub fn pack(&mut self, args: Args<'_>, target: Target<'_>) -> R<*mut *mut c_void> {
+    pub fn pack(&mut self, args: Args<'_>, target: &Target<'_>) -> R<*mut *mut c_void> {
         let count = args.len();
         if let Some(params) = target.params
             && params.len() != count
@@ -87,15 +94,20 @@ impl Packer {
         let pointers: *mut *mut c_void = if count <= INLINE {
             self.pointers.as_mut_ptr().cast()
         } else {
-            if self.many.try_reserve_exact(count).is_err() {
+            let pointers = &mut self.more().pointers;
+            if pointers.try_reserve_exact(count).is_err() {
                 return Err(errors::no_memory());
             }
-            self.many.as_mut_ptr()
+            pointers.as_mut_ptr()
         };
         for index in 0..count {
+            let size = match target.params {
+                Some(params) => params[index].size,
+                None => UNKNOWN,
+            };
             let place = Place {
                 index,
-                size: target.params.map(|params| params[index].size),
+                size,
                 target,
             };
             let at = self.one(args.get(index), place)?;
@@ -115,13 +127,6 @@ impl Packer {
         }
         if let Some(kind) = kinds::exact(ty) {
             return self.number(value, kind, place);
-        }
-        if let Some(memory) = buffer::address_of(value.ptr()) {
-            if !memory.open {
-                return Err(closed(place));
-            }
-            place.check(8, value)?;
-            return self.word(memory.address);
         }
         if std::ptr::eq(ty, &raw mut ffi::PyFloat_Type) {
             return self.double(value, place);
@@ -154,14 +159,14 @@ impl Packer {
     #[cold]
     fn large_room(&mut self, pieces: usize) -> R<*mut u8> {
         let mut memory: Vec<u128> = Vec::new();
-        if memory.try_reserve_exact(pieces).is_err() || self.large.try_reserve(1).is_err() {
+        if memory.try_reserve_exact(pieces).is_err() {
             return Err(errors::no_memory());
         }
         memory.resize(pieces, 0);
         let mut memory = memory.into_boxed_slice();
         let at = memory.as_mut_ptr().cast();
         // The slice's memory stays where it is when the box moves.
-        self.large.push(memory);
+        self.more().values.push(memory);
         Ok(at)
     }
 
@@ -211,7 +216,7 @@ impl Packer {
     /// Everything that is not met in every launch.
     #[inline(never)]
     fn other(&mut self, value: Obj<'_>, place: Place<'_>) -> R<*mut c_void> {
-        if std::ptr::eq(value.ty(), &raw mut ffi::PyBool_Type) && place.size.is_none() {
+        if std::ptr::eq(value.ty(), &raw mut ffi::PyBool_Type) && place.size == UNKNOWN {
             // Without a parameter to go by, a truth value is C's `bool`.
             // SAFETY: `True` is one object.
             let truth = std::ptr::eq(value.ptr(), unsafe { ffi::Py_True() });
@@ -263,7 +268,7 @@ impl Packer {
         }
         let stream = place.target.stream;
         let here = || place.name();
-        match arrays::address(value, stream, here, &mut self.keep) {
+        match arrays::address(value, stream, here, &mut self.more().keep) {
             Ok(Some(address)) => {
                 place.check(8, value)?;
                 self.word(address)
@@ -389,10 +394,13 @@ impl<'a> Args<'a> {
 #[derive(Clone, Copy)]
 struct Place<'a> {
     index: usize,
-    /// Bytes of the parameter, where they are known.
-    size: Option<usize>,
-    target: Target<'a>,
+    /// Bytes of the parameter, or `UNKNOWN`.
+    size: usize,
+    target: &'a Target<'a>,
 }
+
+/// The size of a parameter that the driver does not tell.
+const UNKNOWN: usize = usize::MAX;
 
 impl Place<'_> {
     /// How messages begin.
@@ -408,9 +416,9 @@ impl Place<'_> {
     #[cold]
     fn parameter(self) -> String {
         let size = match self.size {
-            Some(1) => " of 1 byte".to_owned(),
-            Some(size) => format!(" of {size} bytes"),
-            None => String::new(),
+            1 => " of 1 byte".to_owned(),
+            UNKNOWN => String::new(),
+            size => format!(" of {size} bytes"),
         };
         match self.target.kernel {
             Some(kernel) => format!(
@@ -425,10 +433,10 @@ impl Place<'_> {
     /// Refuses a value of another size than the parameter.
     #[inline(always)]
     fn check(self, size: usize, value: Obj<'_>) -> R<()> {
-        match self.size {
-            Some(wanted) if wanted != size => Err(wrong_size(value, size, wanted, self)),
-            _ => Ok(()),
+        if size == self.size || self.size == UNKNOWN {
+            return Ok(());
         }
+        Err(wrong_size(value, size, self.size, self))
     }
 }
 
@@ -439,7 +447,7 @@ fn integer(value: Obj<'_>, place: Place<'_>) -> R<u64> {
     let mut overflow = 0;
     // SAFETY: the object is an int.
     let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.ptr(), &raw mut overflow) };
-    if overflow == 0 && matches!(place.size, None | Some(8)) {
+    if overflow == 0 && matches!(place.size, 8 | UNKNOWN) {
         return Ok(number.cast_unsigned());
     }
     integer_slow(value, number, overflow, place)
@@ -447,7 +455,7 @@ fn integer(value: Obj<'_>, place: Place<'_>) -> R<u64> {
 
 #[inline(never)]
 fn integer_slow(value: Obj<'_>, number: i64, overflow: i32, place: Place<'_>) -> R<u64> {
-    let size = place.size.unwrap_or(8);
+    let size = if place.size == UNKNOWN { 8 } else { place.size };
     if size == 8 && overflow > 0 {
         // SAFETY: the object is an int.
         let number = unsafe { ffi::PyLong_AsUnsignedLongLong(value.ptr()) };
@@ -482,10 +490,10 @@ fn too_large(value: Obj<'_>, place: Place<'_>) -> Raised {
         "{} is {}, which does not fit in {}",
         place.name(),
         described(value),
-        if place.size.is_some() {
-            place.parameter()
-        } else {
+        if place.size == UNKNOWN {
             "8 bytes".to_owned()
+        } else {
+            place.parameter()
         }
     );
     errors::raise(Exc::Overflow, &message)
@@ -512,7 +520,7 @@ fn described(value: Obj<'_>) -> String {
 }
 
 #[cold]
-fn wrong_count(given: usize, params: &[ParamInfo], target: Target<'_>) -> Raised {
+fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raised {
     let sizes: Vec<String> = params.iter().map(|p| p.size.to_string()).collect();
     let wants = match sizes.as_slice() {
         [] => "takes no arguments".to_owned(),
@@ -557,12 +565,6 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
         place.parameter()
     );
     errors::raise(Exc::Type, &message)
-}
-
-#[cold]
-fn closed(place: Place<'_>) -> Raised {
-    let message = format!("{} is a Buffer that was closed", place.name());
-    errors::raise(Exc::Runtime, &message)
 }
 
 #[cold]
