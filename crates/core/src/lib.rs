@@ -27,6 +27,7 @@
 
 mod arguments;
 mod birth;
+pub mod cache;
 mod context;
 mod device;
 pub mod doctor;

@@ -7,9 +7,11 @@
 mod nvrtc;
 mod nvvm;
 mod options;
+mod ptx;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+pub(crate) use self::nvvm::libdevice;
 pub use self::options::{ProgramOptions, bundled_headers_directory, user_cache_directory};
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -81,6 +83,16 @@ impl Program {
     /// The source.
     pub fn source(&self) -> &[u8] {
         &self.source
+    }
+
+    /// Options as the compiler spells them.
+    pub fn spelled(&self) -> &[String] {
+        &self.spelled
+    }
+
+    /// Headers given as text, by name.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 
     /// What it is compiled with.
@@ -194,12 +206,7 @@ impl Program {
         let live = match self.kind {
             SourceKind::Cxx => Live::Nvrtc(nvrtc::Nvrtc::new(&self)?),
             SourceKind::Nvvm => Live::Nvvm(nvvm::Nvvm::new(&self)?),
-            SourceKind::Ptx => {
-                return Err(Error::Unsupported {
-                    function: "Program::compiler",
-                    problem: "PTX is not linked yet".into(),
-                });
-            }
+            SourceKind::Ptx => Live::Ptx(ptx::Ptx::new(&self)?),
         };
         Ok(Compiler {
             program: self,
@@ -226,6 +233,10 @@ pub enum CompilerBackend {
     Nvrtc,
     /// libNVVM.
     Nvvm,
+    /// nvJitLink.
+    NvJitLink,
+    /// The CUDA driver.
+    Driver,
 }
 
 /// What became of a precompiled header that was asked for.
@@ -251,6 +262,7 @@ impl PchStatus {
 enum Live {
     Nvrtc(nvrtc::Nvrtc),
     Nvvm(nvvm::Nvvm),
+    Ptx(ptx::Ptx),
 }
 
 /// A compiler that holds a program; see [`Program::compiler`].
@@ -275,14 +287,16 @@ impl Compiler {
         match &self.live {
             Live::Nvrtc(_) => CompilerBackend::Nvrtc,
             Live::Nvvm(_) => CompilerBackend::Nvvm,
+            Live::Ptx(live) => live.backend(),
         }
     }
 
-    /// The address of the library's object (`nvrtcProgram`, `nvvmProgram`); valid while this lives.
+    /// The address of the library's object (`nvrtcProgram`, `nvvmProgram`, the linker); valid while this lives.
     pub fn handle(&self) -> usize {
         match &self.live {
             Live::Nvrtc(live) => live.handle(),
             Live::Nvvm(live) => live.handle(),
+            Live::Ptx(live) => live.handle(),
         }
     }
 
@@ -310,6 +324,7 @@ impl Compiler {
                 made
             }
             Live::Nvvm(live) => live.compile(&self.program, target)?,
+            Live::Ptx(live) => live.compile(&self.program, target)?,
         };
         Ok(made.named(self.program.options.name()))
     }

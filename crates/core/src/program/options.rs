@@ -282,6 +282,27 @@ impl ProgramOptions {
         Ok(o.0)
     }
 
+    /// The options that matter where PTX is linked, spelled out for comparing (linkers take them otherwise).
+    pub(crate) fn for_linker(&self) -> Vec<String> {
+        let mut o = Spelled(Vec::new());
+        o.values(&self.arch, "arch");
+        o.yes_no(self.relocatable_device_code, "relocatable_device_code");
+        o.yes_no(self.debug, "debug");
+        o.yes_no(self.lineinfo, "lineinfo");
+        o.yes_no(self.device_code_optimize, "device_code_optimize");
+        o.values(&self.ptxas_options, "ptxas_options");
+        o.values(&self.max_register_count, "max_register_count");
+        o.yes_no(self.ftz, "ftz");
+        o.yes_no(self.prec_sqrt, "prec_sqrt");
+        o.yes_no(self.prec_div, "prec_div");
+        o.yes_no(self.fma, "fma");
+        o.yes_no(self.link_time_optimization, "link_time_optimization");
+        o.values(&self.time, "time");
+        o.values(&self.split_compile, "split_compile");
+        o.yes_no(self.no_cache, "no_cache");
+        o.0
+    }
+
     fn unknown_to_nvvm(&self) -> Vec<&'static str> {
         let on = |given: Option<bool>| given == Some(true);
         [

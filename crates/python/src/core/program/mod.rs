@@ -1,5 +1,6 @@
 //! `Program` and `ProgramOptions`.
 
+mod cache;
 mod options;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,7 @@ use crate::types::{self, table};
 ///
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    cache::init(core)?;
     core.add_class::<PyProgram>()?;
     core.add_function(wrap_pyfunction!(options::prepare_program_options, core)?)?;
     core.add_function(wrap_pyfunction!(options::program_options_as_bytes, core)?)
@@ -129,6 +131,7 @@ fn source_kind(code_type: &Bound<'_, PyAny>) -> PyResult<SourceKind> {
 
 /// The program that the arguments of `Program()` describe.
 fn program(
+    function: &str,
     code: &Bound<'_, PyAny>,
     source: SourceKind,
     options: cupyrite::ProgramOptions,
@@ -137,7 +140,7 @@ fn program(
         SourceKind::Cxx | SourceKind::Ptx => {
             let Ok(text) = code.cast::<PyString>() else {
                 return Err(PyTypeError::new_err(format!(
-                    "Program() argument 'code' is of type {}; CUDA C++ and PTX are given as str",
+                    "{function} argument 'code' is of type {}; CUDA C++ and PTX are given as str",
                     code.get_type().name()?
                 )));
             };
@@ -152,7 +155,7 @@ fn program(
             Some(bytes) => Program::from_nvvm(bytes),
             None => {
                 return Err(PyTypeError::new_err(format!(
-                    "Program() argument 'code' is of type {}; NVVM IR is given as str, bytes or bytearray",
+                    "{function} argument 'code' is of type {}; NVVM IR is given as str, bytes or bytearray",
                     code.get_type().name()?
                 )));
             }
@@ -221,7 +224,7 @@ impl PyProgram {
             let message = c"numba_debug does nothing for a program in PTX: PTX goes to the linker, which has no such option";
             PyErr::warn(py, &category, message, 1)?;
         }
-        let program = program(code, source, options)?;
+        let program = program("Program()", code, source, options)?;
         roots::refresh(py);
         let compiler = py.detach(|| program.compiler()).or_raise(py)?;
         Ok(PyProgram {
@@ -298,7 +301,12 @@ impl PyProgram {
                 logs.get_type().name()?
             )));
         }
-        let _ = cache;
+        let cache = cache
+            .map(|cache| cache::Use::new(cache, &compiler, target, &given))
+            .transpose()?;
+        if let Some(found) = cache.as_ref().map(cache::Use::find).transpose()?.flatten() {
+            return Ok(found);
+        }
         let code = py
             .detach(|| compiler.compile(target, &expressions))
             .or_raise(py)?;
@@ -309,10 +317,16 @@ impl PyProgram {
         }
         let symbols = PyDict::new(py);
         for (key, expression) in given.iter().zip(&expressions) {
-            let name = code.lowered_name(expression).unwrap_or_default();
-            symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
+            // Only CUDA C++ has names that are called something else in the code.
+            if let Some(name) = code.lowered_name(expression) {
+                symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
+            }
         }
-        object_code::make_with(py, code, symbols)
+        let made = object_code::make_with(py, code.clone(), symbols)?;
+        if let Some(cache) = cache {
+            cache.keep(&made, &code)?;
+        }
+        Ok(made)
     }
 
     /// The earlier name of :meth:`compile` for programs in PTX.
@@ -373,6 +387,8 @@ impl PyProgram {
         let name = match self.backend {
             CompilerBackend::Nvrtc => "NVRTC",
             CompilerBackend::Nvvm => "NVVM",
+            CompilerBackend::NvJitLink => "NVJITLINK",
+            CompilerBackend::Driver => "DRIVER",
         };
         member(py, "CompilerBackendType", name)
     }
@@ -402,6 +418,8 @@ impl PyProgram {
         let name = match self.backend {
             CompilerBackend::Nvrtc => "NVRTC",
             CompilerBackend::Nvvm => "NVVM",
+            CompilerBackend::NvJitLink => "nvJitLink",
+            CompilerBackend::Driver => "driver",
         };
         format!("<Program backend='{name}'>")
     }

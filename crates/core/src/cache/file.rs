@@ -1,0 +1,406 @@
+//! A cache on disk, for many processes at a time.
+//!
+//! An entry is a file of its own, `entries/XX/REST.code`, named by the SHA-256 of its key: the code, and after it one
+//! line of text with a checksum. The line does no harm to tools that read the code itself: it comes after the end of an
+//! ELF file and is a comment in PTX. Entries are written to `tmp` and renamed, so that nobody ever sees half of one, and
+//! no lock is needed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+use super::checksum::checksum;
+use super::{Counts, ProgramCache};
+
+/// What the last line begins with; a new format gets a new number.
+const MARK: &[u8] = b"\n//cupyrite-1 ";
+/// The mark, the checksum's digits, the end of the line.
+const LINE: usize = MARK.len() + 16 + 1;
+/// What entries end in, so that other programs' files in the same directory are left alone.
+const SUFFIX: &str = ".code";
+/// What a process left in `tmp` when it died is swept away after this time.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// A cache of compiled programs in a directory, shared by all processes that name it.
+///
+/// What was not asked for longest goes first when it is full. A damaged entry counts as missing, and is removed.
+#[derive(Debug)]
+pub struct FileCache {
+    root: PathBuf,
+    limit: Option<NonZeroU64>,
+    counts: Counts,
+}
+
+/// The name of an entry: 64 hexadecimal digits.
+struct Name {
+    digits: String,
+    /// Ties an entry's checksum to its key.
+    seed: u64,
+}
+
+impl Name {
+    fn of(key: &[u8]) -> Name {
+        let digest = Sha256::digest(key);
+        let mut digits = String::with_capacity(64);
+        for byte in digest.iter() {
+            for digit in [byte >> 4, byte & 15] {
+                digits.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+            }
+        }
+        let mut seed = [0u8; 8];
+        seed.copy_from_slice(&digest[..8]);
+        Name {
+            digits,
+            seed: u64::from_le_bytes(seed),
+        }
+    }
+}
+
+/// An error that says which file it was.
+fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
+    move |error| {
+        io::Error::new(
+            error.kind(),
+            PathError {
+                error,
+                path: path.into(),
+            },
+        )
+    }
+}
+
+/// An error of the file system and the file it is about: what [`io::Error::get_ref`] of this module's errors gives.
+#[derive(Debug)]
+pub struct PathError {
+    error: io::Error,
+    path: PathBuf,
+}
+
+impl PathError {
+    /// What the system said.
+    pub fn error(&self) -> &io::Error {
+        &self.error
+    }
+
+    /// The file or directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl std::fmt::Display for PathError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.error)
+    }
+}
+
+impl std::error::Error for PathError {}
+
+fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(at(path))
+}
+
+/// Whether nothing is where something was looked for.
+fn absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+impl FileCache {
+    /// The cache in a directory, which is made (for this user alone) if it is not there; for at most `limit` bytes of
+    /// code, or any number.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be made.
+    pub fn open(root: impl Into<PathBuf>, limit: Option<NonZeroU64>) -> io::Result<FileCache> {
+        let root = std::path::absolute(root.into())?;
+        for directory in [root.clone(), root.join("entries"), root.join("tmp")] {
+            make_directory(&directory)?;
+        }
+        let cache = FileCache {
+            root,
+            limit,
+            counts: Counts::default(),
+        };
+        cache.sweep();
+        Ok(cache)
+    }
+
+    /// The directory that is used where none is named: `program-cache` in [`crate::user_cache_directory`].
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::user_cache_directory`].
+    pub fn default_directory() -> crate::Result<PathBuf> {
+        Ok(crate::user_cache_directory()?.join("program-cache"))
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, name: &Name) -> PathBuf {
+        let mut path = self.root.join("entries");
+        path.push(&name.digits[..2]);
+        path.push(format!("{}{SUFFIX}", &name.digits[2..]));
+        path
+    }
+
+    /// Removes what dead processes left. Nothing depends on it, so nothing is said if it fails.
+    fn sweep(&self) {
+        let Ok(left) = fs::read_dir(self.root.join("tmp")) else {
+            return;
+        };
+        for entry in left.flatten() {
+            let old = entry
+                .metadata()
+                .and_then(|data| data.modified())
+                .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
+            if old {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn read(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let name = Name::of(key);
+        let path = self.path(&name);
+        let mut options = OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        // A link does not lead out of the directory, and a pipe does not make the reader wait.
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            &mut options,
+            libc::O_NOFOLLOW | libc::O_NONBLOCK,
+        );
+        let mut file = match options.open(&path) {
+            Ok(file) => file,
+            Err(error) if absent(&error) => return Ok(None),
+            #[cfg(unix)]
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(None),
+            Err(error) => return Err(at(&path)(error)),
+        };
+        let size = file.metadata().map_err(at(&path))?;
+        if !size.is_file() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size.len()).unwrap_or(0) + 1);
+        file.read_to_end(&mut bytes).map_err(at(&path))?;
+        if !verify(&name, &mut bytes) {
+            // Somebody may be putting a good one in its place: then that one goes, and is made again.
+            let _ = fs::remove_file(&path);
+            return Ok(None);
+        }
+        touch(&file);
+        Ok(Some(bytes))
+    }
+
+    /// Every entry: its path, the bytes of its code, the time of its last use.
+    fn entries(&self) -> io::Result<Vec<(PathBuf, u64, SystemTime)>> {
+        let top = self.root.join("entries");
+        let mut found = Vec::new();
+        let directories = match fs::read_dir(&top) {
+            Ok(directories) => directories,
+            Err(error) if absent(&error) => return Ok(found),
+            Err(error) => return Err(at(&top)(error)),
+        };
+        for directory in directories {
+            let directory = directory.map_err(at(&top))?.path();
+            // What vanishes meanwhile was removed by another process; other programs' files are none of ours.
+            let Ok(files) = fs::read_dir(&directory) else {
+                continue;
+            };
+            for file in files.flatten() {
+                let ours = file
+                    .file_name()
+                    .to_str()
+                    .is_some_and(|name| name.ends_with(SUFFIX));
+                if ours && let Ok(data) = file.metadata() {
+                    let used = data.accessed().or_else(|_| data.modified());
+                    let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
+                    found.push((file.path(), data.len().saturating_sub(LINE as u64), used));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes what was not asked for longest until the rest fits.
+    fn evict(&self) -> io::Result<()> {
+        let Some(limit) = self.limit else {
+            return Ok(());
+        };
+        let mut entries = self.entries()?;
+        let mut total: u64 = entries.iter().map(|entry| entry.1).sum();
+        if total <= limit.get() {
+            return Ok(());
+        }
+        entries.sort_by_key(|entry| entry.2);
+        for (path, bytes, _) in entries {
+            if total <= limit.get() {
+                break;
+            }
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(error) if absent(&error) => {}
+                Err(error) => return Err(at(&path)(error)),
+            }
+            total -= bytes;
+        }
+        Ok(())
+    }
+
+    /// A new file in `tmp`.
+    fn temporary(&self) -> io::Result<(PathBuf, File)> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let directory = self.root.join("tmp");
+        for _ in 0..1000 {
+            // Containers may share a directory, and have the same process numbers.
+            let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let time = time.unwrap_or_default().subsec_nanos();
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = directory.join(format!("{}-{count}-{time:x}", std::process::id()));
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            match options.open(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                // Somebody removed the whole cache.
+                Err(error) if absent(&error) => make_directory(&directory)?,
+                Err(error) => return Err(at(&path)(error)),
+            }
+        }
+        Err(at(&directory)(ErrorKind::AlreadyExists.into()))
+    }
+}
+
+/// Notes that an entry was used. Explicitly: file systems that note it themselves do so once a day. Failing costs
+/// nothing but a worse choice of what to remove.
+fn touch(file: &File) {
+    let _ = file.set_times(fs::FileTimes::new().set_accessed(SystemTime::now()));
+}
+
+/// The last line for these bytes.
+fn line(name: &Name, bytes: &[u8]) -> Vec<u8> {
+    let mut line = MARK.to_vec();
+    line.extend_from_slice(format!("{:016x}\n", checksum(name.seed, bytes)).as_bytes());
+    line
+}
+
+/// Whether the bytes of a file are what was written; takes the last line off.
+fn verify(name: &Name, bytes: &mut Vec<u8>) -> bool {
+    let Some(end) = bytes.len().checked_sub(LINE) else {
+        return false;
+    };
+    let right = bytes[end..] == line(name, &bytes[..end]);
+    bytes.truncate(end);
+    right
+}
+
+/// Renames, also where another process has the target open (on Windows that fails for a moment).
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match fs::rename(from, to) {
+            Err(error)
+                if cfg!(windows)
+                    && error.kind() == ErrorKind::PermissionDenied
+                    && pause < Duration::from_millis(200) =>
+            {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            done => return done,
+        }
+    }
+}
+
+impl ProgramCache for FileCache {
+    fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let found = self.read(key)?;
+        self.counts.count(found.is_some());
+        Ok(found)
+    }
+
+    fn put(&self, key: &[u8], bytes: &[u8]) -> io::Result<()> {
+        let name = Name::of(key);
+        let path = self.path(&name);
+        if self
+            .limit
+            .is_some_and(|limit| bytes.len() as u64 > limit.get())
+        {
+            return self.remove(key).map(drop);
+        }
+        let (temporary, mut file) = self.temporary()?;
+        // Not synchronised with the disk: if the machine goes down, the checksum tells what did not get there.
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| file.write_all(&line(&name, bytes)));
+        touch(&file);
+        drop(file);
+        let written = written.and_then(|()| match replace(&temporary, &path) {
+            Err(error) if absent(&error) => {
+                make_directory(path.parent().unwrap_or(&self.root))?;
+                replace(&temporary, &path)
+            }
+            done => done,
+        });
+        if let Err(error) = written {
+            let _ = fs::remove_file(&temporary);
+            return Err(at(&path)(error));
+        }
+        self.evict()
+    }
+
+    fn remove(&self, key: &[u8]) -> io::Result<bool> {
+        let path = self.path(&Name::of(key));
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if absent(&error) => Ok(false),
+            Err(error) => Err(at(&path)(error)),
+        }
+    }
+
+    fn len(&self) -> io::Result<usize> {
+        Ok(self.entries()?.len())
+    }
+
+    fn clear(&self) -> io::Result<()> {
+        for (path, _, _) in self.entries()? {
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(error) if absent(&error) => {}
+                Err(error) => return Err(at(&path)(error)),
+            }
+        }
+        self.sweep();
+        // Directories that are empty now; those that are not stay.
+        for directory in fs::read_dir(self.root.join("entries"))
+            .into_iter()
+            .flatten()
+        {
+            let _ = directory.map(|directory| fs::remove_dir(directory.path()));
+        }
+        Ok(())
+    }
+
+    fn hits(&self) -> u64 {
+        self.counts.hits()
+    }
+
+    fn misses(&self) -> u64 {
+        self.counts.misses()
+    }
+}

@@ -1,0 +1,474 @@
+//! What a source includes: a digest of every file that the compiler may read for it.
+//!
+//! NVRTC does not tell which files it read, so they are looked for here, on the safe side. Conditions are not
+//! evaluated: what stands after `#include` counts wherever it stands, in a comment too. A name counts in every directory
+//! where it could be meant, not only in the first that has it, and where it is absent its absence counts: so a header
+//! that comes to hide another changes the digest. What cannot be followed (`#include MACRO`) is an error.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+/// More files than this are not followed.
+const MOST: usize = 20_000;
+/// A file that changed within this time may change again without its time showing it.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// Why it cannot be known what a source includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unknown(pub(super) String);
+
+/// What a text asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Wanted {
+    names: Vec<String>,
+    /// A directive whose name is the result of a macro.
+    computed: Option<String>,
+}
+
+/// Where files are looked for.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    /// The directory of the source; none if it is not searched.
+    pub source: Option<PathBuf>,
+    /// Directories of the options.
+    pub directories: Vec<PathBuf>,
+    /// Headers given as text.
+    pub headers: &'a [(String, String)],
+}
+
+/// The digest of everything that `source` (and files included before it) may include; `None` if that is nothing.
+pub(super) fn digest(
+    source: &[u8],
+    before: &[String],
+    search: &Search<'_>,
+) -> Result<Option<[u8; 32]>, Unknown> {
+    let mut walk = Walk {
+        search,
+        hasher: Sha256::new(),
+        seen: HashSet::new(),
+        looked_up: HashSet::new(),
+        directories: search.directories.clone(),
+        found: false,
+    };
+    walk.directories.extend(search.source.clone());
+    let first = wanted(source);
+    let mut open: Vec<Arc<Wanted>> = vec![Arc::new(first)];
+    open.push(Arc::new(Wanted {
+        names: before.to_vec(),
+        computed: None,
+    }));
+    for (_, text) in search.headers {
+        open.push(Arc::new(wanted(text.as_bytes())));
+    }
+    // A directory that is only searched because a file in it was included may hold what an earlier file asks for: then
+    // that name is looked up again.
+    let mut names: Vec<String> = Vec::new();
+    let mut directories = 0;
+    loop {
+        while let Some(wanted) = open.pop() {
+            if let Some(directive) = &wanted.computed {
+                return Err(Unknown(format!("{directive}: the name is made by a macro")));
+            }
+            for name in &wanted.names {
+                if walk.looked_up.insert(name.clone()) {
+                    names.push(name.clone());
+                    for directory in &walk.directories.clone() {
+                        walk.look_up(name, Some(directory), &mut open)?;
+                    }
+                    if walk.directories.is_empty() || Path::new(name).is_absolute() {
+                        walk.look_up(name, None, &mut open)?;
+                    }
+                }
+            }
+        }
+        let known = walk.directories.len();
+        if directories == 0 {
+            directories = search.directories.len() + usize::from(search.source.is_some());
+        }
+        if directories == known {
+            break;
+        }
+        for directory in walk.directories[directories..known].to_vec() {
+            for name in names.clone() {
+                walk.look_up(&name, Some(&directory), &mut open)?;
+            }
+        }
+        directories = known;
+    }
+    Ok(walk.found.then(|| walk.hasher.finalize().into()))
+}
+
+struct Walk<'a, 'b> {
+    search: &'a Search<'b>,
+    hasher: Sha256,
+    /// Files that were hashed.
+    seen: HashSet<PathBuf>,
+    looked_up: HashSet<String>,
+    /// All directories searched, in the order in which they were met.
+    directories: Vec<PathBuf>,
+    found: bool,
+}
+
+impl Walk<'_, '_> {
+    /// Looks at the file that a name means in a directory, if it is there.
+    fn look_up(
+        &mut self,
+        name: &str,
+        directory: Option<&Path>,
+        open: &mut Vec<Arc<Wanted>>,
+    ) -> Result<(), Unknown> {
+        let given = self.search.headers.iter().any(|header| header.0 == name);
+        let path = match directory {
+            Some(directory) => directory.join(name),
+            None if Path::new(name).is_absolute() => PathBuf::from(name),
+            None => return Ok(()),
+        };
+        if given || !self.seen.insert(path.clone()) {
+            // A header given as text is part of what the key is made of.
+            return Ok(());
+        }
+        if self.seen.len() > MOST {
+            return Err(Unknown(format!("more than {MOST} files may be included")));
+        }
+        let file = match look(&path) {
+            Ok(file) => file,
+            Err(error) => return Err(Unknown(format!("{}: {error}", path.display()))),
+        };
+        let Some(file) = file else {
+            return Ok(());
+        };
+        self.found = true;
+        let text = path.to_string_lossy();
+        self.hasher.update((text.len() as u64).to_le_bytes());
+        self.hasher.update(text.as_bytes());
+        self.hasher.update(file.digest);
+        let home = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        if !self.directories.contains(&home) {
+            self.directories.push(home);
+        }
+        open.push(file.wanted.clone());
+        Ok(())
+    }
+}
+
+/// What is known of a file.
+#[derive(Clone, Debug)]
+struct Looked {
+    stamp: Stamp,
+    digest: [u8; 32],
+    wanted: Arc<Wanted>,
+}
+
+/// What changes whenever a file does, unless it changes twice within the clock's resolution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    #[cfg(unix)]
+    node: (u64, u64, i64, i64),
+}
+
+impl Stamp {
+    fn of(data: &fs::Metadata) -> Stamp {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Stamp {
+            length: data.len(),
+            modified: data.modified().ok(),
+            #[cfg(unix)]
+            node: (data.dev(), data.ino(), data.ctime(), data.ctime_nsec()),
+        }
+    }
+
+    /// Whether the last change is long enough ago for the next one to show.
+    fn settled(&self) -> bool {
+        let old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > FRESH);
+        #[cfg(unix)]
+        let changed = u64::try_from(self.node.2)
+            .ok()
+            .map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        #[cfg(not(unix))]
+        let changed = self.modified;
+        self.modified.is_some_and(old) && changed.is_some_and(old)
+    }
+}
+
+/// What is known of a file, read if it has changed; `None` if there is none.
+fn look(path: &Path) -> std::io::Result<Option<Looked>> {
+    static KNOWN: Mutex<Option<HashMap<PathBuf, Looked>>> = Mutex::new(None);
+    let data = match fs::metadata(path) {
+        Ok(data) if data.is_file() => data,
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error),
+        // Not there, or a name that no file can have: the compiler does not find it either.
+        Err(_) => return Ok(None),
+    };
+    let stamp = Stamp::of(&data);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = known().as_ref().and_then(|known| known.get(path))
+        && file.stamp == stamp
+    {
+        return Ok(Some(file.clone()));
+    }
+    let text = fs::read(path)?;
+    let file = Looked {
+        digest: Sha256::digest(&text).into(),
+        wanted: Arc::new(wanted(&text)),
+        stamp,
+    };
+    if file.stamp.settled() && path.is_absolute() {
+        let mut known = known();
+        let known = known.get_or_insert_default();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(path.to_path_buf(), file.clone());
+    }
+    Ok(Some(file))
+}
+
+/// The names that a text includes, or asks about.
+fn wanted(text: &[u8]) -> Wanted {
+    let spliced = splice(text);
+    let text = spliced.as_deref().unwrap_or(text);
+    let mut wanted = Wanted::default();
+    let mut at = 0;
+    while let Some((start, end, word)) = next_word(text, at) {
+        at = end;
+        let asks = word.starts_with("__has");
+        let mut next = skip_space(text, end);
+        if asks {
+            if text.get(next) != Some(&b'(') {
+                continue;
+            }
+            next = skip_space(text, next + 1);
+        }
+        let close = match text.get(next) {
+            Some(b'<') => b'>',
+            Some(b'"') => b'"',
+            _ => {
+                if asks || follows_hash(text, start) {
+                    let line = text[start..].split(|b| *b == b'\n').next();
+                    let line = String::from_utf8_lossy(line.unwrap_or_default());
+                    let line: String = line.trim().chars().take(80).collect();
+                    wanted.computed.get_or_insert(line);
+                }
+                continue;
+            }
+        };
+        let rest = &text[next + 1..];
+        let length = rest.iter().position(|b| *b == close || *b == b'\n');
+        if let Some(length) = length.filter(|length| rest[*length] == close) {
+            let name = String::from_utf8_lossy(&rest[..length]).into_owned();
+            if !name.is_empty() && !wanted.names.contains(&name) {
+                wanted.names.push(name);
+            }
+        }
+    }
+    wanted
+}
+
+/// The text without line breaks that a backslash takes back; `None` if it has none.
+fn splice(text: &[u8]) -> Option<Vec<u8>> {
+    let is_splice = |at: usize| match &text[at..] {
+        [b'\\', b'\n', ..] => 2,
+        [b'\\', b'\r', b'\n', ..] => 3,
+        _ => 0,
+    };
+    if !(0..text.len()).any(|at| text[at] == b'\\' && is_splice(at) > 0) {
+        return None;
+    }
+    let mut spliced = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        match is_splice(at) {
+            0 => {
+                spliced.push(text[at]);
+                at += 1;
+            }
+            skipped => at += skipped,
+        }
+    }
+    Some(spliced)
+}
+
+/// The next word from `at` on that has to do with including.
+fn next_word(text: &[u8], mut at: usize) -> Option<(usize, usize, &'static str)> {
+    const WORDS: [&str; 7] = [
+        "include",
+        "include_next",
+        "import",
+        "embed",
+        "__has_include",
+        "__has_include_next",
+        "__has_embed",
+    ];
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$';
+    while at < text.len() {
+        if !is_word(text[at]) {
+            at += 1;
+            continue;
+        }
+        let length = text[at..].iter().position(|byte| !is_word(*byte));
+        let end = length.map_or(text.len(), |length| at + length);
+        // The letters that all these words begin with spare comparing most of the text.
+        if matches!(text[at], b'i' | b'e' | b'_') {
+            let found = WORDS
+                .into_iter()
+                .find(|word| word.as_bytes() == &text[at..end]);
+            if let Some(word) = found {
+                return Some((at, end, word));
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+/// Past white space and comments within a line.
+fn skip_space(text: &[u8], mut at: usize) -> usize {
+    loop {
+        match &text[at.min(text.len())..] {
+            [b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\r', ..] => at += 1,
+            [b'/', b'*', rest @ ..] => {
+                let length = rest.windows(2).position(|pair| pair == b"*/");
+                match length {
+                    Some(length) => at += length + 4,
+                    None => return text.len(),
+                }
+            }
+            _ => return at,
+        }
+    }
+}
+
+/// Whether a word may be the name of a directive: what comes before it is `#`, `%:`, `??=` or the end of a comment.
+fn follows_hash(text: &[u8], at: usize) -> bool {
+    let before = text[..at]
+        .iter()
+        .rev()
+        .find(|byte| !matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\r'));
+    matches!(before, Some(b'#' | b':' | b'=' | b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_wherever_they_stand() {
+        let text = br#"
+#include "a.h"
+  #  include /* why */ <b/c.h> // and so on
+#inc\
+lude <d.h>
+%:include"e.h"
+#if __has_include(<f.h>) && defined(__has_include)
+#include_next <g.h>
+/* #include "h.h" */ const char *s = "/*";
+#include <i.h>
+int included = include < 5, import = 1;
+"#;
+        let found = wanted(text);
+        assert_eq!(found.computed, None);
+        let names = ["a.h", "b/c.h", "d.h", "e.h", "f.h", "g.h", "h.h", "i.h"];
+        assert_eq!(found.names, names);
+        for computed in [
+            "#include NAME",
+            "# include\tNAME",
+            "#if __has_include(NAME)",
+        ] {
+            let text = format!("int x;\n{computed}\n");
+            assert!(wanted(text.as_bytes()).computed.is_some(), "{computed}");
+        }
+        assert_eq!(wanted(b"#include"), wanted(b"# include "));
+        assert_eq!(wanted(b"#include <unclosed\n>").names, [""; 0]);
+        assert_eq!(wanted(b""), Wanted::default());
+    }
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let id = std::process::id();
+            let path = std::env::temp_dir().join(format!("cupyrite-includes-{name}-{id}"));
+            fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn every_file_that_may_be_read_counts() {
+        let folder = Folder::new("count");
+        folder.write("one/a.h", "#include \"deep/b.h\"\n");
+        folder.write("two/deep/b.h", "#include \"beside.h\"\n");
+        folder.write("two/deep/beside.h", "int x;");
+        folder.write("two/other.h", "unused");
+        let search = || Search {
+            source: None,
+            directories: vec![folder.0.join("one"), folder.0.join("two")],
+            headers: &[],
+        };
+        let source = b"#include <a.h>\n";
+        let now = || digest(source, &[], &search()).unwrap().unwrap();
+        let first = now();
+        assert_eq!(now(), first);
+        // Same length, same second: only the content differs.
+        folder.write("two/deep/beside.h", "int y;");
+        let second = now();
+        assert_ne!(second, first);
+        folder.write("two/other.h", "still unused");
+        assert_eq!(now(), second);
+        // A file that hides another.
+        folder.write("one/deep/b.h", "int z;");
+        let third = now();
+        assert_ne!(third, second);
+        fs::remove_file(folder.0.join("one/deep/b.h")).unwrap();
+        assert_eq!(now(), second);
+        // What a file that is included later makes reachable.
+        folder.write("two/deep/a.h", "int late;");
+        assert_ne!(now(), second);
+        folder.write("one/a.h", "#include NAME\n");
+        let error = digest(source, &[], &search()).unwrap_err();
+        assert!(error.0.contains("NAME"), "{error:?}");
+        assert_eq!(digest(b"int x;", &[], &search()), Ok(None));
+        let before = digest(b"int x;", &["other.h".into()], &search()).unwrap();
+        assert!(before.is_some());
+        let given = [("other.h".to_owned(), "int x;".to_owned())];
+        let search = Search {
+            headers: &given,
+            ..search()
+        };
+        assert_eq!(digest(b"#include <other.h>", &[], &search), Ok(None));
+    }
+
+    #[test]
+    fn files_that_include_each_other_end() {
+        let folder = Folder::new("round");
+        folder.write("a.h", "#include \"b.h\"\n");
+        folder.write("b.h", "#include \"a.h\"\n#include \"b.h\"\n");
+        let search = Search {
+            source: Some(folder.0.clone()),
+            directories: Vec::new(),
+            headers: &[],
+        };
+        assert!(digest(b"#include \"a.h\"", &[], &search).unwrap().is_some());
+    }
+}
