@@ -62,8 +62,8 @@ struct Step {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Nothing,
-    /// One handle.
-    Handle(ClassId, Int),
+    /// One handle of 64 bits.
+    Handle(ClassId),
     /// One immutable value. The same value gives the same tuple as the last time.
     Value,
     /// Anything else that is a word each.
@@ -163,11 +163,11 @@ impl Plan {
         self.answer = match f.results {
             [] => Answer::Nothing,
             [one] => match one.kind {
-                Out::Handle(id, kind) => Answer::Handle(id, kind),
+                Out::Handle(id, Int::U64) => Answer::Handle(id),
                 Out::Int(_) | Out::Enum(_) | Out::VoidPtr => Answer::Value,
                 // Where it is the only one, there is room for four (`cuTexRefGetBorderColor`).
                 Out::F32 | Out::F64 => Answer::Value,
-                Out::CString => Answer::Words,
+                Out::CString | Out::Handle(..) => Answer::Words,
                 _ => return None,
             },
             several => {
@@ -305,7 +305,7 @@ impl Plan {
         // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
         // the words point at is in the caller's frame. The thread state is restored before Python is touched.
         let status = unsafe {
-            if self.keep_gil {
+            if self.keep_gil && runtime::keeps_gil(self.library) {
                 (self.thunk)(address, words)
             } else {
                 let thread = ffi::PyEval_SaveThread();
@@ -343,9 +343,8 @@ impl Plan {
                 let word = outs.read();
                 match answer {
                     Answer::Value => return Plan::value(this, f, word),
-                    Answer::Handle(id, kind) => {
-                        let handle =
-                            Owned::take(types::new_own_handle(id, call::low_bytes(word, kind)))?;
+                    Answer::Handle(id) => {
+                        let handle = Owned::take(types::new_own_handle(id, word))?;
                         let first = runtime::success((*this).library)?;
                         return Owned::take(ffi::PyTuple_Pack(2, first, handle.ptr()));
                     }

@@ -1,5 +1,6 @@
 //! Between the descriptors and the libraries: symbols, statuses, the first use of the driver, Ctrl-C.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -217,6 +218,10 @@ pub fn status(library: Library, value: i64) -> R<Owned> {
 /// Memory.
 #[inline(always)]
 pub fn success(library: Library) -> R<*mut ffi::PyObject> {
+    let known = SUCCESS[library as usize].member.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
     py::once(&SUCCESS[library as usize].member, || {
         Owned::take(types::enum_member(status_enum(library), 0))
     })
@@ -250,6 +255,29 @@ fn new_status_tuple(library: Library, value: i64) -> R<Owned> {
         return once(&SUCCESS[library as usize].tuple, make);
     }
     make()
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The GIL
+
+thread_local! {
+    /// The libraries that this thread has called, a bit each.
+    static CALLED: Cell<u16> = const { Cell::new(0) };
+}
+
+const _: () = assert!(Library::COUNT <= 16);
+
+/// Whether a call that neither locks nor waits may keep the GIL in this thread. Not the first one: a library sets itself
+/// up for a new thread then, under locks that others may hold while they wait.
+#[inline(always)]
+pub fn keeps_gil(library: Library) -> bool {
+    let bit = 1 << library as u16;
+    let called = CALLED.get();
+    if called & bit != 0 {
+        return true;
+    }
+    CALLED.set(called | bit);
+    false
 }
 
 // ---------------------------------------------------------------------------------------------------------

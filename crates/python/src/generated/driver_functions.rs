@@ -3757,7 +3757,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Driver,
         symbol: Symbol::cuEventElapsedTime as u16,
         thunk: call_qqq_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[
             Param {
                 name: "hStart",

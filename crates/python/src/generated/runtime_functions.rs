@@ -2470,7 +2470,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Runtime,
         symbol: Symbol::cudaEventElapsedTime as u16,
         thunk: call_qqq_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[
             Param {
                 name: "start",

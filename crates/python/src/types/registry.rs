@@ -100,7 +100,7 @@ pub unsafe fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
 ///
 /// # Safety
 /// The GIL is held.
-#[inline]
+#[inline(always)]
 pub unsafe fn type_of(id: ClassId) -> *mut ffi::PyTypeObject {
     let known = TYPES[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
