@@ -15,11 +15,11 @@ unsafe extern "C" fn in_child() {
 
 /// The process that an object was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Birth(u32);
+pub struct Birth(u32);
 
 impl Birth {
     /// This process.
-    pub(crate) fn now() -> Birth {
+    pub fn now() -> Birth {
         static WATCH: Once = Once::new();
         WATCH.call_once(|| {
             // SAFETY: the handler only adds to an atomic, which is allowed in the child of a process with threads.
@@ -34,7 +34,7 @@ impl Birth {
     }
 
     /// Whether that was this process, so that handles made then mean something now.
-    pub(crate) fn is_here(self) -> bool {
+    pub fn is_here(self) -> bool {
         self.0 == GENERATION.load(Ordering::Relaxed)
     }
 }

@@ -42,12 +42,15 @@ mod linker_options;
 mod memory;
 mod object_code;
 mod occupancy;
+mod pool;
 mod program;
 mod status;
 mod stream;
+mod transfer;
 mod typed;
 
 pub use arguments::{DevicePtr, KernelArg, KernelArgs};
+pub use birth::Birth;
 pub use context::{Context, Entered};
 pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
@@ -61,12 +64,20 @@ pub use linker_options::LinkerOptions;
 pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
 pub use occupancy::{BlockSize, DynamicShared};
+pub use pool::{
+    DeviceBuffer, MemoryPool, PoolAccess, PoolAttribute, PoolOptions, enter_for, is_capturing,
+    wait_for_streams,
+};
 pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
     bundled_headers_directory, default_arch, user_cache_directory,
 };
 pub use status::explanation;
 pub use stream::{Stream, StreamOptions};
+pub use transfer::{
+    CopyOptions, FillPattern, MemoryKind, MemoryLocation, PointerInfo, SourceAccessOrder,
+    copy_async, fill_async, pointer_info,
+};
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.

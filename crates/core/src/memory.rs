@@ -8,6 +8,7 @@ use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::arguments::DevicePtr;
 use crate::context::Context;
+use crate::device::Device;
 use crate::error::{Error, Result, driver, report};
 use crate::stream::Stream;
 
@@ -244,5 +245,22 @@ impl<T: DeviceCopy> Buffer<T> {
             parameter,
             format!("has {given} elements, the buffer has {}", self.len),
         ))
+    }
+}
+
+impl Device {
+    /// Frees memory of this device by its address (`cuMemFree`), after waiting for the device. A [`Buffer`] frees its own.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for an address that is not the beginning of an allocation.
+    ///
+    /// # Safety
+    ///
+    /// Nothing uses the memory any more, and no [`Buffer`] owns it.
+    pub unsafe fn free(&self, address: CUdeviceptr) -> Result<()> {
+        let _entered = self.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { driver!(cuMemFree(address)) }
     }
 }

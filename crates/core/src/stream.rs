@@ -202,6 +202,12 @@ impl Stream {
         matches!(self.inner.kind, Kind::Default)
     }
 
+    /// Whether somebody else made it, so that only the driver knows its context.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.inner.kind, Kind::Foreign { .. })
+    }
+
     /// The context it belongs to; for a default stream the calling thread's current one.
     ///
     /// # Errors

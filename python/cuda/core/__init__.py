@@ -8,9 +8,12 @@ __version__ = "1.2.2"
 
 # Public name -> module of this package that has it.
 _HOMES = {
+    "Buffer": "_memory._buffer",
     "Context": "_context",
     "ContextOptions": "_context",
     "Device": "_device",
+    "DeviceMemoryResource": "_memory._device_memory_resource",
+    "DeviceMemoryResourceOptions": "_memory._device_memory_resource",
     "Event": "_event",
     "EventOptions": "_event",
     "Host": "_host",
@@ -19,6 +22,7 @@ _HOMES = {
     "LaunchConfig": "_launch_config",
     "Linker": "_linker",
     "LinkerOptions": "_linker",
+    "MemoryResource": "_memory._buffer",
     "ObjectCode": "_module",
     "PER_THREAD_DEFAULT_STREAM": "_stream",
     "Program": "_program",

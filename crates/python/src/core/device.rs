@@ -11,9 +11,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
+use super::buffer;
 use super::context::PyContext;
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
+use super::memory_resource::{self, PyMemoryResource};
 use super::options::Options;
 use super::properties::PyDeviceProperties;
 use super::stream::{self, PyStream};
@@ -83,10 +85,7 @@ impl PyDevice {
         if let Some(known) = lock(&self.memory_resource).as_ref() {
             return Ok(known.clone_ref(py));
         }
-        let made = PyModule::import(py, intern!(py, "cuda.core"))?
-            .getattr(intern!(py, "DeviceMemoryResource"))?
-            .call1((slf,))?
-            .unbind();
+        let made = memory_resource::default_for(py, slf)?;
         // Another thread may have been first: then that one stays.
         Ok(lock(&self.memory_resource)
             .get_or_insert(made)
@@ -341,10 +340,7 @@ impl PyDevice {
 
     #[setter]
     fn set_memory_resource(&self, mr: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = mr.py();
-        let base = PyModule::import(py, intern!(py, "cuda.core"))?
-            .getattr(intern!(py, "MemoryResource"))?;
-        if !mr.is_instance(&base)? {
+        if mr.cast::<PyMemoryResource>().is_err() {
             return Err(PyTypeError::new_err(format!(
                 "Device.memory_resource is set to an object of type {}; expected a MemoryResource",
                 mr.get_type().name()?
@@ -546,7 +542,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// Buffer
-    #[pyo3(signature = (size, *, stream=None))]
+    #[pyo3(signature = (size, stream=None), text_signature = "($self, size, *, stream=None)")]
     fn allocate<'py>(
         slf: &Bound<'py, Self>,
         size: &Bound<'py, PyAny>,
@@ -555,20 +551,16 @@ impl PyDevice {
         let py = slf.py();
         let this = slf.get();
         let resource = this.resource(slf)?;
-        let keywords = PyDict::new(py);
-        match stream.filter(|stream| !stream.is_none()) {
-            Some(stream) => keywords.set_item(intern!(py, "stream"), stream)?,
-            None => keywords.set_item(intern!(py, "stream"), stream::default_object(py)?)?,
-        }
-        let device = this.device;
-        // The default stream is that of the current context, so this device's has to be that one.
-        let entered = device.enter().or_raise(py)?;
-        let buffer =
-            resource
-                .bind(py)
-                .call_method(intern!(py, "allocate"), (size,), Some(&keywords));
-        drop(entered);
-        buffer
+        let size = buffer::size_argument(size, "Device.allocate")?;
+        let made;
+        let stream = match stream {
+            Some(stream) => stream,
+            None => {
+                made = stream::default_object(py)?.into_bound(py).into_any();
+                &made
+            }
+        };
+        memory_resource::allocate(resource.bind(py), size, stream, this.device)
     }
 
     /// Waits until all work of the device is done.

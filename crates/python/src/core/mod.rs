@@ -7,15 +7,19 @@
 //! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
 
 pub mod attributes;
+pub mod buffer;
 pub mod context;
 pub mod device;
+pub mod dlpack;
 pub mod errors;
 pub mod event;
 pub mod kernel;
 pub mod launch;
 pub mod linker;
+pub mod memory_resource;
 pub mod object_code;
 pub mod occupancy;
+pub mod operand;
 pub mod options;
 pub mod program;
 pub mod properties;
@@ -44,6 +48,8 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     program::init(&core)?;
     properties::init(&core)?;
     stream::init(&core)?;
+    memory_resource::init(&core)?;
+    buffer::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

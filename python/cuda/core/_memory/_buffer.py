@@ -1,0 +1,5 @@
+"""Buffers, and the base class of memory resources."""
+
+from cupyrite._native.core import Buffer, MemoryResource
+
+__all__ = ["Buffer", "MemoryResource"]
