@@ -13,6 +13,7 @@ import sys
 import time
 
 from cuda.bindings import driver
+from loops import calling, pairing
 
 # The same order as NAMES in calls.c, as (base name, CUDA version of the form).
 SYMBOLS = (
@@ -52,28 +53,18 @@ def check(result):
 
 def smallest(function, arguments, rounds, count, between=lambda: None):
     """Nanoseconds a call: the smallest mean of some rounds. The loop itself is part of it."""
+    return fastest(calling(function, *arguments), rounds, count, between)
+
+
+def fastest(one, rounds, count, between=lambda: None):
     best = float("inf")
     clock = time.perf_counter_ns
     for _ in range(rounds):
         loop = itertools.repeat(None, count)
         start = clock()
-        for _ in loop:
-            function(*arguments)
+        one(loop)
         best = min(best, (clock() - start) / count)
         between()
-    return best
-
-
-def create_and_destroy(rounds, count):
-    """The same for a pair of calls, without a function of Python's around them."""
-    create, destroy = driver.cuEventCreate, driver.cuEventDestroy
-    best = float("inf")
-    for _ in range(rounds):
-        loop = itertools.repeat(None, count)
-        start = time.perf_counter_ns()
-        for _ in loop:
-            destroy(create(0)[1])
-        best = min(best, (time.perf_counter_ns() - start) / count)
     return best
 
 
@@ -106,7 +97,7 @@ def from_python(ptx, launches):
         smallest(driver.cuCtxGetCurrent, (), 20, 20000),
         smallest(driver.cuStreamGetCtx, (stream,), 20, 20000),
         smallest(driver.cuDeviceGetAttribute, (attribute, device), 20, 20000),
-        create_and_destroy(20, 5000),
+        fastest(pairing(driver.cuEventCreate, driver.cuEventDestroy, 0), 20, 5000),
         smallest(launch, call16, 100, launches, driver.cuCtxSynchronize),
         smallest(launch, call512, 100, launches, driver.cuCtxSynchronize),
     ]

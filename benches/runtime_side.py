@@ -14,6 +14,7 @@ import sys
 import time
 
 from cuda.bindings import driver, runtime
+from loops import calling, pairing
 
 # The same order as NAMES in runtime.c; the last one is the driver's.
 SYMBOLS = (
@@ -67,21 +68,12 @@ def timed(rounds, count, one):
 
 
 def call(rounds, count, function, *arguments):
-    def one(loop):
-        for _ in loop:
-            function(*arguments)
-
-    return timed(rounds, count, one)
+    return timed(rounds, count, calling(function, *arguments))
 
 
 def pair(rounds, count, make, drop, *arguments, also=()):
     """A call that makes something, and one that ends it."""
-
-    def one(loop):
-        for _ in loop:
-            drop(make(*arguments)[1], *also)
-
-    return timed(rounds, count, one)
+    return timed(rounds, count, pairing(make, drop, *arguments, also=also))
 
 
 def from_python(ptx, rounds):
