@@ -35,7 +35,7 @@ from array_support import (
     resource_view,
     texture_descriptor,
 )
-from support import DeviceArray, Module, check, driver, on_cpu_device, synchronize
+from support import DeviceArray, Module, check, driver, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 R = driver.CUresult
