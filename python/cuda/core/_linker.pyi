@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda.bindings.driver import CUlinkState
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from ._module import ObjectCode
 from .typing import CompilerBackendType, ObjectCodeFormatType
@@ -42,6 +42,7 @@ class LinkerOptions:
     def as_bytes(self, backend: str = "nvjitlink") -> list[bytes]:
         """The options as a backend takes them on its command line."""
 
+@disjoint_base
 class Linker:
     """Links object codes into one."""
 

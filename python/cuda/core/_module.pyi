@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any, NamedTuple, SupportsIndex
 
 from cuda.bindings.driver import CUkernel, CUlibrary, CUmodule, CUoccupancyB2DSize
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Self, disjoint_base
 
 from ._device import Device
 from ._launch_config import LaunchConfig
@@ -13,6 +13,7 @@ from ._stream import Stream
 
 __all__ = ["Kernel", "ObjectCode"]
 
+@disjoint_base
 class ObjectCode:
     """Compiled code: PTX, machine code, or something to be linked; loaded when a kernel is first asked for."""
 
@@ -89,6 +90,7 @@ class ObjectCode:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@disjoint_base
 class Kernel:
     """A kernel of loaded code; it keeps the code loaded."""
 
@@ -116,6 +118,7 @@ class Kernel:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@disjoint_base
 class KernelAttributes:
     """What the driver knows of a kernel, on the current device; ``attributes[device]`` is the same for another one."""
 
@@ -171,6 +174,7 @@ class KernelAttributes:
     def cluster_scheduling_policy_preference(self) -> _AttributeValue:
         """How the blocks of a cluster are spread over the multiprocessors."""
 
+@disjoint_base
 class KernelOccupancy:
     """How much of a kernel fits on a device at once."""
 
