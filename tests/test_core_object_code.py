@@ -203,6 +203,22 @@ def test_handles(ptx):
     assert int(address) and size == 4
 
 
+def test_a_thread_needs_no_context(ptx):
+    from cuda.bindings import driver
+
+    made, seen = ObjectCode.from_ptx(ptx[0]), []
+
+    def work():
+        seen.append(int(check(driver.cuCtxGetCurrent())))
+        seen.append(int(made.get_module()))
+        seen.append(made.get_kernel("saxpy").num_arguments)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [0, int(made.get_module()), 4]
+
+
 def test_identity(ptx):
     one, other = ObjectCode.from_ptx(ptx[0]), ObjectCode.from_ptx(ptx[0])
     assert one == one and one != other and one != 3 and hash(one) == hash(one)
@@ -313,3 +329,32 @@ def test_exits(ptx, tmp_path, how):
         env={**os.environ},
     )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"ok", b""), done.stderr.decode()
+
+
+WAITING = """
+import ctypes, sys, time
+from cuda.bindings import driver
+from cuda.core import Device, ObjectCode
+device = Device(0)
+device.set_current()
+code = ObjectCode.from_ptx(open(sys.argv[1], "rb").read())
+kernel = code.get_kernel("saxpy")
+driver.cuKernelGetFunction(kernel.handle)
+stream = device.create_stream()
+seen = []
+def work(_):
+    time.sleep(0.2)
+    seen.append(1)
+callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
+driver.cuLaunchHostFunc(stream.handle, driver.CUhostFn(ctypes.cast(callback, ctypes.c_void_p).value), 0)
+del kernel, code
+stream.sync()
+print("ok", len(seen))
+"""
+
+
+def test_unloading_does_not_keep_others_from_python(ptx, tmp_path):
+    path = pathlib.Path(tmp_path) / "k.ptx"
+    path.write_bytes(ptx[0])
+    done = subprocess.run([sys.executable, "-c", WAITING, str(path)], capture_output=True, timeout=60)
+    assert done.stdout.strip() == b"ok 1", done.stderr.decode()

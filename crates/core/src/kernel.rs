@@ -150,7 +150,14 @@ impl Kernel {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that the driver does not know.
     pub fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
-        self.attribute_on(device.handle(), attribute)
+        match self.attribute_on(device.handle(), attribute) {
+            // The code is compiled when it is first used on a device, and that takes a context.
+            Err(e) if e.status() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
+                let _entered = device.enter()?;
+                self.attribute_on(device.handle(), attribute)
+            }
+            other => other,
+        }
     }
 
     /// The same with the driver's handle of a device.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::device;
 use super::errors::OrRaise;
+use super::unlocked::Unlocked;
 
 /// Values that never change, by device and attribute; shared by all views of one kernel.
 type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;
@@ -26,7 +27,7 @@ type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;
     name = "KernelAttributes"
 )]
 pub struct PyKernelAttributes {
-    kernel: Kernel,
+    kernel: Unlocked<Kernel>,
     /// None: the device that is current when an attribute is read.
     device: Option<Device>,
     known: Known,
@@ -36,7 +37,7 @@ impl PyKernelAttributes {
     /// The attributes of a kernel on the current device.
     pub fn of(kernel: Kernel) -> PyKernelAttributes {
         PyKernelAttributes {
-            kernel,
+            kernel: Unlocked::new(kernel),
             device: None,
             known: Known::default(),
         }
@@ -124,7 +125,7 @@ impl PyKernelAttributes {
             )?)
         };
         Ok(PyKernelAttributes {
-            kernel: self.kernel.clone(),
+            kernel: Unlocked::new((*self.kernel).clone()),
             device,
             known: self.known.clone(),
         })

@@ -14,6 +14,7 @@ use super::context::handle_object;
 use super::errors::OrRaise;
 use super::object_code::PyObjectCode;
 use super::occupancy::PyKernelOccupancy;
+use super::unlocked::Unlocked;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
@@ -30,7 +31,7 @@ use crate::types;
     name = "Kernel"
 )]
 pub struct PyKernel {
-    kernel: Kernel,
+    kernel: Unlocked<Kernel>,
     code: Option<Py<PyObjectCode>>,
     attributes: PyOnceLock<Py<PyKernelAttributes>>,
     occupancy: PyOnceLock<Py<PyKernelOccupancy>>,
@@ -45,7 +46,7 @@ pub struct PyKernel {
 pub unsafe fn borrow<'a>(py: Python<'_>, object: *mut ffi::PyObject) -> Option<&'a Kernel> {
     // SAFETY: the caller's promise.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
-    let kernel: *const Kernel = &raw const object.cast::<PyKernel>().ok()?.get().kernel;
+    let kernel: *const Kernel = object.cast::<PyKernel>().ok()?.get().get();
     // SAFETY: the class is frozen, so the kernel stays where it is while the object lives, as the caller promises.
     Some(unsafe { &*kernel })
 }
@@ -54,7 +55,7 @@ impl PyKernel {
     /// The shell of a kernel, with the object code that it came from.
     pub fn new(kernel: Kernel, code: Option<Py<PyObjectCode>>) -> PyKernel {
         PyKernel {
-            kernel,
+            kernel: Unlocked::new(kernel),
             code,
             attributes: PyOnceLock::new(),
             occupancy: PyOnceLock::new(),
@@ -164,7 +165,7 @@ impl PyKernel {
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyKernelAttributes>> {
         let made = self.attributes.get_or_try_init(py, || {
-            Py::new(py, PyKernelAttributes::of(self.kernel.clone()))
+            Py::new(py, PyKernelAttributes::of(self.get().clone()))
         })?;
         Ok(made.clone_ref(py))
     }
@@ -173,13 +174,13 @@ impl PyKernel {
     #[getter]
     fn occupancy(&self, py: Python<'_>) -> PyResult<Py<PyKernelOccupancy>> {
         let made = self.occupancy.get_or_try_init(py, || {
-            Py::new(py, PyKernelOccupancy::of(self.kernel.clone()))
+            Py::new(py, PyKernelOccupancy::of(self.get().clone()))
         })?;
         Ok(made.clone_ref(py))
     }
 
     fn __eq__(&self, other: PyRef<'_, PyKernel>) -> bool {
-        self.kernel == other.kernel
+        *self.kernel == *other.kernel
     }
 
     fn __hash__(&self) -> u64 {
@@ -209,7 +210,7 @@ impl PyKernel {
 
 impl PyKernel {
     fn params(&self, py: Python<'_>) -> PyResult<&[cupyrite::ParamInfo]> {
-        let params = py.detach(|| self.kernel.try_params()).or_raise(py)?;
+        let params = py.detach(|| self.get().try_params()).or_raise(py)?;
         params.ok_or_else(|| {
             PyNotImplementedError::new_err(
                 "this driver does not tell a kernel's parameters; CUDA 12.4 and later do",

@@ -25,6 +25,7 @@ pub mod program;
 pub mod properties;
 pub mod slot;
 pub mod stream;
+pub mod unlocked;
 
 use pyo3::prelude::*;
 

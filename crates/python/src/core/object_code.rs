@@ -10,8 +10,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use super::context::handle_object;
+use super::device;
 use super::errors::{OrRaise, to_python};
 use super::kernel::PyKernel;
+use super::unlocked::Unlocked;
 use crate::generated::ids::class::driver as class;
 use crate::py::{Buffer, Obj, Raised};
 
@@ -34,7 +36,7 @@ use crate::py::{Buffer, Obj, Raised};
     name = "ObjectCode"
 )]
 pub struct PyObjectCode {
-    code: ObjectCode,
+    code: Unlocked<ObjectCode>,
     /// What the attribute `code` gives: bytes, or the path of the file.
     shown: PyOnceLock<Py<PyAny>>,
     /// As it was given; copied for whoever asks.
@@ -65,7 +67,7 @@ pub fn make_with(
     symbols: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
     let made = PyObjectCode {
-        code,
+        code: Unlocked::new(code),
         shown: PyOnceLock::new(),
         symbols: symbols.unbind(),
     };
@@ -154,7 +156,7 @@ impl PyObjectCode {
         };
         let symbols = symbols_of(&function, symbol_mapping)?;
         Ok(PyObjectCode {
-            code: code.named(name).with_symbols(symbols),
+            code: Unlocked::new(code.named(name).with_symbols(symbols)),
             shown,
             symbols: match symbol_mapping {
                 Some(given) => given.copy()?.unbind(),
@@ -302,7 +304,7 @@ impl PyObjectCode {
     /// CUlibrary: The loaded code; asking for it loads it. Valid while this object or one of its kernels lives.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let library = py.detach(|| self.code.library().cloned()).or_raise(py)?;
+        let library = py.detach(|| self.get().library().cloned()).or_raise(py)?;
         handle_object(py, class::CUlibrary, library.handle().addr())
     }
 
@@ -333,7 +335,7 @@ impl PyObjectCode {
                 name.get_type().name()?
             )));
         };
-        let code = &slf.get().code;
+        let code = slf.get().get();
         let kernel = py
             .detach(|| code.kernel(&name))
             .map_err(|error| match error {
@@ -346,20 +348,25 @@ impl PyObjectCode {
         Ok(PyKernel::new(kernel, Some(slf.clone().unbind())))
     }
 
-    /// CUmodule: The loaded code as the module that it is in the current context; valid while this object lives.
+    /// CUmodule: The loaded code as the module that it is in the current context, or where there is none in the primary
+    /// context of the current device; valid while this object lives.
     ///
     /// Returns
     /// -------
     /// CUmodule
     fn get_module(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let device = device::current(py)?;
         let module = py
-            .detach(|| self.code.library()?.module().map(|module| module.addr()))
+            .detach(|| {
+                let _entered = device.enter()?;
+                self.get().library()?.module().map(|module| module.addr())
+            })
             .or_raise(py)?;
         handle_object(py, class::CUmodule, module)
     }
 
     fn __eq__(&self, other: PyRef<'_, PyObjectCode>) -> bool {
-        self.code == other.code
+        *self.code == *other.code
     }
 
     fn __hash__(&self) -> u64 {

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use super::errors::{OrRaise, to_python};
+use super::unlocked::Unlocked;
 use super::{device, stream};
 use crate::generated::ids::class::driver as class;
 use crate::types;
@@ -25,13 +26,15 @@ use crate::types;
     name = "KernelOccupancy"
 )]
 pub struct PyKernelOccupancy {
-    kernel: Kernel,
+    kernel: Unlocked<Kernel>,
 }
 
 impl PyKernelOccupancy {
     /// The occupancy of a kernel.
     pub fn of(kernel: Kernel) -> PyKernelOccupancy {
-        PyKernelOccupancy { kernel }
+        PyKernelOccupancy {
+            kernel: Unlocked::new(kernel),
+        }
     }
 }
 
