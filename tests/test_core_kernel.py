@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 from cuda.bindings import driver
-from cuda.core import Device, Kernel, ObjectCode
+from cuda.core import Device, Kernel, LaunchConfig, ObjectCode
 from cuda.core._module import KernelAttributes, KernelOccupancy, ParamInfo
 from cuda.core._utils.cuda_utils import CUDAError
 from support import check, compile_cuda
@@ -277,7 +277,6 @@ def test_clusters(kernel):
     device = Device(0)
     device.set_current()
     stream = device.create_stream()
-    LaunchConfig = pytest.importorskip("cuda.core._launch_config").LaunchConfig
     occupancy, plain = kernel.occupancy, LaunchConfig(grid=4, block=128)
     for query in (occupancy.max_potential_cluster_size, occupancy.max_active_clusters):
         if device.compute_capability >= (9, 0):

@@ -3,12 +3,13 @@
 use std::ffi::c_int;
 
 use cupyrite::sys::driver::CUresult;
-use cupyrite::{BlockSize, Device, DynamicShared, Error, Kernel};
+use cupyrite::{BlockSize, Device, DynamicShared, Error, Kernel, LaunchConfig};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use super::errors::{OrRaise, to_python};
+use super::launch::config::PyLaunchConfig;
 use super::unlocked::Unlocked;
 use super::{device, stream};
 use crate::generated::ids::class::driver as class;
@@ -320,23 +321,14 @@ impl PyKernelOccupancy {
 }
 
 /// The configuration that an argument is.
-fn accept_config(given: &Bound<'_, PyAny>, function: &str) -> PyResult<cupyrite::LaunchConfig> {
-    let class =
-        PyModule::import(given.py(), "cuda.core._launch_config")?.getattr("LaunchConfig")?;
-    if !given.is_instance(&class)? {
-        return Err(PyTypeError::new_err(format!(
+fn accept_config(given: &Bound<'_, PyAny>, function: &str) -> PyResult<LaunchConfig> {
+    match given.cast::<PyLaunchConfig>() {
+        Ok(config) => Ok(config.get().get()),
+        Err(_) => Err(PyTypeError::new_err(format!(
             "{function}() argument 'config' is of type {}; expected a LaunchConfig",
             given.get_type().name()?
-        )));
+        ))),
     }
-    let mut config = cupyrite::LaunchConfig::new(
-        given.getattr("grid")?.extract()?,
-        given.getattr("block")?.extract()?,
-    );
-    config.cluster = given.getattr("cluster")?.extract()?;
-    config.shared_bytes = given.getattr("shmem_size")?.extract()?;
-    config.cooperative = given.getattr("is_cooperative")?.extract()?;
-    Ok(config)
 }
 
 /// Adds the class.

@@ -4,7 +4,7 @@
 //! their types' addresses, its arguments are packed on the stack.
 
 mod arrays;
-mod config;
+pub mod config;
 mod kinds;
 mod packing;
 
