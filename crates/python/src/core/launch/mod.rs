@@ -10,7 +10,7 @@ mod packing;
 
 use std::ffi::c_void;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -18,6 +18,7 @@ use pyo3::types::PyTuple;
 pub use self::config::PyLaunchConfig;
 pub use self::packing::{Args, Packer, Target};
 use super::errors::to_python;
+use super::stream::PyStream;
 use super::{kernel, stream};
 use crate::errors::{self, Kind};
 use crate::function::guard;
@@ -37,16 +38,18 @@ unsafe extern "C" fn launch(
     guard(|| {
         // SAFETY: the protocol gives as many borrowed references as it says, on an attached thread.
         unsafe {
-            let args = match count {
-                0 => &[],
-                count => std::slice::from_raw_parts(args, count.max(0).cast_unsigned()),
+            let first = args;
+            let args = if count > 0 {
+                std::slice::from_raw_parts(first, count.cast_unsigned())
+            } else {
+                &[]
             };
             if names.is_null()
                 && let [stream, config, kernel, args @ ..] = args
             {
                 return queue(*stream, *config, *kernel, args);
             }
-            let [stream, config, kernel] = named(args, names)?;
+            let [stream, config, kernel] = named(args, first.add(args.len()), names)?;
             queue(stream, config, kernel, args.get(3..).unwrap_or_default())
         }
     })
@@ -56,10 +59,12 @@ unsafe extern "C" fn launch(
 ///
 /// # Safety
 ///
-/// `args` are the positional arguments; those of the keywords follow them in memory. All are live.
+/// `args` are the positional arguments, `values` points to those of the keywords, one for each of `names`, which is null
+/// or a tuple. All are live.
 #[cold]
 unsafe fn named(
     args: &[*mut ffi::PyObject],
+    values: *const *mut ffi::PyObject,
     names: *mut ffi::PyObject,
 ) -> R<[*mut ffi::PyObject; 3]> {
     let mut found = [std::ptr::null_mut(); 3];
@@ -67,7 +72,7 @@ unsafe fn named(
         *place = *arg;
     }
     if !names.is_null() {
-        // SAFETY: a tuple of str, by the protocol, and as many values behind the positional ones.
+        // SAFETY: a live tuple.
         let keywords = unsafe { Obj::new(names) }.snapshot()?;
         for index in 0..keywords.len() {
             let name = keywords.get(index).text().unwrap_or_default();
@@ -79,8 +84,8 @@ unsafe fn named(
                 let message = format!("launch() got multiple values for argument '{name}'");
                 return Err(errors::raise(Kind::Type, &message));
             }
-            // SAFETY: as above.
-            found[which] = unsafe { *args.as_ptr().add(args.len() + index) };
+            // SAFETY: there is a value for each name.
+            found[which] = unsafe { *values.add(index) };
         }
     }
     if let Some(missing) = found.iter().position(|value| value.is_null()) {
@@ -136,7 +141,11 @@ unsafe fn queue(
         error.restore(py);
         Raised
     };
+    let foreign = !stream.is_instance_of::<PyStream>();
     let stream = stream::accept(&stream, "launch", "stream", true).map_err(raise)?;
+    if foreign {
+        discourage(py).map_err(raise)?;
+    }
     let Ok(config) = config.cast::<PyLaunchConfig>() else {
         // SAFETY: as above.
         return Err(wrong("config", "a LaunchConfig", unsafe {
@@ -171,6 +180,18 @@ unsafe fn queue(
         }
         Err(error) => Err(raise(to_python(py, &error))),
     }
+}
+
+/// Warns of a stream of another package.
+#[cold]
+fn discourage(py: Python<'_>) -> PyResult<()> {
+    PyErr::warn(
+        py,
+        &py.get_type::<PyDeprecationWarning>(),
+        c"launch() was given another package's stream, which is deprecated: make a Stream of it once, with \
+          Device.create_stream(obj)",
+        1,
+    )
 }
 
 #[cold]

@@ -11,9 +11,11 @@ use std::mem::MaybeUninit;
 
 use cupyrite::ParamInfo;
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 use super::arrays;
 use super::kinds::{self, HEAD, Kind};
+use crate::core::buffer;
 use crate::errors::{self, Kind as Exc};
 use crate::py::{self, Buffer, Obj, Owned, R, Raised};
 use crate::types;
@@ -127,6 +129,13 @@ impl Packer {
         }
         if let Some(kind) = kinds::exact(ty) {
             return self.number(value, kind, place);
+        }
+        if let Some(memory) = buffer::address_of(&bound(value)) {
+            if !memory.open {
+                return Err(closed(place));
+            }
+            place.check(8, value)?;
+            return self.word(memory.address);
         }
         if std::ptr::eq(ty, &raw mut ffi::PyFloat_Type) {
             return self.double(value, place);
@@ -390,6 +399,13 @@ impl<'a> Args<'a> {
     }
 }
 
+/// The same object as PyO3 has it.
+#[inline(always)]
+fn bound(value: Obj<'_>) -> Borrowed<'_, '_, PyAny> {
+    // SAFETY: the object is live, and conversions run on attached threads only.
+    unsafe { Borrowed::from_ptr(Python::assume_attached(), value.ptr()) }
+}
+
 /// One argument's position, and the parameter it is for.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -565,6 +581,12 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
         place.parameter()
     );
     errors::raise(Exc::Type, &message)
+}
+
+#[cold]
+fn closed(place: Place<'_>) -> Raised {
+    let message = format!("{} is a Buffer that was closed", place.name());
+    errors::raise(Exc::Runtime, &message)
 }
 
 #[cold]
