@@ -76,7 +76,9 @@ class Array:
 
 
 def numpy_struct():
-    return np.array([(7, 2.5)], dtype=np.dtype([("a", "i4"), ("b", "f8")], align=True))[0]
+    array = np.zeros(1, dtype=np.dtype([("a", "i4"), ("b", "f8")], align=True))
+    array["a"], array["b"] = 7, 2.5
+    return array[0]
 
 
 # (value, bytes that the kernel finds)
@@ -229,7 +231,7 @@ UNSUPPORTED = [
 def test_what_is_no_argument_is_refused_with_its_position(echo, value):
     with pytest.raises(TypeError, match=r"launch\(\): kernel argument 1 \(counted from 0\)") as raised:
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, value)
-    name = "None" if value is None else type(value).__name__
+    name = "None" if value is None else type(value).__qualname__
     assert name in str(raised.value)
     with pytest.raises(TypeError, match=r"ParamHolder\(\): kernel argument 2 \(counted from 0\)"):
         ParamHolder((1, 2, value))

@@ -13,8 +13,6 @@ class LaunchConfig:
         shmem_size: SupportsIndex | None = None,
         is_cooperative: bool = False,
         programmatic_stream_serialization: bool = False,
-        *,
-        cooperative_launch: bool | None = None,
     ) -> LaunchConfig: ...
     @property
     def grid(self) -> tuple[int, int, int]:

@@ -49,8 +49,8 @@ impl Dims {
 ///     Whether all blocks are on the device at the same time, so that the grid can synchronise.
 /// programmatic_stream_serialization : bool
 ///     Whether the kernel may begin before the one ahead of it in the stream has ended.
-/// cooperative_launch : bool, optional
-///     Deprecated spelling of `is_cooperative`.
+///
+/// The keyword ``cooperative_launch`` of the 0.x versions is taken too, and deprecated.
 ///
 /// Raises
 /// ------
@@ -100,7 +100,7 @@ impl PyLaunchConfig {
                         programmatic_stream_serialization=None, *, cooperative_launch=None))]
     #[pyo3(
         text_signature = "(grid=None, cluster=None, block=None, shmem_size=None, is_cooperative=False, \
-                            programmatic_stream_serialization=False, *, cooperative_launch=None)"
+                            programmatic_stream_serialization=False)"
     )]
     #[allow(clippy::too_many_arguments)] // those of Python's constructor
     fn new(
