@@ -1,0 +1,621 @@
+"""Objects of `cuda.core` end in any order, in any thread, at any time: no crash, no leak, no error of the driver.
+
+The number of rounds of the tests on memory is CUPYRITE_LIFETIMES: 300 by default, 10,000 where the figure is claimed.
+"""
+
+import ctypes
+import gc
+import itertools
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+
+import pytest
+from cuda.bindings import driver
+from cuda.core import (
+    Buffer,
+    Device,
+    DeviceMemoryResource,
+    DeviceMemoryResourceOptions,
+    EventOptions,
+    LaunchConfig,
+    Linker,
+    MemoryResource,
+    ObjectCode,
+    Program,
+    ProgramOptions,
+    launch,
+)
+from support import check
+
+ROUNDS = int(os.environ.get("CUPYRITE_LIFETIMES", "300"))
+SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
+
+
+@pytest.fixture(scope="module")
+def device():
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+@pytest.fixture(scope="module")
+def code(device):
+    return Program(SOURCE, "c++").compile("ptx").code
+
+
+@pytest.fixture(autouse=True)
+def healthy(device, code):
+    """After each test the device still computes, and no error waits in the driver."""
+    device.set_current()
+    yield
+    device.set_current()
+    gc.collect()
+    stream = device.create_stream()
+    buffer = device.allocate(4, stream=stream)
+    buffer.fill(0, stream=stream)
+    launch(stream, LaunchConfig(grid=1, block=2), ObjectCode.from_ptx(code).get_kernel("add"), buffer, ctypes.c_int32(3))
+    stream.sync()
+    value = bytearray(4)
+    check(driver.cuMemcpyDtoH(value, buffer.handle, 4))
+    assert int.from_bytes(value, "little") == 6
+    buffer.close()
+    stream.close()
+    check(driver.cuCtxSynchronize())
+
+
+def resident():
+    """Bytes of memory the process has."""
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def flat(device, make, rounds=ROUNDS):
+    """Fails if making and dropping something costs memory, of the process or of the device."""
+    for _ in range(min(rounds, 100)):
+        make()
+    check(driver.cuCtxSynchronize())
+    before, free = resident(), check(driver.cuMemGetInfo())[0]
+    for _ in range(rounds):
+        make()
+    check(driver.cuCtxSynchronize())
+    grown = resident() - before
+    assert grown < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times"
+    # Another process may use the device: only what grows with the rounds is a leak of ours.
+    taken = free - check(driver.cuMemGetInfo())[0]
+    assert taken < (64 << 20) + 64 * rounds, f"{taken} bytes of the device less after {rounds} times"
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Every order
+
+
+def family(device, code):
+    """Objects that hold on to one another: name -> object."""
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
+    stream = device.create_stream()
+    buffer = pool.allocate(64, stream=stream)
+    buffer.fill(0, stream=stream)
+    kernel = ObjectCode.from_ptx(code).get_kernel("add")
+    launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer, ctypes.c_int32(1))
+    return {"pool": pool, "stream": stream, "buffer": buffer, "event": stream.record(), "kernel": kernel}
+
+
+def end(things, name, how):
+    """Closes an object or lets go of it; a kernel cannot be closed."""
+    thing = things.pop(name)
+    if how == "close" and hasattr(thing, "close"):
+        thing.close()
+        assert thing.is_closed
+        thing.close()
+
+
+@pytest.mark.parametrize("how", ["close", "forget"])
+def test_every_order_of_ends(device, code, how):
+    names = list(family(device, code))
+    for order in itertools.permutations(names):
+        things = family(device, code)
+        assert set(things) == set(names)
+        for name in order:
+            end(things, name, how)
+
+
+def test_ends_that_are_mixed(device, code):
+    choose = random.Random(7)
+    for _ in range(60):
+        things = family(device, code)
+        order = list(things)
+        choose.shuffle(order)
+        for name in order:
+            end(things, name, choose.choice(["close", "forget"]))
+
+
+def test_what_needs_another_keeps_it(device, code):
+    stream = device.create_stream()
+    kernel = ObjectCode.from_ptx(code).get_kernel("add")
+    resource = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
+    buffer = resource.allocate(4, stream=stream)
+    buffer.fill(0, stream=stream)
+    del resource
+    gc.collect()
+    launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer, ctypes.c_int32(5))
+    attributes, occupancy = kernel.attributes, kernel.occupancy
+    del kernel
+    gc.collect()
+    assert attributes.max_threads_per_block > 0
+    assert occupancy.max_active_blocks_per_multiprocessor(32, 0) > 0
+    # The stream is closed while its work may still run; the buffer is then freed on it all the same.
+    event = stream.record()
+    stream.close()
+    event.sync()
+    value = bytearray(4)
+    check(driver.cuMemcpyDtoH(value, buffer.handle, 4))
+    assert int.from_bytes(value, "little") == 5
+    buffer.close()
+
+
+def test_a_stream_of_somebody_else_keeps_its_owner_until_it_is_closed(device):
+    class Owner:
+        def __init__(self, handle):
+            self.handle = handle
+
+        def __cuda_stream__(self):
+            return (0, self.handle)
+
+    mine = device.create_stream()
+    owner = Owner(int(mine.handle))
+    alive = weakref.ref(owner)
+    stream = device.create_stream(owner)
+    stream.sync()
+    del owner
+    gc.collect()
+    assert alive() is not None
+    stream.close()
+    gc.collect()
+    assert alive() is None
+    mine.sync()
+
+
+def test_cycles(device, code):
+    class Node:
+        pass
+
+    for _ in range(20):
+        node = Node()
+        node.self, node.things = node, family(device, code)
+        node.things["owner"] = Buffer.from_handle(node.things["buffer"].handle, 64, owner=node)
+        del node
+        gc.collect()
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Threads
+
+
+def in_threads(count, work):
+    """Runs `work(number)` in threads at once; what they raise is raised here."""
+    errors = []
+    start = threading.Barrier(count)
+
+    def run(number):
+        try:
+            start.wait()
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        raise error
+
+
+def test_the_same_things_closed_by_many_threads(device, code):
+    for _ in range(20):
+        things = family(device, code)
+
+        def close_all(number, things=things):
+            names = [n for n in things if n != "kernel"]
+            for name in names[number % 4 :] + names[: number % 4]:
+                things[name].close()
+                assert things[name].is_closed
+
+        in_threads(4, close_all)
+
+
+def test_used_in_one_thread_while_closed_in_another(device, code):
+    """The user gets a result or the word that it is closed; nothing else."""
+    config = LaunchConfig(grid=1, block=1)
+    for _ in range(20):
+        things = family(device, code)
+        other = device.create_stream()
+
+        def use(number, things=things, other=other):
+            Device(0).set_current()
+            if number == 0:
+                for name in ("event", "buffer", "stream"):
+                    things[name].close()
+                return
+            for _ in range(20):
+                try:
+                    launch(other, config, things["kernel"], things["buffer"], ctypes.c_int32(1))
+                    things["stream"].wait(things["event"])
+                    things["stream"].record()
+                    things["stream"].sync()
+                except RuntimeError as error:
+                    assert "closed" in str(error)
+
+        # The kernel must not write to memory that another thread has freed: the buffer is freed after the work.
+        things["buffer"].set_deallocation_stream(other)
+        in_threads(3, use)
+        other.sync()
+
+
+def test_made_here_and_ended_there(device, code):
+    """What one thread made, another without any context ends."""
+    for how in ("close", "forget"):
+        batches = [family(device, code) for _ in range(8)]
+
+        def finish(number, batches=batches, how=how):
+            things = batches[number]
+            batches[number] = None
+            for name in list(things):
+                end(things, name, how)
+
+        in_threads(8, finish)
+
+
+def test_made_there_and_ended_here(device, code):
+    made = []
+
+    def make(number):
+        Device(0).set_current()
+        made.append(family(Device(0), code))
+
+    in_threads(4, make)
+    for things in made:
+        for name in list(things):
+            end(things, name, "close" if name != "stream" else "forget")
+
+
+def test_one_kernel_for_all_threads(device, code):
+    kernel = ObjectCode.from_ptx(code).get_kernel("add")
+    main = device.create_stream()
+    total = device.allocate(4, stream=main)
+    total.fill(0, stream=main)
+    main.sync()
+
+    def add(number):
+        Device(0).set_current()
+        stream = Device(0).create_stream()
+        for _ in range(50):
+            launch(stream, LaunchConfig(grid=1, block=1), kernel, total, ctypes.c_int32(1))
+        stream.sync()
+
+    in_threads(4, add)
+    value = bytearray(4)
+    check(driver.cuMemcpyDtoH(value, total.handle, 4))
+    assert int.from_bytes(value, "little") == 200
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Exceptions in flight
+
+
+def test_an_exception_leaves_nothing_open(device, code):
+    kept = []
+    with pytest.raises(ZeroDivisionError):
+        with device.create_stream() as stream:
+            kept.append(stream)
+            with device.allocate(64, stream=stream) as buffer:
+                kept.append(buffer)
+                launch(stream, LaunchConfig(grid=1, block=1), ObjectCode.from_ptx(code).get_kernel("add"), buffer, ctypes.c_int32(1))
+                1 / 0
+    assert all(thing.is_closed for thing in kept)
+
+
+def test_objects_in_the_frames_of_an_exception(device, code):
+    def fail():
+        things = family(device, code)
+        raise KeyError(len(things))
+
+    for _ in range(20):
+        try:
+            fail()
+        except KeyError as error:
+            kept = error
+        del kept
+    gc.collect()
+
+
+def test_a_memory_resource_that_raises_when_it_frees(device):
+    freed = []
+
+    class Raises(MemoryResource):
+        is_device_accessible, is_host_accessible, device_id = True, False, 0
+
+        def allocate(self, size, *, stream=None):
+            return Buffer.from_handle(check(driver.cuMemAlloc(size)), size, mr=self)
+
+        def deallocate(self, ptr, size, *, stream=None):
+            check(driver.cuMemFree(ptr))
+            freed.append(ptr)
+            raise ValueError("mine")
+
+    seen, hook = [], sys.unraisablehook
+    sys.unraisablehook = seen.append
+    try:
+        for _ in range(10):
+            buffer = Raises().allocate(64, stream=device.default_stream)
+            try:
+                buffer.close()
+            except ValueError:
+                pass
+            assert buffer.is_closed
+            buffer = Raises().allocate(64, stream=device.default_stream)
+            del buffer
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert len(freed) == 20
+    assert all(s.exc_type is ValueError for s in seen)
+
+
+# ----------------------------------------------------------------------------------------------------------
+# The end of the process, its children
+
+SETUP = """
+import ctypes, gc, sys, threading, time
+from cuda.core import *
+device = Device(0)
+device.set_current()
+code = Program('extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }', "c++").compile("ptx").code
+def family():
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
+    stream = device.create_stream()
+    buffer = pool.allocate(64, stream=stream)
+    buffer.fill(0, stream=stream)
+    kernel = ObjectCode.from_ptx(code).get_kernel("add")
+    launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer, ctypes.c_int32(1))
+    program = Program("__device__ int x;", "c++")
+    return dict(pool=pool, stream=stream, buffer=buffer, kernel=kernel, event=stream.record(), program=program, linker=Linker(ObjectCode.from_ptx(code)))
+"""
+
+ENDINGS = {
+    "in globals": "things = family()",
+    "in globals, made backwards": "a, b, c = (family()[n] for n in ('event', 'buffer', 'kernel'))",
+    "in a cycle": "class Node: pass\nnode = Node(); node.node = node; node.things = family()\ngc.disable()",
+    "in a class": "class Holder: things = family()",
+    "in a module that is gone": "import types\nm = types.ModuleType('m'); sys.modules['m'] = m; m.things = family(); del m",
+    "in a thread-local": "local = threading.local(); local.things = family()",
+    "in a daemon thread": """
+def run():
+    device.set_current()
+    things = family()
+    while True:
+        launch(things["stream"], LaunchConfig(grid=1, block=1), things["kernel"], things["buffer"], ctypes.c_int32(1))
+        things["stream"].record().sync()
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.2)
+""",
+    "in a daemon thread that allocates": """
+def run():
+    device.set_current()
+    stream = device.create_stream()
+    while True:
+        device.allocate(64, stream=stream).close()
+        device.create_event()
+for _ in range(2):
+    threading.Thread(target=run, daemon=True).start()
+time.sleep(0.2)
+""",
+    "in a daemon thread that waits": """
+def run():
+    device.set_current()
+    things = family()
+    time.sleep(100)
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.2)
+""",
+    "used by atexit": """
+import atexit
+things = family()
+def last():
+    launch(things["stream"], LaunchConfig(grid=1, block=1), things["kernel"], things["buffer"], ctypes.c_int32(1))
+    things["stream"].sync()
+    for name in ("stream", "buffer", "pool"):
+        things[name].close()
+atexit.register(last)
+""",
+    "used by a finaliser at the end": """
+class Late:
+    def __init__(self): self.things = family()
+    def __del__(self):
+        self.things["buffer"].close(); self.things["stream"].close()
+late = Late()
+sys.late = Late()
+""",
+    "freed by a memory resource in Python": """
+from cuda.bindings import driver
+class Mine(MemoryResource):
+    is_device_accessible, is_host_accessible, device_id = True, False, 0
+    def allocate(self, size, *, stream=None):
+        return Buffer.from_handle(driver.cuMemAlloc(size)[1], size, mr=self)
+    def deallocate(self, ptr, size, *, stream=None):
+        driver.cuMemFree(ptr)
+buffer = Mine().allocate(64)
+sys.buffer = Mine().allocate(64)
+""",
+    "with a kernel that still runs": """
+slow = Program('extern "C" __global__ void slow(int *p) { for (int i = 0; i < 100000; ++i) atomicAdd(p, 1); }', "c++").compile("ptx").get_kernel("slow")
+stream = device.create_stream(); buffer = device.allocate(4, stream=stream)
+launch(stream, LaunchConfig(grid=4, block=32), slow, buffer)
+""",
+    "not at all": "import os; things = family(); sys.stdout.flush(); os._exit(0)",
+}
+
+
+def run_script(body, expected=0, quiet=True):
+    """Runs a program of its own; its output. Nothing may be said on stderr, unless an exception ends it."""
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", SETUP + textwrap.dedent(body)], capture_output=True, text=True, timeout=120)
+    said = [line for line in done.stderr.splitlines() if "CPU device" not in line]
+    assert done.returncode == expected, (done.returncode, done.stderr[-2000:])
+    assert expected or not quiet or not said, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("where", ENDINGS)
+def test_alive_when_the_interpreter_ends(where):
+    assert run_script(ENDINGS[where] + "\nprint('end')\n" if where != "not at all" else ENDINGS[where]).strip() in ("end", "")
+
+
+@pytest.mark.cpu  # NVIDIA's driver leaves open what becomes of handles whose context is gone
+def test_alive_when_the_context_is_gone():
+    code = "from cuda.bindings import driver\nthings = family()\ndriver.cuDevicePrimaryCtxReset(0)\nprint('end')"
+    assert run_script(code, quiet=False).strip() == "end"
+
+
+def test_alive_when_the_interpreter_ends_with_an_exception():
+    run_script("things = family()\nraise SystemExit(7)", 7)
+    run_script("things = family()\nraise ValueError(things)", 1)
+
+
+def test_a_forked_child_leaves_the_parents_objects_alone():
+    """The driver does not work in a forked child: what the parent made must be dropped there without a call."""
+    out = run_script(
+        """
+        import os
+        things = family(); more = family(); kept = family()
+        pid = os.fork()
+        if pid == 0:
+            things.clear(); gc.collect()
+            for name in ("stream", "event", "buffer", "pool", "program", "linker"):
+                try:
+                    more[name].close()
+                except Exception as error:
+                    assert str(error), name
+            os._exit(5)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+        pid = os.fork()
+        if pid == 0:
+            sys.exit(6)  # the interpreter's own end, with everything alive
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6
+        for group in (things, more, kept):
+            launch(group["stream"], LaunchConfig(grid=1, block=1), group["kernel"], group["buffer"], ctypes.c_int32(1))
+            group["stream"].sync()
+        print("parent well")
+        """
+    )
+    assert out.split() == ["parent", "well"]
+
+
+SPAWNED = """
+import ctypes, multiprocessing
+from cuda.bindings import driver
+from cuda.core import *
+
+def child(device, object_code, options):
+    assert device is Device(0), device
+    device.set_current()
+    stream = device.create_stream(options=options)
+    buffer = device.allocate(4, stream=stream)
+    buffer.fill(0, stream=stream)
+    launch(stream, LaunchConfig(grid=1, block=4), object_code.get_kernel("add"), buffer, ctypes.c_int32(2))
+    stream.sync()
+    value = bytearray(4)
+    driver.cuMemcpyDtoH(value, buffer.handle, 4)
+    return int.from_bytes(value, "little")
+
+if __name__ == "__main__":
+    device = Device(0)
+    device.set_current()
+    code = Program(%r, "c++").compile("ptx")
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        print(pool.starmap(child, [(device, code, StreamOptions(priority=0))] * 2))
+"""
+
+
+def test_spawned_children_get_what_can_be_sent(tmp_path):
+    script = tmp_path / "spawned.py"
+    script.write_text(SPAWNED % SOURCE)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "[8, 8]"
+
+
+# ----------------------------------------------------------------------------------------------------------
+# Flat memory
+
+
+def makers(device, code):
+    stream = device.create_stream()
+    timed = EventOptions(timing_enabled=True)
+    object_code = ObjectCode.from_ptx(code)
+    kernel = object_code.get_kernel("add")
+    config = LaunchConfig(grid=1, block=1)
+    target = device.allocate(4, stream=stream)
+    own = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
+
+    def launches():
+        launch(stream, config, kernel, target, ctypes.c_int32(1))
+        stream.sync()
+
+    def raises():
+        try:
+            launch(stream, config, kernel, object())
+        except TypeError:
+            pass
+        try:
+            device.create_stream(options=3)
+        except TypeError:
+            pass
+
+    return {
+        "streams": lambda: device.create_stream(),
+        "streams, closed": lambda: device.create_stream().close(),
+        "events": lambda: (stream.record(options=timed), device.create_event()),
+        "buffers": lambda: device.allocate(1 << 16, stream=stream),
+        "buffers, closed": lambda: own.allocate(1 << 16, stream=stream).close(),
+        "views": lambda: Buffer.from_handle(target.handle, 4, owner=object()),
+        "capsules": lambda: target.__dlpack__(),
+        "copies": lambda: target.copy_to(stream=stream),
+        "launches": launches,
+        "configurations": lambda: LaunchConfig(grid=(1, 2, 3), block=4),
+        "kernels": lambda: (object_code.get_kernel("add").attributes.num_regs, object_code.get_kernel("add").arguments_info),
+        "errors": raises,
+        "options": lambda: ProgramOptions(arch="sm_80", define_macro=["A", ("B", "2")]).as_bytes("nvrtc"),
+        "families": lambda: family(device, code),
+    }
+
+
+NAMES = "streams;streams, closed;events;buffers;buffers, closed;views;capsules;copies;launches;configurations;kernels;errors;options;families"
+
+
+@pytest.mark.parametrize("name", NAMES.split(";"))
+def test_memory_stays_flat(device, code, name):
+    every = makers(device, code)
+    assert list(every) == NAMES.split(";")
+    flat(device, every[name])
+
+
+@pytest.mark.parametrize("name", ["programs", "linkers", "modules"])
+def test_memory_stays_flat_over_compiles(device, code, name):
+    object_code = ObjectCode.from_ptx(code)
+
+    def modules():
+        ObjectCode.from_ptx(code).get_kernel("add")
+
+    make = {
+        "programs": lambda: Program(SOURCE, "c++"),
+        "linkers": lambda: Linker(object_code),
+        "modules": modules,
+    }[name]
+    flat(device, make, max(ROUNDS // 3, 100))
