@@ -1,6 +1,6 @@
 """Objects of `cuda.core` end in any order, in any thread, at any time: no crash, no leak, no error of the driver.
 
-The number of rounds of the tests on memory is CUPYRITE_LIFETIMES: 300 by default, 10,000 where the figure is claimed.
+The number of rounds of the tests on memory is CUPYRITE_CYCLES: 300 by default, 10,000 where the figure is claimed.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ from cuda.core import (
 )
 from support import check
 
-ROUNDS = int(os.environ.get("CUPYRITE_LIFETIMES", "300"))
+ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
 SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
 
 

@@ -24,6 +24,10 @@ def returns(outcome):
     return "value" in outcome
 
 
+LATER = "still to come: graphs, textures, green contexts, shared memory, other kinds of memory, the system"
+LATER_NAMES = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
+to_system_device resources from_allocation_handle from_registry register allocation_handle""".split()
+
 NO_CONTEXT = "a device's context is made current for the call: set_current is not needed first"
 MORE = "an addition of ours: documented, and refused by the peer"
 BEFORE = "a spelling of cuda.core before 1.0, still accepted"
@@ -53,7 +57,9 @@ DELIBERATE = [
     ("device: without a context", "default_stream", "values differ", SAFE),
     ("device: current", "create_stream|create_event|allocate", "ours returns", NO_CONTEXT),
     ("device: threads", "", "raises cuda.core.CUDAError, ours returns", NO_CONTEXT),
-    ("device: object", "^public", "values differ", MORE, only_more("total_memory")),
+    ("device: object|stream: object|context", "^public", "values differ", LATER, only_more("total_memory", later=LATER_NAMES)),
+    ("device: without a context|stream: (object|closed)", "resources", "ours builtins.AttributeError|ours raises builtins.AttributeError", LATER),
+    ("private names", "__all__", "values differ", LATER, lambda peer, ours: names(ours) < names(peer)),
     ("device: object", "total_memory|^with", "ours returns", MORE),
     ("device: properties", "pickle", "ours raises", "a device's properties belong to its process; the peer writes a copy that knows no device"),
     ("environment", "numpy", "values differ", "NumPy is imported when it is needed"),
@@ -79,6 +85,9 @@ DELIBERATE = [
     ("program: logs", "logs=3", "returns, ours raises builtins.AttributeError", EARLY),
     ("program: repeated", "t<int>", "NVRTCError, ours returns", MORE),
     ("program: ptx", "link", "ours returns", MORE),
+    ("cache key", r"options=(None|3)", "AttributeError, ours builtins.TypeError", "a wrong type is a TypeError"),
+    ("cache: compile", "include_path|name_expressions", "ValueError, ours returns", "headers and names are part of a cache's entry"),
+    ("cache: (in memory|on disk)", "^public", "values differ", MORE, only_more("hits", "misses")),
     # Linking, kernels
     ("linker options", "'(time|optimize_unused_variables)': False", "values differ", "False does not ask for an option"),
     ("linker options", r"_used': \('a',\)", "values differ", "a tuple of names is taken as a list is; the peer leaves it out silently"),
@@ -92,7 +101,6 @@ DELIBERATE = [
     ("object code", r"from_ptx\(memoryview", "values differ", MORE),
     ("object code", "symbol_mapping=.*\"z\": \"k\"", "ours returns", MORE),
     ("object code", "^repr", "ours returns", "a repr loads nothing"),
-    ("object code", r"^oc$", "values differ", "a repr loads nothing", lambda peer, ours: "handle=" in str(ours)),
     ("kernel: attributes", "type\\(getattr", "values differ", BEFORE),
     ("kernel: attributes", r"^t\.\w+\(0?\)$", "TypeError, ours returns", BEFORE),
     ("kernel: object", "copy|pickle", "ours returns", MORE),
@@ -103,13 +111,19 @@ DELIBERATE = [
     ("launch config", "1 << 40|shmem_size=-1", "returns, ours raises", EARLY),
     ("launch config", "cooperative_launch", "ours returns", BEFORE),
     ("launch config", "copy|pickle", "ours returns", MORE),
+    ("launch: (call|too many)", r"K\[", "ours builtins.TypeError|ours raises builtins.TypeError", "the number of arguments is held against the kernel's parameters"),
+    ("launch: numbers", r"1 << 6[34]", "OverflowError, ours returns", "unsigned integers of 64 bits are taken"),
+    ("launch: numbers", r"f4.*1\.5|c8.*2j", "returns, ours raises builtins.TypeError", "the size of an argument is held against its parameter's"),
+    ("launch: numbers", "datetime64|c_char|c_wchar", "TypeError, ours returns", MORE),
+    ("launch: pointers", "", "TypeError, ours returns", MORE),
+    ("launch: structs", "", "TypeError, ours returns", MORE),
+    ("kernel: occupancy", "lambda", "TypeError, ours returns", MORE),
     # Streams and events
     ("stream: default ones", "^repr", "raises cuda.core.CUDAError, ours returns", SAFE),
     ("stream: default ones", "device", "status", "the driver is initialised by whatever needs it; then there is no context yet"),
     ("stream: default ones", "is_closed|sync", "", "closing a default stream closes it for nobody", lambda peer, ours: returns(ours)),
     ("stream: more than the peer", "", "ours returns", MORE),
-    ("stream: more than the peer", r"^t\.is_closed", "", MORE, lambda peer, ours: ours.get("value") is True),
-    ("stream: object", r"^Stream\((1|foo)", "RuntimeError, ours builtins.TypeError", MORE),
+    ("stream: object", r"^Stream\((1|foo)", "RuntimeError, ours builtins.(Type|Value)Error", MORE),
     ("stream: object", "__new__", "values differ", "a class makes whole objects"),
     ("stream: protocol", "weakref|^y.close", "values differ", "a stream keeps the object whose handle it uses, until it is closed"),
     ("stream: waiting and recording", r"wait\(None\)", "returns, ours raises builtins.ValueError", EARLY),
