@@ -152,6 +152,15 @@ fn looks_like_ptx(text: &[u8]) -> bool {
     }
 }
 
+/// Whether bytes are none of the binary kinds.
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    let magic = Data::Slice(bytes).word::<4>(0);
+    !matches!(
+        magic,
+        Some(ELF | LTO | WRAPPER | fatbin::MAGIC | archive::MAGIC)
+    )
+}
+
 /// The code at `data`, of whatever kind it is, with `name` for what has no name of its own.
 ///
 /// # Errors
@@ -209,7 +218,12 @@ fn elf_content(data: Data<'_>, name: &str) -> Result<Content, Problem> {
         return host_content(data, &sections, name);
     }
     match carry::carried(data, &sections) {
-        Some(found) => found.map(Content::Ptx),
+        Some(found) => found.map(|mut units| {
+            for unit in units.iter_mut().filter(|u| u.name.is_empty()) {
+                name.clone_into(&mut unit.name);
+            }
+            Content::Ptx(units)
+        }),
         None => Err(Problem::NoPtx(
             "the image is a cubin: machine code of a GPU, which the CPU device cannot run. Load PTX instead (compile \
              with --gpu-architecture=compute_XX), or compile with NVRTC while the CPU device is in use, which puts the \

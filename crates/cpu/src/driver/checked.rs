@@ -6,6 +6,7 @@
 
 use super::Res;
 use super::errors::Code;
+use super::logs::refuse;
 pub(super) use crate::memory::checked::is_code;
 use crate::memory::checked::{self, BadAddress, on_stack};
 
@@ -33,10 +34,11 @@ pub(super) fn put_optional<T: Copy>(addr: u64, value: T) -> Res {
 /// Refuses a null out-parameter before anything happens.
 pub(super) fn non_null(addr: u64) -> Res {
     if addr == 0 {
-        Err(Code::INVALID_VALUE)
-    } else {
-        Ok(())
+        return refuse(Code::INVALID_VALUE, || {
+            "a pointer that has to be given is null".into()
+        });
     }
+    Ok(())
 }
 
 /// Reads a plain value: an integer, a float or a structure of them.

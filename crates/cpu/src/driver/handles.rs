@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use super::errors::Code;
+use super::logs;
 
 /// The bits every handle begins with: no mapped address looks like it.
 const TAG: u64 = 0x00C0_0000_0000_0000;
@@ -38,6 +39,34 @@ pub(super) enum HandleKind {
     Node,
     Exec,
     UserObject,
+    Linker,
+    LogCallback,
+}
+
+impl std::fmt::Display for HandleKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            HandleKind::Context => "context",
+            HandleKind::Stream => "stream",
+            HandleKind::Event => "event",
+            HandleKind::Module => "module",
+            HandleKind::Library => "library",
+            HandleKind::Function => "function",
+            HandleKind::Kernel => "kernel",
+            HandleKind::Pool => "memory pool",
+            HandleKind::Array => "array",
+            HandleKind::MipmappedArray => "mipmapped array",
+            HandleKind::Texture => "texture object",
+            HandleKind::Surface => "surface object",
+            HandleKind::Memory => "memory handle",
+            HandleKind::Graph => "graph",
+            HandleKind::Node => "graph node",
+            HandleKind::Exec => "executable graph",
+            HandleKind::UserObject => "user object",
+            HandleKind::Linker => "linker state",
+            HandleKind::LogCallback => "callback for logs",
+        })
+    }
 }
 
 /// The value of the handle that the object `id` of that kind has.
@@ -84,7 +113,21 @@ impl<T> Table<T> {
 
     /// The object, or `INVALID_HANDLE`.
     pub(super) fn get(&self, handle: u64) -> Result<Arc<T>, Code> {
-        self.find(handle).ok_or(Code::INVALID_HANDLE)
+        self.find(handle).ok_or_else(|| self.unknown(handle))
+    }
+
+    /// `INVALID_HANDLE` for what names no live object.
+    fn unknown(&self, handle: u64) -> Code {
+        let kind = self.kind;
+        logs::because(Code::INVALID_HANDLE, || {
+            if handle == 0 {
+                format!("a null handle was given where a {kind} is needed")
+            } else {
+                format!(
+                    "{handle:#x} is no {kind} that exists: never made, destroyed, or of another kind"
+                )
+            }
+        })
     }
 
     /// Forgets the handle and gives the object back, or `INVALID_HANDLE`.
@@ -93,7 +136,7 @@ impl<T> Table<T> {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&handle)
-            .ok_or(Code::INVALID_HANDLE)
+            .ok_or_else(|| self.unknown(handle))
     }
 
     /// The objects that `wanted` picks, in no particular order.

@@ -17,7 +17,8 @@ pub fn set_host_function_gate(gate: fn() -> bool) {
     let _ = GATE.set(gate);
 }
 
-fn open() -> bool {
+/// Whether functions of the program may be called.
+pub(super) fn open() -> bool {
     GATE.get().is_none_or(|gate| gate())
 }
 

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::errors::Code;
 use super::function::{self, Function};
 use super::handles::fresh_id;
+use super::logs::{self, Level, because, refuse};
 use super::memory::space;
 use super::stream::{self, Place};
 use super::{Res, entries, event, graph, occupancy, peers};
@@ -123,6 +124,7 @@ impl Launch {
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {
                 eprintln!("{}", fault.report.trim_end());
+                logs::message(Level::Error, &fault.report);
             }
             code_of(&fault.kind)
         })
@@ -137,46 +139,104 @@ fn check(f: &Function, request: &Request) -> Res {
         dynamic_shared,
         cooperative,
     } = *request;
-    let within =
-        |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&d, m)| (1..=m).contains(&d));
-    if !within(grid, MAX_GRID) || !within(block, MAX_BLOCK) {
-        return Err(Code::INVALID_VALUE);
+    let name = &f.kernel.name;
+    for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
+        if dims.iter().zip(most).any(|(&d, m)| !(1..=m).contains(&d)) {
+            return refuse(Code::INVALID_VALUE, || {
+                format!(
+                    "launch of '{name}': the {what} is {}; each size is at least 1, and they are at most {}",
+                    shape(dims),
+                    shape(most)
+                )
+            });
+        }
     }
     let threads = block.iter().map(|&d| u64::from(d)).product::<u64>();
-    if threads > u64::from(MAX_THREADS_PER_BLOCK.min(f.kernel.max_threads_per_block)) {
-        return Err(Code::INVALID_VALUE);
+    let most = MAX_THREADS_PER_BLOCK.min(f.kernel.max_threads_per_block);
+    if threads > u64::from(most) {
+        return refuse(Code::INVALID_VALUE, || {
+            let whose = if most < MAX_THREADS_PER_BLOCK {
+                "the kernel's launch bounds allow"
+            } else {
+                "the device allows"
+            };
+            format!(
+                "launch of '{name}': the block is {}, {threads} threads; {whose} at most {most}",
+                shape(block)
+            )
+        });
     }
-    if f.kernel.req_ntid.is_some_and(|required| required != block) {
-        return Err(Code::INVALID_VALUE);
+    if let Some(required) = f.kernel.req_ntid.filter(|r| *r != block) {
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{name}': the block is {}; the kernel was compiled for blocks of {} (.reqntid)",
+                shape(block),
+                shape(required)
+            )
+        });
     }
     let settings = f.settings();
     if i64::from(dynamic_shared) > i64::from(settings.max_dynamic_shared) {
-        return Err(Code::INVALID_VALUE);
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{name}': {dynamic_shared} bytes of dynamic shared memory; at most {} are allowed until \
+                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set higher (the kernel itself takes {} bytes)",
+                settings.max_dynamic_shared, f.kernel.static_shared
+            )
+        });
     }
     let resident = occupancy::blocks_per_sm(f, threads as u32, dynamic_shared.into())?;
     if resident == 0 {
-        return Err(Code::LAUNCH_OUT_OF_RESOURCES);
+        return refuse(Code::LAUNCH_OUT_OF_RESOURCES, || {
+            format!(
+                "launch of '{name}': not one block of {threads} threads with {} + {dynamic_shared} bytes of shared \
+                 memory fits on a multiprocessor",
+                f.kernel.static_shared
+            )
+        });
     }
     if cooperative {
         let blocks = grid.iter().map(|&d| u64::from(d)).product::<u64>();
-        if blocks > u64::from(resident) * f.device()?.threads as u64 {
-            return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
+        let most = u64::from(resident) * f.device()?.threads as u64;
+        if blocks > most {
+            return refuse(Code::COOPERATIVE_LAUNCH_TOO_LARGE, || {
+                format!(
+                    "cooperative launch of '{name}': {blocks} blocks; at most {most} can be resident together \
+                     ({resident} on each of {} multiprocessors)",
+                    most / u64::from(resident)
+                )
+            });
         }
     }
     Ok(())
 }
 
+/// `2 x 3 x 4`
+fn shape(dims: [u32; 3]) -> String {
+    let [x, y, z] = dims;
+    format!("{x} x {y} x {z}")
+}
+
 /// Collects the arguments that an array of pointers points to.
 fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
     let mut bytes = vec![0u8; kernel.param_bytes as usize].into_boxed_slice();
-    let addresses = get_array::<u64>(pointers, kernel.params.len())?;
+    let count = kernel.params.len();
+    let unreadable = |_| {
+        because(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{}': kernelParams does not hold {count} pointers to readable arguments",
+                kernel.name
+            )
+        })
+    };
+    let addresses = get_array::<u64>(pointers, count).map_err(unreadable)?;
     let parts: Vec<(u64, usize, usize)> = kernel
         .params
         .iter()
         .zip(addresses)
         .map(|(p, address)| (address, p.offset as usize, p.size as usize))
         .collect();
-    gather(&parts, &mut bytes)?;
+    gather(&parts, &mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }
 
@@ -203,7 +263,12 @@ fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
     let size = size.ok_or(Code::INVALID_VALUE)?;
     // A C structure may be padded at its end; it may not be shorter than the parameters.
     if size < needed || size > needed.next_multiple_of(16) + 16 {
-        return Err(Code::INVALID_VALUE);
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{}': the buffer of arguments has {size} bytes; the parameters take {needed}",
+                kernel.name
+            )
+        });
     }
     let mut bytes = vec![0u8; needed as usize].into_boxed_slice();
     gather(&[(buffer, 0, needed as usize)], &mut bytes)?;
@@ -212,9 +277,14 @@ fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
 
 fn arguments(kernel: &Kernel, pointers: u64, extra: u64) -> Res<Box<[u8]>> {
     match (pointers, extra) {
-        (_, _) if pointers != 0 && extra != 0 => Err(Code::INVALID_VALUE),
+        (_, _) if pointers != 0 && extra != 0 => refuse(Code::INVALID_VALUE, || {
+            "kernelParams and extra are both given".into()
+        }),
         _ if kernel.params.is_empty() => Ok(Box::default()),
-        (0, 0) => Err(Code::INVALID_VALUE),
+        (0, 0) => refuse(Code::INVALID_VALUE, || {
+            let (name, count) = (&kernel.name, kernel.params.len());
+            format!("launch of '{name}': no arguments are given; the kernel has {count} parameters")
+        }),
         (0, extra) => by_buffer(kernel, extra),
         (pointers, _) => by_pointers(kernel, pointers),
     }
@@ -299,7 +369,13 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
                     return Err(Code::INVALID_VALUE);
                 }
                 if dims != [1, 1, 1] {
-                    return Err(Code::INVALID_CLUSTER_SIZE);
+                    return refuse(Code::INVALID_CLUSTER_SIZE, || {
+                        format!(
+                            "a cluster of {} blocks; clusters came with compute capability 9.0, this device has blocks \
+                             that are alone",
+                            shape(dims)
+                        )
+                    });
                 }
             }
             7 | 12 if words[1] != 0 => found.events.push(words[1]),

@@ -8,7 +8,8 @@ use super::context::{self, Context};
 use super::errors::Code;
 use super::function::{self, Function, Shared};
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
-use super::module::{self, JitOptions, Module, Rejected};
+use super::jit::{self, JitOptions, Rejected};
+use super::module::{self, Module};
 use super::queue::lock;
 use super::{Res, device, entries};
 use crate::code::Unit;
@@ -49,7 +50,7 @@ impl Library {
             return Ok(m.clone());
         }
         let image = if std::mem::replace(&mut *lock(&self.first_taken), true) {
-            module::load(&self.units).map_err(|r| r.code)?
+            jit::load(&self.units).map_err(|r| r.code)?
         } else {
             self.first.clone()
         };
@@ -150,7 +151,7 @@ fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
 fn load_file(out: u64, path: u64, jit: &JitOptions) -> Res {
     non_null(path)?;
     let bytes = module::read_file(path)?;
-    load(out, jit, || module::units_of(&bytes))
+    load(out, jit, || jit::units_of(&bytes))
 }
 
 entries! {
@@ -158,7 +159,7 @@ entries! {
         (out: u64, code: u64, jit: u64, jit_values: u64, jit_count: u32, ids: u64, values: u64, count: u32) {
         non_null(code)?;
         let jit = options((jit, jit_values, jit_count), (ids, values, count))?;
-        load(out, &jit, || module::units_at(code))
+        load(out, &jit, || jit::units_at(code))
     }
     fn library_load_file "cuLibraryLoadFromFile"
         (out: u64, path: u64, jit: u64, jit_values: u64, jit_count: u32, ids: u64, values: u64, count: u32) {

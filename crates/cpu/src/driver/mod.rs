@@ -29,8 +29,11 @@ mod graph;
 mod handles;
 mod host_call;
 mod init;
+mod jit;
 mod launch;
 mod library;
+mod link;
+mod logs;
 mod managed;
 mod memory;
 mod memset;
@@ -82,7 +85,7 @@ macro_rules! entries {
             $(#[$doc])*
             #[allow(clippy::too_many_arguments)]
             extern "C" fn $name<const PER_THREAD: bool>($($arg: $ty),*) -> u32 {
-                $guard(|| $body)
+                $guard($c, || $body)
             }
         )*
         /// The entry points of this file.
@@ -103,29 +106,37 @@ macro_rules! entries {
 }
 pub(crate) use entries;
 
-/// Runs an entry point's body: forked children and panics are answered here.
-fn guard_bare(body: impl FnOnce() -> Res) -> u32 {
+/// Runs an entry point's body: forked children and panics are answered here, failures are logged.
+fn guard_bare(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
     if init::forked() {
         return Code::NOT_INITIALIZED.0;
     }
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => Code::SUCCESS.0,
-        Ok(Err(code)) => code.0,
-        Err(_) => Code::UNKNOWN.0,
-    }
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => {
+            logs::succeeded();
+            return Code::SUCCESS.0;
+        }
+        Ok(Err(code)) => code,
+        Err(_) => Code::UNKNOWN,
+    };
+    logs::failed(name, code);
+    code.0
 }
 
 /// [`guard_bare`] for everything that needs `cuInit` first.
-fn guard(body: impl FnOnce() -> Res) -> u32 {
+fn guard(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
     if !init::initialised() {
+        logs::failed(name, Code::NOT_INITIALIZED);
         return Code::NOT_INITIALIZED.0;
     }
-    guard_bare(body)
+    guard_bare(name, body)
 }
 
 /// Answers for every entry point that this device does not have. It looks at no argument, so one serves all signatures.
 extern "C" fn not_supported() -> u32 {
-    guard(|| Err(Code::NOT_SUPPORTED))
+    guard("a function that the CPU device does not have", || {
+        Err(Code::NOT_SUPPORTED)
+    })
 }
 
 fn table() -> &'static HashMap<&'static str, &'static Entry> {
@@ -144,6 +155,8 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             init::ENTRIES,
             launch::ENTRIES,
             library::ENTRIES,
+            link::ENTRIES,
+            logs::ENTRIES,
             managed::ENTRIES,
             memory::ENTRIES,
             memset::ENTRIES,

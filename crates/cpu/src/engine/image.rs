@@ -179,6 +179,14 @@ fn parse(ptx: &str, name: &str) -> Result<Module, LoadError> {
     })
 }
 
+/// Whether a module is valid by itself.
+///
+/// # Errors
+/// As [`Image::load`], but nothing that is declared has to be defined.
+pub fn check_unit(unit: &Unit) -> Result<(), LoadError> {
+    parse(&unit.text, &unit.name).map(|_| ())
+}
+
 /// Parses modules and makes them one.
 ///
 /// # Errors

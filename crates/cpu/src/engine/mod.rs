@@ -32,5 +32,6 @@ mod warp;
 mod window;
 
 pub use image::{Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo};
+pub(crate) use image::{check_unit, link_units};
 pub use launch::{LaunchSpec, MAX_SHARED, MAX_THREADS, PrintfSink, launch};
 pub use report::{Fault, FaultKind};
