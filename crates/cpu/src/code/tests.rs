@@ -134,7 +134,6 @@ fn a_cubin_carries_its_ptx() {
 
 #[test]
 fn damaged_cubins() {
-    assert!(matches!(problem(b"\x7fELF\x02\x01"), Problem::Invalid(_)));
     let whole = wrap(&[unit("a", "text")]);
     // Cut anywhere, or with any byte turned over: no panic, and never more memory than the file is long.
     for n in 4..whole.len() {

@@ -382,17 +382,13 @@ mod tests {
 
     #[test]
     fn a_dump_keeps_the_latest() {
-        let lines: Vec<String> = (0..3).map(|n| format!("line {n}\n")).collect();
-        assert_eq!(
-            dump(lines.iter(), false, 21).unwrap(),
-            "line 0\nline 1\nline 2\n"
-        );
+        let lines: Vec<String> = (10..40).map(|n| format!("line {n}\n")).collect();
+        assert_eq!(dump(lines.iter(), false, 240).unwrap(), lines.concat());
+        let room = OMITTED.len() + 17;
+        let latest = format!("{OMITTED}line 38\nline 39\n");
+        assert_eq!(dump(lines.iter(), false, room).unwrap(), latest);
+        assert_eq!(dump(lines.iter(), false, OMITTED.len() + 7), None);
         assert_eq!(dump(lines.iter(), false, 20), None);
-        let room = OMITTED.len() + 15;
-        assert_eq!(
-            dump(lines.iter(), false, room).unwrap(),
-            format!("{OMITTED}line 1\nline 2\n")
-        );
         assert_eq!(dump([].iter(), false, 0).unwrap(), "");
         assert!(dump(lines.iter(), true, 1000).unwrap().starts_with(LOST));
     }

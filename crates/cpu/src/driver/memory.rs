@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::checked::{non_null, put, put_optional};
 use super::context;
 use super::errors::Code;
+use super::logs::{because, refuse};
 use super::{Res, entries, graph, managed, pool};
 use crate::memory::{AddressSpace, Kind, MemoryError, Reach, Region};
 
@@ -25,19 +26,28 @@ impl From<MemoryError> for Code {
     }
 }
 
+/// The code of an allocation that failed, and how much there was.
+pub(super) fn short(code: Code, size: u64) -> Code {
+    because(code, || {
+        let (free, all) = (space().available(), space().capacity());
+        format!("an allocation of {size} bytes failed: {free} of the device's {all} bytes are free")
+    })
+}
+
 /// Allocates for `context` and tells the caller where; undone if the caller cannot be told.
 fn allocate(out: u64, size: u64, kind: Kind) -> Res<Region> {
     non_null(out)?;
     let context = context::current()?;
     graph::capture::unsafe_call()?;
     if size == 0 {
-        return Err(Code::INVALID_VALUE);
+        return refuse(Code::INVALID_VALUE, || "an allocation of 0 bytes".into());
     }
     let reach = match kind {
         Kind::Device => Reach::of(context.device).and_peers(),
         _ => Reach::ALL,
     };
-    let region = pool::with_relief(|| space().alloc_owned(size, 512, kind, context.id, reach))?;
+    let region = pool::with_relief(|| space().alloc_owned(size, 512, kind, context.id, reach))
+        .map_err(|code| short(code, size))?;
     put(out, region.base).inspect_err(|_| {
         let _ = space().free(region.base);
     })?;

@@ -13,7 +13,8 @@ use super::checked::{get, get_array, non_null, put};
 use super::context::Context;
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
-use super::memory::space;
+use super::logs::refuse;
+use super::memory::{short, space};
 use super::queue::lock;
 use super::stream::{self, Place as Where, Stream};
 use super::{Res, device, entries, graph};
@@ -260,7 +261,12 @@ pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
     let (kept, reach) = {
         let mut state = lock(&pool.state);
         if pool.most != 0 && state.used.saturating_add(cost(size)) > pool.most {
-            return Err(Code::OUT_OF_MEMORY);
+            let (used, most) = (state.used, pool.most);
+            return refuse(Code::OUT_OF_MEMORY, || {
+                format!(
+                    "an allocation of {size} bytes failed: the pool was made for {most} bytes, {used} are in use"
+                )
+            });
         }
         (state.take(size, stream.id), state.reach)
     };
@@ -273,7 +279,8 @@ pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
     });
     let region = match again {
         Some(region) => region,
-        None => with_relief(|| space().alloc_owned(size, 512, pool.sort.1, owner, reach))?,
+        None => with_relief(|| space().alloc_owned(size, 512, pool.sort.1, owner, reach))
+            .map_err(|code| short(code, size))?,
     };
     lock(&MEMBERS).get_or_insert_default().insert(
         region.id,

@@ -8,6 +8,8 @@ mod copies;
 mod garbage;
 mod graphs;
 mod kernels;
+mod link;
+mod logs;
 mod processes;
 mod streams;
 mod surface;
