@@ -237,3 +237,159 @@ def test_machine_code_of_others(arch):
     status, log = load_error(linked)
     assert status == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
     assert "'foreign'" in log
+
+
+# -------------------------------------------------------------------------------------------------------------
+# The driver's linker
+
+JIT = driver.CUjit_option
+KIND = driver.CUjitInputType
+
+
+class Linker:
+    """`cuLink*` with logs."""
+
+    def __init__(self, *options):
+        self.info, self.error = bytearray(8192), bytearray(8192)
+        pairs = [
+            (JIT.CU_JIT_INFO_LOG_BUFFER, self.info),
+            (JIT.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, len(self.info)),
+            (JIT.CU_JIT_ERROR_LOG_BUFFER, self.error),
+            (JIT.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, len(self.error)),
+            *options,
+        ]
+        keys, values = zip(*pairs)
+        self.state = check(driver.cuLinkCreate(len(pairs), list(keys), list(values)))
+
+    def add(self, kind, data, name):
+        return driver.cuLinkAddData(self.state, kind, data, len(data), name, 0, [], [])[0]
+
+    def complete(self):
+        """The status, and the image or None."""
+        status, address, size = driver.cuLinkComplete(self.state)
+        return status, ctypes.string_at(address, size) if int(status) == 0 else None
+
+    def error_log(self):
+        return self.error.rstrip(b"\0").decode()
+
+    def close(self):
+        check(driver.cuLinkDestroy(self.state))
+
+
+@pytest.fixture
+def linker(shared_context):
+    made = Linker()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("kinds", [("PTX", "PTX"), ("CUBIN", "PTX"), ("CUBIN", "CUBIN")])
+def test_driver_linker(linker, arch, kinds):
+    for kind, source, name in zip(kinds, (HELPER, MAIN), (b"helper", b"main")):
+        code = compile_to(source, kind, arch, "-rdc=true")
+        assert int(linker.add(getattr(KIND, f"CU_JIT_INPUT_{kind}"), code, name)) == 0, linker.error_log()
+    status, image = linker.complete()
+    assert int(status) == 0, linker.error_log()
+    assert linker.error_log() == ""
+    run(image)
+
+
+def test_driver_linker_reads_files(linker, arch, tmp_path):
+    for source, name in ((HELPER, "helper.ptx"), (MAIN, "main.ptx")):
+        path = tmp_path / name
+        path.write_bytes(compile_to(source, "PTX", arch, "-rdc=true"))
+        check(driver.cuLinkAddFile(linker.state, KIND.CU_JIT_INPUT_PTX, str(path).encode(), 0, [], []))
+    status, image = linker.complete()
+    assert int(status) == 0
+    run(image)
+    status, *_ = driver.cuLinkAddFile(linker.state, KIND.CU_JIT_INPUT_PTX, b"/nowhere/at.all", 0, [], [])
+    assert status != 0
+
+
+def test_missing_and_doubled_symbols(arch, shared_context):
+    main = compile_to(MAIN, "PTX", arch, "-rdc=true")
+    linker = Linker()
+    assert int(linker.add(KIND.CU_JIT_INPUT_PTX, main, b"the main module")) == 0
+    status, _ = linker.complete()
+    assert int(status) != 0
+    assert "helper" in linker.error_log() and "the main module" in linker.error_log()
+    linker.close()
+
+    helper = compile_to(HELPER, "PTX", arch, "-rdc=true")
+    linker = Linker()
+    for name in (b"first", b"second"):
+        linker.add(KIND.CU_JIT_INPUT_PTX, helper, name)
+    status, _ = linker.complete()
+    assert int(status) != 0
+    assert "helper" in linker.error_log()
+    linker.close()
+
+
+def test_ptx_with_an_error(linker):
+    status = linker.add(KIND.CU_JIT_INPUT_PTX, b".version 8.0\n.target sm_80\n.visible .entry k() { wrong; }\0", b"bad")
+    assert status == driver.CUresult.CUDA_ERROR_INVALID_PTX
+    assert "wrong" in linker.error_log()
+
+
+@pytest.mark.cpu
+def test_driver_linker_with_lto(arch, shared_context):
+    linker = Linker((JIT.CU_JIT_FTZ, 1))
+    for source, name in ((HELPER, b"helper"), (MAIN, b"main")):
+        code = compile_to(source, "LTOIR", arch, "-rdc=true", "-dlto")
+        assert int(linker.add(KIND.CU_JIT_INPUT_NVVM, code, name)) == 0, linker.error_log()
+    status, image = linker.complete()
+    assert int(status) == 0, linker.error_log()
+    run(image)
+    linker.close()
+
+
+@pytest.mark.cpu
+def test_inputs_of_the_wrong_kind(arch, shared_context):
+    cases = [
+        (KIND.CU_JIT_INPUT_CUBIN, compile_to(MAIN, "PTX", arch), "not a cubin"),
+        (KIND.CU_JIT_INPUT_PTX, compile_to(MAIN, "CUBIN", arch, "-rdc=true"), "not PTX"),
+        (KIND.CU_JIT_INPUT_LIBRARY, b"!<arch>\nnonsense", "damaged"),
+        (KIND.CU_JIT_INPUT_FATBINARY, b"\x50\xed\x55\xba" + bytes(4), "damaged"),
+        (KIND.CU_JIT_INPUT_OBJECT, b"\x7fELF\2\1\1" + bytes(57), "no code for devices"),
+    ]
+    for kind, code, says in cases:
+        linker = Linker()
+        assert int(linker.add(kind, code, b"the input")) != 0
+        assert says in linker.error_log() and "the input" in linker.error_log()
+        linker.close()
+
+
+# -------------------------------------------------------------------------------------------------------------
+# What the driver has to say
+
+
+def messages(iterator):
+    """(the messages since, the iterator after them)."""
+    buffer = bytearray(25600)
+    outputs = check(driver.cuLogsDumpToMemory(iterator, buffer, len(buffer), 0))
+    return buffer.split(b"\0")[0].decode(), outputs
+
+
+@pytest.mark.cpu
+def test_a_refused_launch_is_explained(arch, shared_context):
+    module = check(driver.cuModuleLoadData(compile_to('extern "C" __global__ void k(int n) {}', "CUBIN", arch)))
+    function = check(driver.cuModuleGetFunction(module, b"k"))
+    heard = []
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t)
+
+    @signature
+    def callback(data, level, message, length):
+        heard.append((data, level, message, length))
+
+    handle = check(driver.cuLogsRegisterCallback(ctypes.cast(callback, ctypes.c_void_p).value, 17))
+    start = check(driver.cuLogsCurrent(0))
+    arguments = ((1,), (ctypes.c_int,))
+    (status,) = driver.cuLaunchKernel(function, 1, 1, 1, 64, 32, 1, 0, 0, arguments, 0)
+    assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    check(driver.cuLogsUnregisterCallback(handle))
+    text, _ = messages(start)
+    assert "2048 threads" in text and "at most 1024" in text
+    assert "cuLaunchKernel answers CUDA_ERROR_INVALID_VALUE" in text
+    assert any(b"2048 threads" in message and len(message) == length for _, _, message, length in heard)
+    assert {(data, level) for data, level, _, _ in heard} == {(17, 0)}
+    check(driver.cuModuleUnload(module))
