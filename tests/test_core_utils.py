@@ -340,3 +340,25 @@ def test_no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Device(0).create_stream().close()
+
+
+def test_c_locale():
+    import ctypes
+    import locale
+
+    from cuda.core._utils._wsl_locale import c_locale_guard
+
+    libc = ctypes.CDLL(None)
+    libc.uselocale.restype = ctypes.c_void_p
+    libc.uselocale.argtypes = (ctypes.c_void_p,)
+    libc.nl_langinfo.restype = ctypes.c_char_p
+    before = libc.uselocale(None)
+    with c_locale_guard() as entered:
+        assert isinstance(entered, c_locale_guard)
+        assert libc.uselocale(None) != before
+        assert libc.nl_langinfo(locale.RADIXCHAR) == b"."
+    assert libc.uselocale(None) == before
+    with pytest.raises(KeyError), c_locale_guard():
+        raise KeyError
+    assert libc.uselocale(None) == before
+    assert c_locale_guard().__exit__(None, None, None) is False

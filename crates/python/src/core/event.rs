@@ -352,5 +352,8 @@ impl PyIpcEventDescriptor {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyEvent>()?;
+    // `a -= b` makes a float of `a`. What is written as `__isub__` could only change the event itself.
+    let class = core.py().get_type::<PyEvent>();
+    class.setattr("__isub__", class.getattr("__sub__")?)?;
     core.add_class::<PyIpcEventDescriptor>()
 }
