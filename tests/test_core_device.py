@@ -86,6 +86,26 @@ class TestSingletons:
             ids.add(gone() is None)
         assert ids == {True}
 
+    def test_while_a_thread_ends(self):
+        """What a thread's dictionary holds may ask for a device while it is cleared."""
+        seen = []
+
+        class Late:
+            def __del__(self):
+                seen.append(Device(0).name)
+
+        def use():
+            for name in "abcdefgh":
+                setattr(local, name, Late())
+            assert Device(0) is Device(0)
+
+        for _ in range(20):
+            local = threading.local()
+            in_thread(use)
+            del local
+        gc.collect()
+        assert len(seen) == 160 and len(set(seen)) == 1
+
     def test_many_threads_at_once(self):
         ready = threading.Barrier(8)
 

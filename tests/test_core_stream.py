@@ -403,6 +403,14 @@ class TestProtocol:
         gc.collect()
         assert gone() is None
 
+    def test_a_cycle_with_the_object_is_collected(self, device, stream):
+        owner = Streamlike((0, int(stream.handle)))
+        owner.mine = device.create_stream(owner)
+        gone = weakref.ref(owner)
+        del owner
+        gc.collect()
+        assert gone() is None
+
     def test_accept(self, stream):
         assert Stream_accept(stream) is stream
         for wrong in (None, 3, Streamlike((0, 1))):

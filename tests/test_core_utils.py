@@ -362,3 +362,17 @@ def test_c_locale():
         raise KeyError
     assert libc.uselocale(None) == before
     assert c_locale_guard().__exit__(None, None, None) is False
+
+
+def test_the_stub_names_what_there_is():
+    import ast
+    import pathlib
+
+    import cuda.core
+
+    stub = pathlib.Path(cuda.core.__file__).with_suffix(".pyi")
+    tree = ast.parse(stub.read_text())
+    named = {f"{node.module}.{alias.name}" for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert named == {f"cuda.core.{home}.{name}" for name, home in cuda.core._HOMES.items()}
+    assert sorted(cuda.core.__all__) == cuda.core.__all__
+    assert all(hasattr(cuda.core, name) for name in cuda.core.__all__)

@@ -54,7 +54,7 @@ enum Kind {
     Default,
     /// Somebody else's, with what keeps it alive.
     Foreign {
-        _owner: Option<Box<dyn Any + Send + Sync>>,
+        owner: Option<Box<dyn Any + Send + Sync>>,
     },
 }
 
@@ -185,7 +185,7 @@ impl Stream {
     fn foreign(handle: CUstream, owner: Option<Box<dyn Any + Send + Sync>>) -> Stream {
         let kind = match handle.addr() {
             0 | LEGACY | PER_THREAD => Kind::Default,
-            _ => Kind::Foreign { _owner: owner },
+            _ => Kind::Foreign { owner },
         };
         Stream::from_inner(handle, kind)
     }
@@ -206,6 +206,22 @@ impl Stream {
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
         matches!(self.inner.kind, Kind::Foreign { .. })
+    }
+
+    /// Whether this crate made it and will destroy it.
+    #[inline]
+    pub fn is_owned(&self) -> bool {
+        matches!(self.inner.kind, Kind::Owned(_))
+    }
+
+    /// What [`Stream::from_handle_keeping`] was given, where nobody else has a clone of this stream.
+    pub fn sole_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        match &self.inner.kind {
+            Kind::Foreign { owner: Some(owner) } if Arc::strong_count(&self.inner) == 1 => {
+                Some(&**owner)
+            }
+            _ => None,
+        }
     }
 
     /// The context it belongs to; for a default stream the calling thread's current one.

@@ -103,6 +103,18 @@ struct ThreadDevices {
     devices: Box<[PyOnceLock<Py<PyDevice>>]>,
 }
 
+impl Drop for ThreadDevices {
+    fn drop(&mut self) {
+        // What else the dictionary held may still ask for a device while it is cleared.
+        let _ = MINE.try_with(|mine| {
+            if std::ptr::eq(mine.devices.get(), self) {
+                mine.thread.set(-1);
+                mine.devices.set(std::ptr::null());
+            }
+        });
+    }
+}
+
 struct Mine {
     /// The number of the interpreter's thread that `devices` belongs to. Numbers are never used twice.
     thread: Cell<i64>,
@@ -525,8 +537,9 @@ impl PyDevice {
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyEvent>> {
         let options = event::event_options("Device.create_event", options)?;
-        // With the GIL: making an event neither waits nor calls back.
-        let made = self.device.create_event(&options).or_raise(py)?;
+        let made = py
+            .detach(|| self.device.create_event(&options))
+            .or_raise(py)?;
         PyEvent::wrap(py, made)
     }
 

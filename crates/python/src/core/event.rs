@@ -9,7 +9,7 @@ use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::{OrRaise, to_python};
 use super::options::Options;
-use super::slot::Slot;
+use super::slot::{Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
 
 /// A point in a stream that can be waited for and, where it was made for that, timed.
@@ -51,6 +51,14 @@ impl PyEvent {
 
     fn address(&self) -> usize {
         self.slot.read(|event| event.handle().addr()).unwrap_or(0)
+    }
+}
+
+impl Drop for PyEvent {
+    fn drop(&mut self) {
+        if let Some(event) = self.slot.close() {
+            drop_detached(event);
+        }
     }
 }
 
@@ -238,10 +246,10 @@ impl PyEvent {
     }
 
     /// Lets go of the event: it is destroyed when nothing uses it any more.
-    #[inline]
-    fn close(&self) {
-        // With the GIL: destroying an event neither waits nor calls back.
-        drop(self.slot.close());
+    fn close(&self, py: Python<'_>) {
+        if let Some(event) = self.slot.close() {
+            py.detach(|| drop(event));
+        }
     }
 
     /// Milliseconds between two recorded events.

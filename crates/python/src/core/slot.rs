@@ -1,8 +1,9 @@
-//! Where a shell keeps its object until it is closed.
+//! Where a shell keeps its object until it is closed, and how it is let go.
 
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// An object that can be closed while other threads use it: each of them works on a clone of its own, and the last
@@ -36,6 +37,29 @@ impl<T> Slot<T> {
     /// A value computed from the object while it is there; None where it was closed. `read` is short and calls nobody.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.lock().as_ref().map(read)
+    }
+}
+
+impl<T> Slot<T> {
+    /// As [`Slot::read`], for the collector, which must not wait: None also where the slot is in use.
+    pub fn peek<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.try_lock().ok()?.as_ref().map(read)
+    }
+}
+
+/// Drops something of the driver's from the destructor of a Python object, without the GIL.
+///
+/// Destroying waits while another thread is inside a call that holds the driver's lock (`cuMemFree` waits for the device,
+/// a launch for room in its queue), and that call may wait for a host function that needs the GIL.
+///
+/// `value` holds no Python objects.
+pub fn drop_detached<T>(value: T) {
+    // SAFETY: destructors of Python objects run attached, and nothing of Python's is touched until the thread is again.
+    // Dropping what the driver made does not panic: its errors go to `log`.
+    unsafe {
+        let state = ffi::PyEval_SaveThread();
+        drop(value);
+        ffi::PyEval_RestoreThread(state);
     }
 }
 

@@ -5,13 +5,14 @@ use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValu
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
 use super::options::Options;
-use super::slot::Slot;
+use super::slot::{Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
 
 /// A queue of work on a device: what is queued runs in order, and independently of other streams.
@@ -66,6 +67,16 @@ impl PyStream {
 
     fn address(&self) -> usize {
         self.slot.read(|stream| stream.handle().addr()).unwrap_or(0)
+    }
+}
+
+impl Drop for PyStream {
+    fn drop(&mut self) {
+        if let Some(stream) = self.slot.close()
+            && stream.is_owned()
+        {
+            drop_detached(stream);
+        }
     }
 }
 
@@ -214,8 +225,10 @@ impl PyStream {
     /// Lets go of the stream: it is destroyed when its queued work is done and nothing else uses it. A stream that came
     /// from elsewhere is not destroyed, and closing a default stream changes nothing.
     fn close(&self, py: Python<'_>) {
-        if self.slot.read(Stream::is_default) == Some(false) {
-            let stream = self.slot.close();
+        if self.slot.read(Stream::is_default) == Some(false)
+            && let Some(stream) = self.slot.close()
+            && stream.is_owned()
+        {
             py.detach(|| drop(stream));
         }
     }
@@ -251,6 +264,25 @@ impl PyStream {
 
     fn __hash__(&self) -> u64 {
         self.address() as u64
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The owner of a foreign stream belongs to the stream, which others may hold as well: then it is theirs too, and
+        // the collector must not take it for garbage. A slot that is busy belongs to an object in use.
+        if let Some(Some(owner)) = self.slot.peek(|stream| {
+            stream
+                .sole_owner()
+                .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
+                .map(std::ptr::from_ref)
+        }) {
+            // SAFETY: the stream is in the slot and so is its owner: nobody runs while the collector does.
+            visit.call(unsafe { &*owner })?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        drop(self.slot.close());
     }
 
     fn __repr__(&self) -> String {

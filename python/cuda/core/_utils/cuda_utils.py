@@ -90,7 +90,7 @@ def handle_return(result: "tuple[Any, ...]", handle: "object | None" = None) -> 
 
 
 def check_or_create_options(
-    cls: type, options: object, options_description: str = "", *, keep_none: bool = False
+    cls: type, options: object, options_description: str = "", keep_none: bool = False
 ) -> object:
     """Options as an instance of their class.
 

@@ -1,0 +1,47 @@
+"""CUDA in the idiom of Python: devices, streams, memory, programs and launches."""
+
+from cuda.core._context import Context as Context
+from cuda.core._context import ContextOptions as ContextOptions
+from cuda.core._device import Device as Device
+from cuda.core._device_resources import SMResourceOptions as SMResourceOptions
+from cuda.core._device_resources import WorkqueueResourceOptions as WorkqueueResourceOptions
+from cuda.core._event import Event as Event
+from cuda.core._event import EventOptions as EventOptions
+from cuda.core._host import Host as Host
+from cuda.core._launch_config import LaunchConfig as LaunchConfig
+from cuda.core._launcher import launch as launch
+from cuda.core._linker import Linker as Linker
+from cuda.core._linker import LinkerOptions as LinkerOptions
+from cuda.core._module import Kernel as Kernel
+from cuda.core._module import ObjectCode as ObjectCode
+from cuda.core._program import Program as Program
+from cuda.core._program import ProgramOptions as ProgramOptions
+from cuda.core._stream import LEGACY_DEFAULT_STREAM as LEGACY_DEFAULT_STREAM
+from cuda.core._stream import PER_THREAD_DEFAULT_STREAM as PER_THREAD_DEFAULT_STREAM
+from cuda.core._stream import Stream as Stream
+from cuda.core._stream import StreamOptions as StreamOptions
+
+__version__: str
+
+__all__ = [
+    "Context",
+    "ContextOptions",
+    "Device",
+    "Event",
+    "EventOptions",
+    "Host",
+    "Kernel",
+    "LEGACY_DEFAULT_STREAM",
+    "LaunchConfig",
+    "Linker",
+    "LinkerOptions",
+    "ObjectCode",
+    "PER_THREAD_DEFAULT_STREAM",
+    "Program",
+    "ProgramOptions",
+    "SMResourceOptions",
+    "Stream",
+    "StreamOptions",
+    "WorkqueueResourceOptions",
+    "launch",
+]
