@@ -394,12 +394,11 @@ class TestMemory:
         for buffer in (
             device.allocate(16, stream=stream),
             device.allocate(16, stream=None),
+            device.allocate(16, stream),
             device.allocate(size=16),
         ):
             assert buffer.size == 16
             buffer.close()
-        with pytest.raises(TypeError):
-            device.allocate(16, stream)
         with pytest.raises(TypeError):
             device.allocate()
         with pytest.raises(TypeError):

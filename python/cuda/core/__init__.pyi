@@ -12,6 +12,10 @@ from cuda.core._launch_config import LaunchConfig as LaunchConfig
 from cuda.core._launcher import launch as launch
 from cuda.core._linker import Linker as Linker
 from cuda.core._linker import LinkerOptions as LinkerOptions
+from cuda.core._memory._buffer import Buffer as Buffer
+from cuda.core._memory._buffer import MemoryResource as MemoryResource
+from cuda.core._memory._device_memory_resource import DeviceMemoryResource as DeviceMemoryResource
+from cuda.core._memory._device_memory_resource import DeviceMemoryResourceOptions as DeviceMemoryResourceOptions
 from cuda.core._module import Kernel as Kernel
 from cuda.core._module import ObjectCode as ObjectCode
 from cuda.core._program import Program as Program
@@ -24,9 +28,12 @@ from cuda.core._stream import StreamOptions as StreamOptions
 __version__: str
 
 __all__ = [
+    "Buffer",
     "Context",
     "ContextOptions",
     "Device",
+    "DeviceMemoryResource",
+    "DeviceMemoryResourceOptions",
     "Event",
     "EventOptions",
     "Host",
@@ -35,6 +42,7 @@ __all__ = [
     "LaunchConfig",
     "Linker",
     "LinkerOptions",
+    "MemoryResource",
     "ObjectCode",
     "PER_THREAD_DEFAULT_STREAM",
     "Program",

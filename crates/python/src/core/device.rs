@@ -16,6 +16,7 @@ use super::context::PyContext;
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
 use super::memory_resource::{self, PyMemoryResource};
+use super::operand;
 use super::options::Options;
 use super::properties::PyDeviceProperties;
 use super::stream::{self, PyStream};
@@ -583,7 +584,9 @@ impl PyDevice {
     /// CUDAError
     ///     What the work raised.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.device.synchronize()).or_raise(py)
+        py.detach(|| self.device.synchronize()).or_raise(py)?;
+        operand::reap(py);
+        Ok(())
     }
 
     fn __int__(&self) -> usize {

@@ -11,6 +11,7 @@ use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
+use super::operand;
 use super::options::Options;
 use super::slot::{Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
@@ -160,7 +161,9 @@ impl PyStream {
     ///     What the queued work raised.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.get()?;
-        py.detach(|| stream.synchronize()).or_raise(py)
+        py.detach(|| stream.synchronize()).or_raise(py)?;
+        operand::reap(py);
+        Ok(())
     }
 
     /// Marks the stream's present end with an event.
