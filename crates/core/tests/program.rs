@@ -215,18 +215,13 @@ fn a_precompiled_header_is_made_and_used() {
     )
     .unwrap();
     let header = directory.join("h.pch").to_string_lossy().into_owned();
-    let source =
-        format!("#include <h.h>\nextern \"C\" __global__ void k(int *a) {{ *a = header(); }}");
+    let source = "#include <h.h>\nextern \"C\" __global__ void k(int *a) { *a = header(); }";
     let with = |pch: ProgramOptions| {
         let options = ProgramOptions {
             include_path: vec![directory.to_string_lossy().into_owned()],
             ..pch
         };
-        let compiler = installed(
-            Program::new(source.as_str())
-                .with_options(options)
-                .compiler(),
-        )?;
+        let compiler = installed(Program::new(source).with_options(options).compiler())?;
         let compiler = compiler.unwrap();
         assert_eq!(compiler.pch_status(), None);
         let made = compiler.compile(CodeKind::Ptx, &[]);

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Protocol
 
 from cuda.bindings.nvrtc import nvrtcProgram
+from typing_extensions import disjoint_base
 
 from ._module import ObjectCode
 from .typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
@@ -81,6 +82,7 @@ class ProgramOptions:
     ) -> list[bytes]:
         """The options as a compiler (``"nvrtc"``, ``"nvvm"``) takes them."""
 
+@disjoint_base
 class Program:
     """Source code and the compiler for it."""
 

@@ -347,13 +347,15 @@ fn skip_space(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Whether a word may be the name of a directive: what comes before it is `#`, `%:`, `??=` or the end of a comment.
+/// Whether a word may be the name of a directive: what comes before it is `#`, `%:`, `??=`, or a comment (before which
+/// one of these may stand).
 fn follows_hash(text: &[u8], at: usize) -> bool {
-    let before = text[..at]
+    let space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\r');
+    let end = text[..at].iter().rposition(|byte| !space(byte));
+    let before = &text[..end.map_or(0, |end| end + 1)];
+    [&b"#"[..], b"%:", b"??=", b"*/"]
         .iter()
-        .rev()
-        .find(|byte| !matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\r'));
-    matches!(before, Some(b'#' | b':' | b'=' | b'/'))
+        .any(|mark| before.ends_with(mark))
 }
 
 #[cfg(test)]
@@ -372,6 +374,7 @@ lude <d.h>
 #include_next <g.h>
 /* #include "h.h" */ const char *s = "/*";
 #include <i.h>
+// Note: include what you use. // include it
 int included = include < 5, import = 1;
 "#;
         let found = wanted(text);
@@ -379,6 +382,8 @@ int included = include < 5, import = 1;
         let names = ["a.h", "b/c.h", "d.h", "e.h", "f.h", "g.h", "h.h", "i.h"];
         assert_eq!(found.names, names);
         for computed in [
+            "# /* a */ include NAME",
+            "%:include NAME",
             "#include NAME",
             "# include\tNAME",
             "#if __has_include(NAME)",

@@ -43,6 +43,26 @@ fn refused(what: &str, why: &str) -> Error {
     Error::argument("program cache key", what, why)
 }
 
+/// Whether an option as NVRTC spells it may make it read or write a file.
+fn names_file(option: &str) -> bool {
+    let name = option.trim_start().trim_start_matches('-');
+    name.starts_with('I')
+        || [
+            "include",
+            "pre-include",
+            "use-bundled-headers",
+            "options-file",
+            "optf",
+            "pch",
+            "use-pch",
+            "create-pch",
+            "time",
+            "fdevice-time-trace",
+        ]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
 /// Takes fields such that no two lists of fields give the same bytes.
 struct Fields(Sha256);
 
@@ -148,6 +168,12 @@ impl KeyRequest<'_> {
         }
         if self.extra_digest.is_some() {
             return Ok(());
+        }
+        if let Some(option) = self.program.spelled().iter().find(|o| names_file(o)) {
+            let why = format!(
+                "{option:?} may name files; set the field of ProgramOptions, or give an extra_digest"
+            );
+            return Err(refused("option", &why));
         }
         let why = "is set: precompiled headers cannot be followed to the files they were made of; give a digest of what \
                    they depend on (extra_digest)";

@@ -186,7 +186,7 @@ impl ProgramOptions {
         o.flag(self.lineinfo, "--generate-line-info");
         o.flag(self.device_code_optimize, "--dopt=on");
         o.values(&self.ptxas_options, "--ptxas-options");
-        o.values(&self.max_register_count, "--maxrregcount");
+        o.values(self.max_register_count, "--maxrregcount");
         o.yes_no(self.ftz, "--ftz");
         o.yes_no(self.prec_sqrt, "--prec-sqrt");
         o.yes_no(self.prec_div, "--prec-div");
@@ -225,7 +225,7 @@ impl ProgramOptions {
         o.values(&self.diag_warn, "--diag-warn");
         o.yes_no(self.brief_diagnostics, "--brief-diagnostics");
         o.values(&self.time, "--time");
-        o.values(&self.split_compile, "--split-compile");
+        o.values(self.split_compile, "--split-compile");
         o.flag(self.fdevice_syntax_only, "--fdevice-syntax-only");
         o.flag(self.minimal, "--minimal");
         o.flag(self.no_cache, "--no-cache");
@@ -291,14 +291,14 @@ impl ProgramOptions {
         o.yes_no(self.lineinfo, "lineinfo");
         o.yes_no(self.device_code_optimize, "device_code_optimize");
         o.values(&self.ptxas_options, "ptxas_options");
-        o.values(&self.max_register_count, "max_register_count");
+        o.values(self.max_register_count, "max_register_count");
         o.yes_no(self.ftz, "ftz");
         o.yes_no(self.prec_sqrt, "prec_sqrt");
         o.yes_no(self.prec_div, "prec_div");
         o.yes_no(self.fma, "fma");
         o.yes_no(self.link_time_optimization, "link_time_optimization");
         o.values(&self.time, "time");
-        o.values(&self.split_compile, "split_compile");
+        o.values(self.split_compile, "split_compile");
         o.yes_no(self.no_cache, "no_cache");
         o.0
     }
