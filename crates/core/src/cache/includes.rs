@@ -93,7 +93,8 @@ pub(super) fn digest(
         if directories == known {
             break;
         }
-        for directory in walk.directories[directories..known].to_vec() {
+        for at in directories..known {
+            let directory = walk.directories[at].clone();
             for name in names.clone() {
                 walk.look_up(&name, Some(&directory), &mut open)?;
             }
