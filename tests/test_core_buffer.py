@@ -99,7 +99,7 @@ def test_equality_is_of_address_and_size(device, stream):
     same = Buffer.from_handle(buffer.handle, 64)
     assert buffer == same and hash(buffer) == hash(same) == hash((buffer.handle, 64))
     assert buffer != Buffer.from_handle(buffer.handle, 63)
-    assert buffer != buffer.handle
+    assert buffer != buffer.handle and (buffer == 3) is False
     with pytest.raises(TypeError):
         buffer < same  # noqa: B015
 
@@ -534,6 +534,20 @@ def test_memory_of_the_driver(device, stream):
     assert (buffer.is_device_accessible, buffer.is_host_accessible, buffer.is_managed) == (True, True, True)
     assert buffer.__dlpack_device__() == (13, 0)
     check(driver.cuMemFree(managed))
+
+
+def test_a_thread_without_a_context_is_told_the_same(device, stream):
+    buffer = Buffer.from_handle(device.allocate(64, stream=stream).handle, 64)
+    answers = []
+
+    def work():
+        answers.append((buffer.device_id, buffer.is_device_accessible))
+        answers.append(Buffer.from_handle(0x1000, 1).device_id)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert answers == [(0, True), -1]
 
 
 def test_what_is_no_handle_is_said(device, stream):

@@ -7,6 +7,7 @@ use cupyrite_sys::driver::{
     CUmemcpySrcAccessOrder, CUmemorytype, CUpointer_attribute, CUresult,
 };
 
+use crate::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::stream::Stream;
 
@@ -112,9 +113,8 @@ pub unsafe fn copy_async(
     stream.call(|| {
         if *options != CopyOptions::default() {
             // SAFETY: the caller's promise.
-            if let Some(result) =
-                unsafe { copy_attributed(destination, source, bytes, stream, options) }
-            {
+            let done = unsafe { copy_attributed(destination, source, bytes, stream, options) };
+            if let Some(result) = done {
                 return result;
             }
         }
@@ -254,14 +254,14 @@ pub unsafe fn fill_async(
     stream: &Stream,
 ) -> Result<()> {
     let width = pattern.width();
-    if bytes % width != 0 {
+    if !bytes.is_multiple_of(width) {
         return Err(Error::argument(
             "fill",
             "pattern",
             format!("has {width} bytes, of which the buffer's {bytes} bytes are no multiple"),
         ));
     }
-    if address % width as u64 != 0 {
+    if !address.is_multiple_of(width as u64) {
         return Err(Error::argument(
             "fill",
             "pattern",
@@ -310,6 +310,35 @@ pub struct PointerInfo {
 ///
 /// What the driver says; an address that it does not know is no error.
 pub fn pointer_info(address: CUdeviceptr) -> Result<PointerInfo> {
+    let (kind, managed, ordinal) = match ask(address) {
+        Err(Error::Driver {
+            status: CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_NOT_INITIALIZED,
+            ..
+        }) => match Device::retained().next() {
+            // Addresses mean the same in all contexts of a process, so any of them will do.
+            Some(context) => context.with_current(|| ask(address))?,
+            // A driver that was not used yet knows of no memory.
+            None => (0, 0, -1),
+        },
+        answer => answer?,
+    };
+    let kind = match CUmemorytype(kind) {
+        _ if managed != 0 => MemoryKind::Managed,
+        CUmemorytype::CU_MEMORYTYPE_HOST => MemoryKind::Host,
+        CUmemorytype::CU_MEMORYTYPE_DEVICE => MemoryKind::Device,
+        _ => MemoryKind::Unknown,
+    };
+    Ok(PointerInfo {
+        kind,
+        device: match kind {
+            MemoryKind::Unknown => None,
+            _ => usize::try_from(ordinal).ok(),
+        },
+    })
+}
+
+/// Memory type, whether it is managed, and the device's ordinal, as numbers.
+fn ask(address: CUdeviceptr) -> Result<(c_uint, c_uint, c_int)> {
     type A = CUpointer_attribute;
     let (mut kind, mut managed, mut ordinal): (c_uint, c_uint, c_int) = (0, 0, -1);
     let mut attributes = [
@@ -331,17 +360,5 @@ pub fn pointer_info(address: CUdeviceptr) -> Result<PointerInfo> {
             address
         ))?
     };
-    let kind = match CUmemorytype(kind) {
-        _ if managed != 0 => MemoryKind::Managed,
-        CUmemorytype::CU_MEMORYTYPE_HOST => MemoryKind::Host,
-        CUmemorytype::CU_MEMORYTYPE_DEVICE => MemoryKind::Device,
-        _ => MemoryKind::Unknown,
-    };
-    Ok(PointerInfo {
-        kind,
-        device: match kind {
-            MemoryKind::Unknown => None,
-            _ => usize::try_from(ordinal).ok(),
-        },
-    })
+    Ok((kind, managed, ordinal))
 }

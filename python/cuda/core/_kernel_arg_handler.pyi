@@ -1,9 +1,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from typing_extensions import disjoint_base
-
-@disjoint_base
 class ParamHolder:
     """Kernel arguments as C takes them, for functions of ``cuda.bindings`` that take ``kernelParams``."""
 

@@ -820,13 +820,13 @@ impl PyBuffer {
         let pinned = self.pin()?;
         let pattern = pattern(value)?;
         let width = pattern.width();
-        if pinned.size % width != 0 {
+        if !pinned.size.is_multiple_of(width) {
             return Err(PyValueError::new_err(format!(
                 "Buffer.fill() argument 'value' has {width} bytes, of which the size of the buffer, {}, is no multiple",
                 pinned.size
             )));
         }
-        if pinned.address % width as u64 != 0 {
+        if !pinned.address.is_multiple_of(width as u64) {
             return Err(PyValueError::new_err(format!(
                 "Buffer.fill() argument 'value' has {width} bytes, to which the buffer's address {:#x} is not aligned",
                 pinned.address

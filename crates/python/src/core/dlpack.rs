@@ -287,16 +287,17 @@ fn order(
     let handle = usize::try_from(handle.max(1)).unwrap_or(1);
     // SAFETY: the consumer says that it is a stream of its own.
     let consumer = unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) };
-    let waited = py.detach(|| wait_for_all(device, &consumer, &streams));
+    // The last reference to one of them may go here, which destroys it: detached, too.
+    let waited = py.detach(move || wait_for_all(device, &consumer, streams));
     waited.or_raise(py)
 }
 
-fn wait_for_all(device: Device, consumer: &Stream, streams: &[Stream]) -> cupyrite::Result<()> {
+fn wait_for_all(device: Device, consumer: &Stream, streams: Vec<Stream>) -> cupyrite::Result<()> {
     if streams.iter().all(|s| s.handle() == consumer.handle()) {
         return Ok(());
     }
     let _entered = device.enter()?;
-    cupyrite::wait_for_streams(consumer, streams)
+    cupyrite::wait_for_streams(consumer, &streams)
 }
 
 fn capsule<'py, M: Kind>(

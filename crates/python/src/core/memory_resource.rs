@@ -169,6 +169,27 @@ impl PyMemPool {
     }
 }
 
+/// Lets go of a pool, which may wait for other threads.
+fn drop_pool(pool: Option<MemoryPool>) {
+    // SAFETY: contents of Python objects are dropped by their deallocation, which runs attached.
+    let py = unsafe { Python::assume_attached() };
+    py.detach(|| drop(pool));
+}
+
+impl Drop for PyMemPool {
+    fn drop(&mut self) {
+        let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
+        drop(state.attributes);
+        drop_pool(state.pool);
+    }
+}
+
+impl Drop for PyMemPoolAttributes {
+    fn drop(&mut self) {
+        drop_pool(self.pool.take());
+    }
+}
+
 fn unmade() -> PyErr {
     PyRuntimeError::new_err(
         "this memory resource was not made: its class's __init__() was not called",
@@ -324,7 +345,7 @@ impl PyMemPool {
         if let Some(known) = &self.lock().attributes {
             return Ok(known.clone_ref(py));
         }
-        let made = Py::new(py, PyMemPoolAttributes { pool })?;
+        let made = Py::new(py, PyMemPoolAttributes { pool: Some(pool) })?;
         let mut state = self.lock();
         // Another thread may have been first: then that one stays. `made` goes at the end, when the lock is free.
         let kept = match &state.attributes {
@@ -346,12 +367,16 @@ impl PyMemPool {
     name = "_MemPoolAttributes"
 )]
 pub struct PyMemPoolAttributes {
-    pool: MemoryPool,
+    /// There until the object goes.
+    pool: Option<MemoryPool>,
 }
 
 impl PyMemPoolAttributes {
     fn number(&self, py: Python<'_>, attribute: PoolAttribute) -> PyResult<u64> {
-        self.pool.attribute(attribute).or_raise(py)
+        let Some(pool) = &self.pool else {
+            return Err(closed("DeviceMemoryResource"));
+        };
+        pool.attribute(attribute).or_raise(py)
     }
 
     fn flag(&self, py: Python<'_>, attribute: PoolAttribute) -> PyResult<bool> {
@@ -471,8 +496,9 @@ fn current_pool(device: Device) -> cupyrite::Result<MemoryPool> {
 
 #[pymethods]
 impl PyDeviceMemoryResource {
+    // `__init__` has the parameters, so that derived classes may have others.
     #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
+    #[pyo3(signature = (*_args, **_kwargs), text_signature = "(device_id, options=None)")]
     fn new(
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,

@@ -381,7 +381,6 @@ enum Hold {
 struct Pending {
     done: Event,
     birth: Birth,
-    #[expect(dead_code, reason = "it is kept")]
     hold: Hold,
 }
 
@@ -394,16 +393,21 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 ///
 /// This is called wherever copies are queued or waited for. It is not done by a callback of the stream's: that would want
 /// the interpreter from a thread of the driver's, which a program that waits for the driver may hold.
-pub fn reap(_py: Python<'_>) {
+pub fn reap(py: Python<'_>) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     let lock = || PENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let pending = std::mem::take(&mut *lock());
-    // What failed is over, too. A forked child cannot ask; it keeps what its parent's copies needed.
-    let (done, waiting): (Vec<_>, Vec<_>) = pending
-        .into_iter()
-        .partition(|copy| copy.birth.is_here() && copy.done.is_done().unwrap_or(true));
+    // Calls of the driver may wait for other threads. What failed is over, too. A forked child cannot ask; it keeps what its
+    // parent's copies needed.
+    let (done, waiting) = py.detach(|| {
+        let (done, waiting): (Vec<Pending>, Vec<Pending>) = pending
+            .into_iter()
+            .partition(|copy| copy.birth.is_here() && copy.done.is_done().unwrap_or(true));
+        let done: Vec<Hold> = done.into_iter().map(|copy| copy.hold).collect();
+        (done, waiting)
+    });
     COUNT.fetch_sub(done.len(), Ordering::Relaxed);
     lock().extend(waiting);
     drop(done);

@@ -4,6 +4,7 @@ from cuda.bindings.driver import CUdeviceptr
 from cuda.core._memory._copy_enums import CopyOptions
 from cuda.core._stream import Stream
 from typing_extensions import Buffer as _BufferProtocol
+from typing_extensions import disjoint_base
 
 __all__ = ["Buffer", "MemoryResource"]
 
@@ -18,6 +19,7 @@ class _HostArray(Protocol):
 _Array = _BufferProtocol | _CudaArray | _HostArray
 _D = TypeVar("_D", bound=Buffer | _Array)
 
+@disjoint_base
 class Buffer:
     """Memory that a memory resource allocated, or that somebody else owns."""
 
@@ -99,6 +101,7 @@ class Buffer:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> Any: ...
 
+@disjoint_base
 class MemoryResource:
     """Where buffers get their memory; the base class of all memory resources."""
 

@@ -22,7 +22,6 @@ class DeviceMemoryResourceOptions:
 class DeviceMemoryResource(_MemPool):
     """Memory of a device, from a pool of the driver's, allocated and freed in the order of streams."""
 
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> DeviceMemoryResource: ...
     def __init__(
         self,
         device_id: Device | int | None,

@@ -4,9 +4,11 @@ from cuda.bindings.driver import CUdeviceptr
 from cuda.core._device import Device
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
+from typing_extensions import disjoint_base
 
 __all__ = ["_SynchronousMemoryResource"]
 
+@disjoint_base
 class _SynchronousMemoryResource(MemoryResource):
     """Memory of a device, allocated at once: for devices without memory pools."""
 

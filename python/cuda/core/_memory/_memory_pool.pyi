@@ -4,14 +4,16 @@ from uuid import UUID
 from cuda.bindings.driver import CUdeviceptr, CUmemoryPool
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
+from typing_extensions import disjoint_base
 
 __all__ = ["_MemPool", "_MemPoolAttributes"]
 
+@disjoint_base
 class _MemPool(MemoryResource):
     """What memory resources over a pool of the driver's have in common."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> _MemPool: ...
-    def allocate(self, size: SupportsIndex, *, stream: Stream = ...) -> Buffer:
+    def allocate(self, size: SupportsIndex, *, stream: Stream) -> Buffer:
         """Allocates memory from the pool, in the order of a stream."""
     def deallocate(self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream) -> None:
         """Frees memory of the pool by its address, in the order of a stream."""

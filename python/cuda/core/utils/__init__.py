@@ -1,11 +1,14 @@
-"""Utilities: caches of compiled programs."""
+"""Utilities: caches of compiled programs, options of copies."""
 
-# Public name -> module of this package that has it.
+# Public name -> module that has it, seen from this package.
 _HOMES = {
-    "FileStreamProgramCache": "_program_cache",
-    "InMemoryProgramCache": "_program_cache",
-    "ProgramCacheResource": "_program_cache",
-    "make_program_cache_key": "_program_cache",
+    "CopyOptions": ".._memory._copy_enums",
+    "FileStreamProgramCache": "._program_cache",
+    "InMemoryProgramCache": "._program_cache",
+    "MemcpyOverlapMode": ".._memory._copy_enums",
+    "MemcpySrcAccessOrder": ".._memory._copy_enums",
+    "ProgramCacheResource": "._program_cache",
+    "make_program_cache_key": "._program_cache",
 }
 
 __all__ = sorted(_HOMES)
@@ -17,7 +20,7 @@ def __getattr__(name):
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    value = getattr(import_module(home, __name__), name)
     globals()[name] = value
     return value
 
