@@ -5,8 +5,11 @@ use std::collections::HashSet;
 use super::{At, Input, Item};
 use crate::ir::{Base, Body, FuncId, InitElem, Operand, ProtoId, VarId};
 
+/// Where the items of an input are in the result, by their old numbers.
+type Numbers = Vec<Option<usize>>;
+
 /// Where the functions and variables of each input are in the result.
-pub(super) struct Places(Vec<(Vec<Option<usize>>, Vec<Option<usize>>)>);
+pub(super) struct Places(Vec<(Numbers, Numbers)>);
 
 impl Places {
     pub(super) fn new(inputs: &[Input]) -> Places {

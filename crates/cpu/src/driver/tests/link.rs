@@ -84,8 +84,8 @@ impl Linker {
     fn complete(&self) -> Result<&'static [u8], Code> {
         let (mut image, mut size) = (0u64, 0u64);
         match Code(cu!("cuLinkComplete", self.state, &mut image, &mut size)) {
-            // SAFETY: the image lives until the linker is destroyed, which the tests do last.
             Code::SUCCESS => {
+                // SAFETY: the image lives until the linker is destroyed, which the tests do last.
                 Ok(unsafe { std::slice::from_raw_parts(image as *const u8, size as usize) })
             }
             code => Err(code),
