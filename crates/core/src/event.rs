@@ -155,10 +155,10 @@ impl Event {
         }
         let mut raw = CUipcEventHandle { reserved: [0; 64] };
         let place = &raw mut raw;
-        // SAFETY: `place` is a valid place for the result, the event is live.
-        self.inner
-            .context
-            .call(|| unsafe { driver!(cuIpcGetEventHandle(place, self.handle())) })?;
+        self.inner.context.call(|| {
+            // SAFETY: `place` is a valid place for the result, the event is live.
+            unsafe { driver!(cuIpcGetEventHandle(place, self.handle())) }
+        })?;
         Ok(IpcEventHandle {
             bytes: raw.reserved.map(|byte| byte as u8),
         })

@@ -144,10 +144,8 @@ pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
     }
     let mut now = CUlogIterator::default();
     // SAFETY: `now` is a valid place for the result.
-    if matches!(
-        unsafe { cupyrite_sys::driver::cuLogsCurrent(&mut now, 0) },
-        Ok(CUresult::CUDA_SUCCESS)
-    ) {
+    let asked = unsafe { cupyrite_sys::driver::cuLogsCurrent(&mut now, 0) };
+    if matches!(asked, Ok(CUresult::CUDA_SUCCESS)) {
         READ.set(Some(now));
     }
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
