@@ -14,6 +14,7 @@ import tempfile
 import time
 
 from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, launch
+from loops import calling
 
 try:
     from numpy import float32
@@ -72,12 +73,7 @@ def from_python(ptx, rounds):
     arguments16 = (source, float32(2), ctypes.c_int(1), BYTES) * 4
 
     def launches(kernel, arguments):
-        def one(loop):
-            for _ in loop:
-                launch(stream, config, kernel, *arguments)
-
-        one((None,))
-        return timed(rounds, 256, one, stream.sync)
+        return time_of(256, calling(launch, stream, config, kernel, *arguments))
 
     def devices(loop):
         for _ in loop:
@@ -150,7 +146,7 @@ def from_c(library, ptx, rounds):
 
     addresses = (ctypes.c_void_p * len(SYMBOLS))()
     for number, name in enumerate(SYMBOLS):
-        addresses[number] = _native.symbol_address("cuda", name)
+        addresses[number] = _native.symbol_address("cuda", name) or _native.symbol_address("cuda", f"{name}_v2")
         if not addresses[number]:
             raise RuntimeError(f"no {name}")
     results = (ctypes.c_double * (len(ROWS) - 1))()

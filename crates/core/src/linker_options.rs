@@ -207,8 +207,7 @@ impl LinkerOptions {
 fn driver_target(arch: &str) -> Result<c_uint> {
     let found = arch_number(arch).and_then(|(number, suffix)| {
         let name = format!("CU_TARGET_COMPUTE_{number}{}", suffix.to_ascii_uppercase());
-        let members = CUjit_target::MEMBERS.iter();
-        members.into_iter().find(|(n, _)| *n == name)
+        CUjit_target::MEMBERS.iter().find(|(n, _)| *n == name)
     });
     match found {
         Some((_, target)) => Ok(target.0),

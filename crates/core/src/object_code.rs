@@ -201,9 +201,9 @@ impl ObjectCode {
 
     /// The name in the code of a name expression given before compiling.
     pub fn lowered_name(&self, expression: &str) -> Option<&str> {
-        let symbols = self.inner.symbols.iter();
-        symbols
-            .into_iter()
+        self.inner
+            .symbols
+            .iter()
             .find(|(e, _)| e == expression)
             .map(|(_, name)| name.as_str())
     }

@@ -1,6 +1,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class ParamHolder:
     """Kernel arguments as C takes them, for functions of ``cuda.bindings`` that take ``kernelParams``."""
 

@@ -1,7 +1,10 @@
 from typing import Any, SupportsIndex
 
+from typing_extensions import disjoint_base
+
 _Dims = int | SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 
+@disjoint_base
 class LaunchConfig:
     """The shape of a launch: how many blocks of how many threads, and what else the driver may know."""
 

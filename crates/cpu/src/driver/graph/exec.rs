@@ -207,8 +207,12 @@ entries! {
         Ok(())
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {
-        // Launches that still run keep what they need.
-        EXECS.remove(exec).map(|_| ()).map_err(|_| Code::INVALID_VALUE)
+        let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
+        // Launches that still run keep what they need, but for user objects, which they know nothing of.
+        let state = exec.lock();
+        let objects = std::mem::take(&mut state.graph.lock().objects);
+        state.retire(objects);
+        Ok(())
     }
     fn exec_flags "cuGraphExecGetFlags" (exec: u64, out: u64) {
         non_null(out)?;
