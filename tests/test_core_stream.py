@@ -166,7 +166,9 @@ class TestObject:
         handle = int(made.handle)
         del made
         assert gone() is None
-        assert int(driver.cuStreamQuery(handle)[0]) != 0
+        if device.name.startswith("CPU"):
+            # A GPU's driver may crash here: it does not look at what it is given.
+            assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
 
 class TestClosed:
@@ -319,9 +321,9 @@ class TestForeign:
         foreign = Stream.from_handle(raw)
         assert foreign.is_nonblocking is False
         check(driver.cuStreamDestroy(raw))
-        assert "context=" in repr(foreign)
         if device.name.startswith("CPU"):
-            # A GPU's driver may crash here: it does not look at what it is given.
+            # A GPU's driver may crash here, as above.
+            assert "context=0x0" in repr(foreign)
             for use in (foreign.sync, lambda: foreign.priority, lambda: foreign.device, foreign.record):
                 with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_HANDLE"):
                     use()
