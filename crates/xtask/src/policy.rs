@@ -80,10 +80,12 @@ fn check_file(name: &str, text: &str, wrong: &mut Vec<String>) {
         for word in [
             "todo!(",
             "unimplemented!(",
-            "NotImplementedError",
+            // Only the statement: an abstract method and a clear refusal may say it through PyO3.
+            "raise NotImplementedError",
             concat!("FIX", "ME"),
         ] {
-            if text.contains(word) && !name.starts_with("crates/xtask/") {
+            let exempt = name.starts_with("crates/xtask/") || name.starts_with("tests/");
+            if text.contains(word) && !exempt {
                 wrong.push(format!("{name}: {word}...: unfinished"));
             }
         }
