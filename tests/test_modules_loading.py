@@ -70,9 +70,10 @@ def test_not_code_at_all():
 @pytest.mark.cpu
 def test_foreign_machine_code_says_why():
     code, _ = compile_cuda('extern "C" __global__ void k() {}', kind="cubin")
-    foreign = bytearray(code)
-    foreign[-1] ^= 1
-    status, _, info, log = load_with_logs(bytes(foreign))
+    # Without the PTX that it carries.
+    foreign = code.replace(b".cupyrite.ptx", b".another.ptx!")
+    assert foreign != code
+    status, _, info, log = load_with_logs(foreign)
     assert status == R.CUDA_ERROR_NO_BINARY_FOR_GPU
     assert "PTX" in log + info
 
