@@ -54,7 +54,7 @@ impl Instances {
     }
 
     /// How many instances have been compiled.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.compiled.len()
     }
 
@@ -107,7 +107,7 @@ pub fn run(n: usize) -> Result<(usize, usize)> {
     let (a, b): (Vec<i32>, Vec<i32>) = (0..n as i32).map(|i| (i, 1000 - i)).unzip();
     let larger = instances.combine("Larger", &a, &b)?;
     wrong += (0..n).filter(|&i| larger[i] != a[i].max(b[i])).count();
-    Ok((wrong, instances.len()))
+    Ok((wrong, instances.count()))
 }
 
 #[allow(dead_code)] // a test runs the example without it

@@ -98,7 +98,6 @@ fn a_buffer_outlives_everything_it_was_made_with() {
     let pool = pool(&device);
     let buffer = pool.allocate(64, &stream).unwrap();
     drop(stream);
-    drop(device);
     buffer.fill(FillPattern::U8(3), &other).unwrap();
     let mut out = [0u8; 64];
     buffer.read(&mut out, &other).unwrap();
