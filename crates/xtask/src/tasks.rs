@@ -235,6 +235,7 @@ pub fn ci_helpers(rest: &[&str]) -> Result<(), Error> {
                 "cuda.bindings.nvml",
                 "cuda.bindings.cufile",
                 "cuda.bindings.cudla",
+                "cuda.core",
                 "cuda.pathfinder",
             ];
             let mut command = env.command();
