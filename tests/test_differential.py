@@ -142,3 +142,21 @@ def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
     assert outcomes[3] == {"value": {"int": "address"}}
     assert outcomes[4] == {"value": {"tuple": [{"str": "0x#"}, {"list": [{"bytes": "78", "len": 1}]}]}}
     assert outcomes[6] == {"value": {"class": "__main__.A"}}
+
+
+# What graphs, textures, sharing between processes and the system's view of devices bring.
+LATER = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
+to_system_device from_allocation_handle from_registry graph""".split()
+
+
+def test_programs_of_core_name_every_member(harness):
+    core = harness("core")
+    text = "".join("\n".join(importlib.import_module(f"core_cases.{m}").GROUPS[n]) for m, n in core.groups())
+    words = set(re.findall(r"\w+", text))
+    package, utils = importlib.import_module("cuda.core"), importlib.import_module("cuda.core.utils")
+    kinds = """Device Host Context ContextOptions Stream StreamOptions Event EventOptions Buffer MemoryResource
+        DeviceMemoryResource DeviceMemoryResourceOptions Program ProgramOptions Linker LinkerOptions ObjectCode Kernel
+        LaunchConfig FileStreamProgramCache InMemoryProgramCache ProgramCacheResource""".split()
+    for kind in kinds:
+        names = dir(getattr(package, kind, None) or getattr(utils, kind))
+        assert [n for n in names if not n.startswith("_") and n not in words and n not in LATER] == [], kind

@@ -64,6 +64,10 @@ DELIBERATE = [
     ("device: properties", "pickle", "ours raises", "a device's properties belong to its process; the peer writes a copy that knows no device"),
     ("environment", "numpy", "values differ", "NumPy is imported when it is needed"),
     ("device: allocate", r"^d.allocate\(16(, stream=None|, s|)\)", "ours returns", MORE),
+    ("device: streams and events", "ipc_enabled=True\\)\\)", "TypeError, ours returns", "an event for other processes need not be recorded when it is made"),
+    ("(stream|event): options", r"^o\.\w+ = ", "ours returns", "options are objects of Python: what is in them is looked at where they are used"),
+    ("stream: options", "1 << 40", "OverflowError, ours builtins.ValueError", "a priority out of range is a ValueError however far out"),
+    ("stream: protocol", r"wait\(Streamlike\(\(1", "ValueError, ours builtins.RuntimeError", "a version of the protocol that is not known is told of the same way everywhere"),
     # Memory
     ("buffer: copies with arrays", "", "TypeError, ours returns", MORE),
     ("buffer: copies with arrays", "zeros\\(8", "TypeError, ours builtins.ValueError", MORE),
@@ -130,4 +134,5 @@ DELIBERATE = [
     ("stream: from_handle", r"1\.5", "returns, ours raises builtins.TypeError", EARLY),
     ("event: object", "^public", "values differ", BEFORE, only_more("get_ipc_descriptor", "is_sync_busy_waited")),
     ("event: spellings before 1.0", "", "ours returns", BEFORE),
+    ("event: spellings before 1.0", "get_ipc_descriptor", "AttributeError, ours builtins.RuntimeError", BEFORE),
 ]

@@ -34,7 +34,7 @@ _HOMES = {
     "launch": "_launcher",
 }
 
-_SUBMODULES = ("typing",)
+_SUBMODULES = ("typing", "utils")
 
 __all__ = sorted(_HOMES)
 
@@ -54,3 +54,21 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({*globals(), *_HOMES, *_SUBMODULES})
+
+
+def _complete_without_reading():
+    """Keeps completion in an interactive interpreter from reading the attributes that it lists.
+
+    CPython's does so already for properties; those of native classes are of another kind, and reading them may ask the
+    driver, or raise. CUDA_CORE_DONT_FIX_TAB_COMPLETION leaves it as it is.
+    """
+    import os
+    import sys
+    import types
+
+    completion = sys.modules.get("rlcompleter")  # imported by interactive interpreters before anything else
+    if completion is not None and os.environ.get("CUDA_CORE_DONT_FIX_TAB_COMPLETION", "") in ("", "0"):
+        completion.property = (property, types.GetSetDescriptorType)
+
+
+_complete_without_reading()

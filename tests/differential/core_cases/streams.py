@@ -305,6 +305,7 @@ class Raises:
         d.create_event(EventOptions(busy_waited_sync=True)).is_blocking_sync
         EventOptions(enable_timing=True, busy_waited_sync=False, ipc_enabled=False)
         d.create_event().is_sync_busy_waited
+        d.create_event().get_ipc_descriptor()
         """,
     ),
 }
