@@ -92,6 +92,7 @@ DELIBERATE = [
     ("cache key", r"options=(None|3)", "AttributeError, ours builtins.TypeError", "a wrong type is a TypeError"),
     ("cache: compile", "include_path|name_expressions", "ValueError, ours returns", "headers and names are part of a cache's entry"),
     ("cache: (in memory|on disk)", "^public", "values differ", MORE, only_more("hits", "misses")),
+    ("cache: (in memory|on disk)", "hits, .*misses", "AttributeError, ours returns", MORE),
     # Linking, kernels
     ("linker options", "'(time|optimize_unused_variables)': False", "values differ", "False does not ask for an option"),
     ("linker options", r"_used': \('a',\)", "values differ", "a tuple of names is taken as a list is; the peer leaves it out silently"),

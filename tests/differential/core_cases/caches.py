@@ -86,6 +86,7 @@ GROUPS = {
         m["b"] = memoryview(b"y"); m["b"]
         del m["b"]
         del m["b"]
+        m.hits, m.misses
         m.clear(); len(m)
         m.update({b"x": b"1", "y": b"2"}); len(m), m["x"], m[b"y"]
         m.update([(b"z", b"3")]); len(m)
@@ -120,6 +121,7 @@ GROUPS = {
         del f["b"]
         del f["b"]
         f.update({"q": b"1"}); len(f)
+        f.hits, f.misses
         f.clear(); len(f)
         f.close(); len(f)
         f["a"] = b"1"; f["a"]
