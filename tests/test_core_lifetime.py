@@ -239,31 +239,37 @@ def test_the_same_things_closed_by_many_threads(device, code):
 
 
 def test_used_in_one_thread_while_closed_in_another(device, code):
-    """The user gets a result or the word that it is closed; nothing else."""
+    """The user gets a result or the word that it is closed; nothing else.
+
+    What a kernel works on has to outlive the launch, as for memory of every kind: the buffer that is closed here is only
+    asked about.
+    """
     config = LaunchConfig(grid=1, block=1)
     for _ in range(20):
-        things = family(device, code)
-        other = device.create_stream()
+        things, kept = family(device, code), family(device, code)
 
-        def use(number, things=things, other=other):
+        def use(number, things=things, kept=kept):
             Device(0).set_current()
             if number == 0:
-                for name in ("event", "buffer", "stream"):
+                for name in ("event", "buffer", "stream", "pool"):
                     things[name].close()
                 return
             for _ in range(20):
-                try:
-                    launch(other, config, things["kernel"], things["buffer"], ctypes.c_int32(1))
-                    things["stream"].wait(things["event"])
-                    things["stream"].record()
-                    things["stream"].sync()
-                except RuntimeError as error:
-                    assert "closed" in str(error)
+                assert things["buffer"].size in (0, 64)
+                for act in (
+                    lambda: launch(things["stream"], config, kept["kernel"], kept["buffer"], ctypes.c_int32(1)),
+                    lambda: things["stream"].wait(things["event"]),
+                    lambda: things["stream"].record(),
+                    lambda: things["stream"].sync(),
+                    lambda: things["pool"].allocate(4, stream=kept["stream"]).close(),
+                ):
+                    try:
+                        act()
+                    except RuntimeError as error:
+                        assert "closed" in str(error)
 
-        # The kernel must not write to memory that another thread has freed: the buffer is freed after the work.
-        things["buffer"].set_deallocation_stream(other)
         in_threads(3, use)
-        other.sync()
+        check(driver.cuCtxSynchronize())
 
 
 def test_made_here_and_ended_there(device, code):
