@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from cuda.bindings.driver import CUcontext
 from cuda.core._stream import StreamOptions
 from cuda.core.typing import DeviceResourcesType
 
 __all__ = ["Context", "ContextOptions"]
 
+@disjoint_base
 class Context:
     """A CUDA context: a device's address space and everything that lives in it."""
 

@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Any, SupportsIndex, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from cuda.core._context import Context, ContextOptions
 from cuda.core._event import Event, EventOptions
@@ -13,6 +13,7 @@ from cuda.core._utils.cuda_utils import ComputeCapability
 
 __all__ = ["Device", "DeviceProperties"]
 
+@disjoint_base
 class Device:
     """A device of this machine: one object a device and thread.
 
@@ -88,6 +89,7 @@ class Device:
 class DeviceProperties:
     """What a device can do and how much of everything it has; from :attr:`Device.properties`."""
 
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> DeviceProperties: ...
     @property
     def async_engine_count(self) -> int:
         """How many copies can run beside kernels at once."""

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
 from cuda.bindings.driver import CUevent
 from cuda.core._context import Context
 from cuda.core._device import Device
 
 __all__ = ["Event", "EventOptions", "IPCEventDescriptor"]
 
+@disjoint_base
 class Event:
     """A point in a stream that can be waited for and, where it was made for that, timed."""
 
@@ -74,3 +77,4 @@ class EventOptions:
     timing_enabled: bool | None = False
     blocking_sync: bool | None = False
     ipc_enabled: bool | None = False
+    def __post_init__(self) -> None: ...

@@ -5,7 +5,7 @@ from _thread import allocate_lock as _allocate_lock
 __all__ = ["Host"]
 
 _lock = _allocate_lock()
-_hosts = {}
+_hosts: "dict[tuple[int | None, bool], Host]" = {}
 
 
 class Host:
@@ -22,6 +22,9 @@ class Host:
     """
 
     __slots__ = ("__weakref__", "_is_numa_current", "_numa_id")
+
+    _is_numa_current: bool
+    _numa_id: "int | None"
 
     def __new__(cls, numa_id: "int | None" = None, *, is_numa_current: bool = False):
         is_numa_current = bool(is_numa_current)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, SupportsIndex
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from cuda.bindings.driver import CUstream
 from cuda.core._context import Context
@@ -27,6 +27,7 @@ class IsStreamType(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]:
         """The protocol's version, 0, and the address of the stream."""
 
+@disjoint_base
 class Stream:
     """A queue of work on a device; ``Stream()`` makes one on the current device."""
 
@@ -76,6 +77,7 @@ class StreamOptions:
 
     nonblocking: Any = True
     priority: int | None = None
+    def __post_init__(self) -> None: ...
 
 LEGACY_DEFAULT_STREAM: Stream
 PER_THREAD_DEFAULT_STREAM: Stream
