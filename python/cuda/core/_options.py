@@ -104,7 +104,7 @@ def options(cls=None, *, frozen=False):
     if not frozen:
         # As for every class that has its own idea of equality and can be changed.
         cls.__hash__ = None
-    cls.__match_args__ = names
+    cls.__match_args__ = names  # type: ignore[misc]
     cls._option_defaults = defaults
     for name in ("__dataclass_fields__", "__dataclass_params__"):
         setattr(cls, name, _OnDemand(cls, name, frozen))
