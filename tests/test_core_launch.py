@@ -17,7 +17,7 @@ from core_echo import Echo
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, launch
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check
+from support import check, label
 
 PLAIN = dict(grid=1, block=1)
 
@@ -89,7 +89,7 @@ def test_a_configuration_says_what_it_was_given():
         ({**PLAIN, "grid": [10**3000]}, ValueError, "too long"),
         ({**PLAIN, "grid": np.array([1, 2])}, ValueError, "grid"),
     ],
-    ids=str,
+    ids=label,
 )
 def test_a_configuration_that_cannot_be(arguments, exception, message):
     with pytest.raises(exception, match=message):
@@ -201,7 +201,7 @@ def test_the_function_describes_itself():
     assert pickle.loads(pickle.dumps(launch)) is launch
 
 
-@pytest.mark.parametrize("wrong", [None, 0, 5, "x", object(), {"grid": 1}], ids=str)
+@pytest.mark.parametrize("wrong", [None, 0, 5, "x", object(), {"grid": 1}], ids=label)
 def test_wrong_objects_are_named(echo, wrong):
     kernel = echo.kernel("nothing")
     with pytest.raises(TypeError, match="stream"):
@@ -280,7 +280,7 @@ def test_the_grid_counts_clusters(echo, counter):
         (dict(grid=(1, 2**17), block=1), "the grid"),
         (dict(grid=1, block=1, shmem_size=1 << 20), "1048576 bytes of dynamic shared memory.*MAX_DYNAMIC_SHARED"),
     ],
-    ids=str,
+    ids=label,
 )
 def test_a_shape_that_cannot_be_launched_is_explained(echo, config, message):
     with pytest.raises(CUDAError, match=f"(?s)CUDA_ERROR_INVALID_VALUE.*{message}"):

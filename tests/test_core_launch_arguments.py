@@ -14,7 +14,7 @@ from cuda.core import LaunchConfig, launch
 from cuda.core._kernel_arg_handler import ParamHolder
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check
+from support import check, label
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), VALUES, ids=lambda v: repr(v)[:40] if not isinstance(v, bytes) else "")
+@pytest.mark.parametrize(("value", "expected"), VALUES, ids=lambda v: label(v) if not isinstance(v, bytes) else "")
 def test_a_value_arrives_byte_for_byte(echo, value, expected):
     assert echo.of(len(expected), value) == expected
 
@@ -277,7 +277,7 @@ def test_a_closed_buffer_is_told(echo):
         (8, driver.CUdevice(0)),
         (16, 1.5),
     ],
-    ids=repr,
+    ids=label,
 )
 def test_a_value_of_another_size_is_refused(echo, size, value):
     pattern = rf"kernel argument 1 \(counted from 0\).*{type(value).__name__}.*parameter 1 of kernel.* {size} byte"
@@ -311,7 +311,7 @@ def test_an_int_is_no_structure(echo, size):
         (8, 10**5000),
         (4, Whole(2**40)),
     ],
-    ids=lambda v: repr(v) if not isinstance(v, int) or v < 10**30 else "huge",
+    ids=lambda v: label(v) if not isinstance(v, int) or v < 10**30 else "huge",
 )
 def test_an_int_that_does_not_fit_is_refused(echo, size, value):
     with pytest.raises(OverflowError, match=rf"kernel argument 1 \(counted from 0\).*fit.*{size} byte"):

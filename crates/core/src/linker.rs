@@ -13,6 +13,7 @@ use crate::error::{Error, Result, driver, nvjitlink, report};
 use crate::image;
 use crate::linker_options::LinkerOptions;
 use crate::object_code::{Code, CodeKind, ObjectCode};
+use crate::own_thread::OwnThread;
 
 /// What does the linking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +36,7 @@ pub struct Linker {
 
 #[derive(Debug)]
 enum Raw {
-    NvJitLink(JitLink),
+    NvJitLink(Threaded),
     Driver(Box<DriverLink>),
 }
 
@@ -94,7 +95,7 @@ impl Linker {
             return Err(Error::argument("Linker::new", "codes", problem));
         }
         let mut raw = match LinkerBackend::choose()? {
-            LinkerBackend::NvJitLink => Raw::NvJitLink(JitLink::new(options)?),
+            LinkerBackend::NvJitLink => Raw::NvJitLink(Threaded::new(options)?),
             LinkerBackend::Driver => Raw::Driver(DriverLink::new(options)?),
         };
         for code in codes {
@@ -121,7 +122,7 @@ impl Linker {
     /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives.
     pub fn handle(&self) -> *mut c_void {
         match &self.raw {
-            Raw::NvJitLink(link) => link.handle.cast(),
+            Raw::NvJitLink(link) => link.handle(),
             Raw::Driver(link) => link.state.cast(),
         }
     }
@@ -200,17 +201,103 @@ fn with_nul(code: &[u8]) -> Vec<u8> {
 // ---------------------------------------------------------------------------------------------------------
 // nvJitLink
 
+/// An nvJitLink handle on a thread of its own: nvJitLink 13.0 to 13.5 keeps part of it in the memory of the thread that
+/// made it, and a link that another thread completes corrupts the next one of the first.
+#[derive(Debug)]
+struct Threaded {
+    /// `Some` until it is dropped, which happens on the thread.
+    link: Option<JitLink>,
+    thread: OwnThread,
+}
+
+// SAFETY: the handle in it is used by its own thread alone; what others see is its address.
+unsafe impl Send for Threaded {}
+// SAFETY: as above; the thread does one call after the other.
+unsafe impl Sync for Threaded {}
+
+impl Drop for Threaded {
+    fn drop(&mut self) {
+        let link = &mut self.link;
+        // SAFETY: the link holds a handle and a number.
+        let dropped = unsafe { self.thread.run(|| drop(link.take())) };
+        if dropped.is_none() {
+            // A forked child: the handle means nothing here.
+            std::mem::forget(self.link.take());
+        }
+    }
+}
+
+fn nvjitlink_failed(log: String) -> Error {
+    Error::NvJitLink {
+        call: "nvJitLinkCreate",
+        status: nvJitLinkResult::NVJITLINK_ERROR_INTERNAL,
+        log,
+    }
+}
+
+impl Threaded {
+    fn new(options: &LinkerOptions) -> Result<Threaded> {
+        let thread = OwnThread::start("nvJitLink")
+            .map_err(|e| nvjitlink_failed(format!("no thread could be started: {e}")))?;
+        // SAFETY: options are plain data.
+        let link = unsafe { thread.run(|| JitLink::new(options)) };
+        let link = link.unwrap_or_else(|| Err(elsewhere()))?;
+        Ok(Threaded {
+            link: Some(link),
+            thread,
+        })
+    }
+
+    fn handle(&self) -> *mut c_void {
+        self.link
+            .as_ref()
+            .map_or(std::ptr::null_mut(), |link| link.handle.cast())
+    }
+
+    fn add(&mut self, code: &ObjectCode) -> Result<()> {
+        self.run_mut(|link| link.add(code))
+    }
+
+    fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
+        self.run_mut(|link| link.complete(target))
+    }
+
+    fn run_mut<R>(&mut self, work: impl FnOnce(&mut JitLink) -> Result<R>) -> Result<R> {
+        let Some(link) = &mut self.link else {
+            return Err(elsewhere());
+        };
+        // SAFETY: the link, codes and options are plain data and handles of a library.
+        unsafe { self.thread.run(|| work(link)) }.unwrap_or_else(|| Err(elsewhere()))
+    }
+
+    fn text(&self, work: impl FnOnce(&JitLink) -> String) -> String {
+        let Some(link) = &self.link else {
+            return String::new();
+        };
+        // SAFETY: as in `run_mut`.
+        unsafe { self.thread.run(|| work(link)) }.unwrap_or_default()
+    }
+
+    fn info_log(&self) -> String {
+        self.text(JitLink::info_log)
+    }
+
+    fn error_log(&self) -> String {
+        self.text(JitLink::error_log)
+    }
+}
+
+fn elsewhere() -> Error {
+    nvjitlink_failed(
+        "this linker belongs to the process that made it; make another one in this one".to_owned(),
+    )
+}
+
 #[derive(Debug)]
 struct JitLink {
     handle: nvJitLinkHandle,
     birth: Birth,
 }
-
-// SAFETY: a handle may be used from any thread, by one at a time (nvJitLink, "Thread safety"); changing calls take
-// `&mut self`.
-unsafe impl Send for JitLink {}
-// SAFETY: by shared reference only logs are read, which changes nothing.
-unsafe impl Sync for JitLink {}
 
 impl Drop for JitLink {
     fn drop(&mut self) {
