@@ -92,6 +92,17 @@ fn things(s: &Session) -> Vec<u64> {
 /// Text that a name may be.
 static NAME: &std::ffi::CStr = c"count";
 
+/// Captures begin in relaxed mode: in any other one, a capture that happens to begin forbids allocations to the tests of
+/// the other threads, or to what follows here.
+fn relax(name: &str, args: &mut [u64; 12]) {
+    const RELAXED: u64 = 2;
+    if name.starts_with("cuStreamBeginCapture") {
+        for arg in args.iter_mut().filter(|a| (**a as u32) < 2) {
+            *arg = RELAXED;
+        }
+    }
+}
+
 #[test]
 fn nothing_crashes() {
     let mut names: Vec<&str> = implemented().collect();
@@ -108,11 +119,15 @@ fn nothing_crashes() {
             if name.starts_with("cuDevicePrimaryCtx") {
                 continue;
             }
+            // Writes a file called like a kernel if the other arguments happen to be right.
+            if name == "cuLogsDumpToFile" {
+                continue;
+            }
             // With a stream and an address that happen to be right, this waits for a value that nobody writes.
             if name.starts_with("cuStreamWaitValue") || name.starts_with("cuStreamBatchMemOp") {
                 continue;
             }
-            let args: [u64; 12] = std::array::from_fn(|_| match numbers.next() % 16 {
+            let mut args: [u64; 12] = std::array::from_fn(|_| match numbers.next() % 16 {
                 0 | 1 => 0,
                 2 => 1,
                 3 => 2,
@@ -124,6 +139,7 @@ fn nothing_crashes() {
                 9..=11 => ground + numbers.next() % 512,
                 _ => live[(numbers.next() % live.len() as u64) as usize],
             });
+            relax(name, &mut args);
             call(name, &args);
         }
         // Whatever was destroyed, start over with everything alive.
@@ -151,7 +167,9 @@ fn nulls_small_numbers_and_wild_addresses() {
             1 << 63,
             u64::MAX,
         ] {
-            call(name, &[value; 12]);
+            let mut args = [value; 12];
+            relax(name, &mut args);
+            call(name, &args);
         }
     }
     // A context may have been popped or destroyed on the way, but the driver lives.
