@@ -477,7 +477,7 @@ pub enum Special {
     LinkDestroy,
     /// `nvrtcGetPTX` and its like: the buffer is checked against the size that another function tells.
     NvrtcGet,
-    /// `nvrtcGetCUBIN`: remembered for the CPU device.
+    /// `nvrtcGetCUBIN`: the same.
     NvrtcGetCubin,
     /// `nvrtcGetSupportedArchs`
     NvrtcArchs,
