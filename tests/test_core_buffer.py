@@ -537,7 +537,8 @@ def test_memory_of_the_driver(device, stream):
 
 
 def test_a_thread_without_a_context_is_told_the_same(device, stream):
-    buffer = Buffer.from_handle(device.allocate(64, stream=stream).handle, 64)
+    memory = device.allocate(64, stream=stream)
+    buffer = Buffer.from_handle(memory.handle, 64)
     answers = []
 
     def work():
