@@ -42,7 +42,6 @@ mod linker_options;
 mod memory;
 mod object_code;
 mod occupancy;
-mod own_thread;
 mod pool;
 mod program;
 mod status;

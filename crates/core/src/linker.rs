@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, c_char, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::thread::ThreadId;
 
 use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
 use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
@@ -13,7 +14,6 @@ use crate::error::{Error, Result, driver, nvjitlink, report};
 use crate::image;
 use crate::linker_options::LinkerOptions;
 use crate::object_code::{Code, CodeKind, ObjectCode};
-use crate::own_thread::OwnThread;
 
 /// What does the linking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ pub struct Linker {
 
 #[derive(Debug)]
 enum Raw {
-    NvJitLink(Threaded),
+    NvJitLink(Box<Remade>),
     Driver(Box<DriverLink>),
 }
 
@@ -95,7 +95,7 @@ impl Linker {
             return Err(Error::argument("Linker::new", "codes", problem));
         }
         let mut raw = match LinkerBackend::choose()? {
-            LinkerBackend::NvJitLink => Raw::NvJitLink(Threaded::new(options)?),
+            LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(Remade::new(options)?)),
             LinkerBackend::Driver => Raw::Driver(DriverLink::new(options)?),
         };
         for code in codes {
@@ -122,7 +122,7 @@ impl Linker {
     /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives.
     pub fn handle(&self) -> *mut c_void {
         match &self.raw {
-            Raw::NvJitLink(link) => link.handle(),
+            Raw::NvJitLink(link) => link.link.handle.cast(),
             Raw::Driver(link) => link.state.cast(),
         }
     }
@@ -164,7 +164,7 @@ impl Linker {
     /// What the linker told so far; empty if it told nothing.
     pub fn info_log(&self) -> String {
         match &self.raw {
-            Raw::NvJitLink(link) => link.info_log(),
+            Raw::NvJitLink(link) => link.link.info_log(),
             Raw::Driver(link) => text_of(&link.info),
         }
     }
@@ -172,7 +172,7 @@ impl Linker {
     /// What the linker complained of so far; empty if of nothing.
     pub fn error_log(&self) -> String {
         match &self.raw {
-            Raw::NvJitLink(link) => link.error_log(),
+            Raw::NvJitLink(link) => link.link.error_log(),
             Raw::Driver(link) => text_of(&link.error),
         }
     }
@@ -201,96 +201,46 @@ fn with_nul(code: &[u8]) -> Vec<u8> {
 // ---------------------------------------------------------------------------------------------------------
 // nvJitLink
 
-/// An nvJitLink handle on a thread of its own: nvJitLink 13.0 to 13.5 keeps part of it in the memory of the thread that
-/// made it, and a link that another thread completes corrupts the next one of the first.
+/// An nvJitLink handle, and what it was made of: nvJitLink 13.0 to 13.5 keeps part of a handle in the memory of the thread
+/// that made it, and what another thread completes corrupts the next link of the first. So a linker that is used in
+/// another thread is made again there. (A thread for all handles would not do: nvJitLink keeps a lock after some wrong
+/// inputs, which only the thread that has it gets again.)
 #[derive(Debug)]
-struct Threaded {
-    /// `Some` until it is dropped, which happens on the thread.
-    link: Option<JitLink>,
-    thread: OwnThread,
+struct Remade {
+    link: JitLink,
+    maker: ThreadId,
+    options: LinkerOptions,
+    codes: Vec<ObjectCode>,
 }
 
-// SAFETY: the handle in it is used by its own thread alone; what others see is its address.
-unsafe impl Send for Threaded {}
-// SAFETY: as above; the thread does one call after the other.
-unsafe impl Sync for Threaded {}
-
-impl Drop for Threaded {
-    fn drop(&mut self) {
-        let link = &mut self.link;
-        // SAFETY: the link holds a handle and a number.
-        let dropped = unsafe { self.thread.run(|| drop(link.take())) };
-        if dropped.is_none() {
-            // A forked child: the handle means nothing here.
-            std::mem::forget(self.link.take());
-        }
-    }
-}
-
-fn nvjitlink_failed(log: String) -> Error {
-    Error::NvJitLink {
-        call: "nvJitLinkCreate",
-        status: nvJitLinkResult::NVJITLINK_ERROR_INTERNAL,
-        log,
-    }
-}
-
-impl Threaded {
-    fn new(options: &LinkerOptions) -> Result<Threaded> {
-        let thread = OwnThread::start("nvJitLink")
-            .map_err(|e| nvjitlink_failed(format!("no thread could be started: {e}")))?;
-        // SAFETY: options are plain data.
-        let link = unsafe { thread.run(|| JitLink::new(options)) };
-        let link = link.unwrap_or_else(|| Err(elsewhere()))?;
-        Ok(Threaded {
-            link: Some(link),
-            thread,
+impl Remade {
+    fn new(options: &LinkerOptions) -> Result<Remade> {
+        Ok(Remade {
+            link: JitLink::new(options)?,
+            maker: std::thread::current().id(),
+            options: options.clone(),
+            codes: Vec::new(),
         })
     }
 
-    fn handle(&self) -> *mut c_void {
-        self.link
-            .as_ref()
-            .map_or(std::ptr::null_mut(), |link| link.handle.cast())
-    }
-
     fn add(&mut self, code: &ObjectCode) -> Result<()> {
-        self.run_mut(|link| link.add(code))
+        self.link.add(code)?;
+        self.codes.push(code.clone());
+        Ok(())
     }
 
     fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
-        self.run_mut(|link| link.complete(target))
+        let here = std::thread::current().id();
+        if here != self.maker {
+            let mut link = JitLink::new(&self.options)?;
+            for code in &self.codes {
+                link.add(code)?;
+            }
+            self.link = link;
+            self.maker = here;
+        }
+        self.link.complete(target)
     }
-
-    fn run_mut<R>(&mut self, work: impl FnOnce(&mut JitLink) -> Result<R>) -> Result<R> {
-        let Some(link) = &mut self.link else {
-            return Err(elsewhere());
-        };
-        // SAFETY: the link, codes and options are plain data and handles of a library.
-        unsafe { self.thread.run(|| work(link)) }.unwrap_or_else(|| Err(elsewhere()))
-    }
-
-    fn text(&self, work: impl FnOnce(&JitLink) -> String) -> String {
-        let Some(link) = &self.link else {
-            return String::new();
-        };
-        // SAFETY: as in `run_mut`.
-        unsafe { self.thread.run(|| work(link)) }.unwrap_or_default()
-    }
-
-    fn info_log(&self) -> String {
-        self.text(JitLink::info_log)
-    }
-
-    fn error_log(&self) -> String {
-        self.text(JitLink::error_log)
-    }
-}
-
-fn elsewhere() -> Error {
-    nvjitlink_failed(
-        "this linker belongs to the process that made it; make another one in this one".to_owned(),
-    )
 }
 
 #[derive(Debug)]
@@ -298,6 +248,12 @@ struct JitLink {
     handle: nvJitLinkHandle,
     birth: Birth,
 }
+
+// SAFETY: a handle may be destroyed and its logs be read in any thread, by one at a time; what else changes it happens in
+// the thread that made it (`Remade`).
+unsafe impl Send for JitLink {}
+// SAFETY: by shared reference only logs are read, which changes nothing.
+unsafe impl Sync for JitLink {}
 
 impl Drop for JitLink {
     fn drop(&mut self) {
