@@ -272,7 +272,10 @@ def test_identity(nvjitlink):
         linker.other = 1
 
 
-def test_threads_and_one_linker(nvjitlink):
+def threads_and_one_linker():
+    from cuda.bindings import nvjitlink
+
+    Device(0).set_current()
     linker = Linker(*parts("cubin"))
     results = []
 
@@ -291,7 +294,9 @@ def test_threads_and_one_linker(nvjitlink):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(results) == 6 and results.count("cubin") == 1
+    assert len(results) == 6 and results.count("cubin") == 1, results
+    # The next link of the thread that made the linker is not disturbed.
+    assert Linker(*parts("ptx")).link("cubin").code_type == "cubin"
 
 
 DRIVER = """
@@ -341,6 +346,13 @@ def run(script, *arguments, **environment):
         timeout=120,
         env={**os.environ, **environment},
     )
+
+
+def test_threads_and_one_linker(nvjitlink):
+    """In a process of its own: after the wrong inputs above nvJitLink keeps a lock that only this thread gets again."""
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import test_core_linker as t; t.threads_and_one_linker(); print('ok')"
+    done = run(script, os.path.dirname(__file__))
+    assert done.stdout.strip().endswith("ok"), done.stderr
 
 
 def test_the_driver_links_ptx(tmp_path):

@@ -208,7 +208,6 @@ fn with_nul(code: &[u8]) -> Vec<u8> {
 #[derive(Debug)]
 struct Remade {
     link: JitLink,
-    maker: ThreadId,
     options: LinkerOptions,
     codes: Vec<ObjectCode>,
 }
@@ -217,7 +216,6 @@ impl Remade {
     fn new(options: &LinkerOptions) -> Result<Remade> {
         Ok(Remade {
             link: JitLink::new(options)?,
-            maker: std::thread::current().id(),
             options: options.clone(),
             codes: Vec::new(),
         })
@@ -230,14 +228,12 @@ impl Remade {
     }
 
     fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
-        let here = std::thread::current().id();
-        if here != self.maker {
+        if std::thread::current().id() != self.link.maker {
             let mut link = JitLink::new(&self.options)?;
             for code in &self.codes {
                 link.add(code)?;
             }
             self.link = link;
-            self.maker = here;
         }
         self.link.complete(target)
     }
@@ -247,17 +243,22 @@ impl Remade {
 struct JitLink {
     handle: nvJitLinkHandle,
     birth: Birth,
+    maker: ThreadId,
+    complete: bool,
 }
 
-// SAFETY: a handle may be destroyed and its logs be read in any thread, by one at a time; what else changes it happens in
-// the thread that made it (`Remade`).
+// SAFETY: logs may be read in any thread, by one at a time; what changes a handle happens in the thread that made it
+// (`Remade`, `Drop`), until it is complete.
 unsafe impl Send for JitLink {}
 // SAFETY: by shared reference only logs are read, which changes nothing.
 unsafe impl Sync for JitLink {}
 
 impl Drop for JitLink {
     fn drop(&mut self) {
-        if self.birth.is_here() {
+        let here = self.complete || self.maker == std::thread::current().id();
+        // Elsewhere it is left where it is: destroying it corrupts the links of the thread that made it, which is worse
+        // than some memory.
+        if self.birth.is_here() && here {
             // SAFETY: made by `new`, destroyed once, here.
             report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
         }
@@ -275,6 +276,8 @@ impl JitLink {
         let mut link = JitLink {
             handle: std::ptr::null_mut(),
             birth: Birth::now(),
+            maker: std::thread::current().id(),
+            complete: false,
         };
         // SAFETY: there are as many texts as said, each ending in NUL; `handle` is a valid place for the result.
         let made = unsafe {
@@ -337,6 +340,7 @@ impl JitLink {
     fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
         // SAFETY: the handle is live.
         unsafe { nvjitlink!(nvJitLinkComplete(self.handle)) }.map_err(|e| self.explain(e))?;
+        self.complete = true;
         let made = match target {
             CodeKind::Ptx => self.output(
                 // SAFETY: the handle is live and complete, `output` gives a valid place for the size.

@@ -121,7 +121,6 @@ tuples!(A B C D E F G H I J K L M N O P);
 ///     }"#,
 /// )
 /// .compile_for(&device)?
-/// .load(&device)?
 /// .kernel("axpy")?
 /// .typed::<(f32, ConstPtr<f32>, MutPtr<f32>, u32)>()?;
 /// let x = device.buffer_from(&[1.0f32; 100])?;
