@@ -287,3 +287,33 @@ def test_an_address_that_is_no_code_is_refused():
         for fail in (driver.cuLaunchHostFunc(0, address, None), driver.cuStreamAddCallback(0, address, None, 0)):
             assert fail == (driver.CUresult.CUDA_ERROR_INVALID_VALUE,)
     check(driver.cuDevicePrimaryCtxRelease(0))
+
+
+def test_failing_calls_of_many_threads_and_a_function_that_hears_of_them(run):
+    """A call that fails waits for the functions that others' failures call: it may not wait with the interpreter held."""
+    script = """
+    LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t)
+    heard = []
+    try:
+        status, handle = driver.cuLogsRegisterCallback(address(LOG(lambda *a: (heard.append(a), time.sleep(0.001)))), None)
+    except RuntimeError:  # the driver is older than the function
+        status = 801
+    if int(status) in (36, 801):  # a stub, or not supported
+        print("done")
+        sys.exit()
+    assert int(status) == 0, status
+
+    def fail():
+        # Threads without a context: cuCtxGetDevice has none to tell of.
+        for _ in range(30):
+            answers = driver.cuCtxGetDevice(), driver.cuDeviceGet(10**6), driver.cuMemcpyHtoD(8, b"12345678", 8)
+            assert all(int(a[0]) != 0 for a in answers), answers
+
+    threads = [threading.Thread(target=fail) for _ in range(4)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    check(driver.cuLogsUnregisterCallback(handle))
+    assert heard
+    print("done")
+    """
+    assert run(script).stdout == "done\n"

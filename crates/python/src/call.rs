@@ -521,7 +521,7 @@ pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64)
     // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
     // the words point at is kept by the caller's frame. The thread state is restored before Python is touched.
     unsafe {
-        if f.keep_gil && runtime::keeps_gil(f.library) {
+        if f.keep_gil && runtime::keeps_gil() {
             (f.thunk)(symbol, words)
         } else {
             let thread = ffi::PyEval_SaveThread();

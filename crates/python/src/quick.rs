@@ -305,7 +305,7 @@ impl Plan {
         // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
         // the words point at is in the caller's frame. The thread state is restored before Python is touched.
         let status = unsafe {
-            if self.keep_gil && runtime::keeps_gil(self.library) {
+            if self.keep_gil && runtime::keeps_gil() {
                 (self.thunk)(address, words)
             } else {
                 let thread = ffi::PyEval_SaveThread();

@@ -1,10 +1,10 @@
 //! Between the descriptors and the libraries: symbols, statuses, the first use of the driver, Ctrl-C.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use cupyrite_sys::driver;
 use cupyrite_sys::loader::{self, Library, LoadError, LoadErrorKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -260,24 +260,12 @@ fn new_status_tuple(library: Library, value: i64) -> R<Owned> {
 // ---------------------------------------------------------------------------------------------------------
 // The GIL
 
-thread_local! {
-    /// The libraries that this thread has called, a bit each.
-    static CALLED: Cell<u16> = const { Cell::new(0) };
-}
-
-const _: () = assert!(Library::COUNT <= 16);
-
-/// Whether a call that neither locks nor waits may keep the GIL in this thread. Not the first one: a library sets itself
-/// up for a new thread then, under locks that others may hold while they wait.
+/// Whether a call that neither waits nor takes a lock that is held across a wait may keep the GIL. Not in a program that
+/// has asked for log callbacks: whatever call fails writes to the driver's log, and waits there for the callback of
+/// another thread's failure, which is Python's as a rule and wants the GIL.
 #[inline(always)]
-pub fn keeps_gil(library: Library) -> bool {
-    let bit = 1 << library as u16;
-    let called = CALLED.get();
-    if called & bit != 0 {
-        return true;
-    }
-    CALLED.set(called | bit);
-    false
+pub fn keeps_gil() -> bool {
+    !driver::TABLE.is_resolved(driver::Symbol::cuLogsRegisterCallback as usize)
 }
 
 // ---------------------------------------------------------------------------------------------------------
