@@ -145,22 +145,32 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`Device::new`]. Source: `cuCtxGetDevice`.
+    /// As [`Device::new`]. Source: `cuCtxGetCurrent`, `cuCtxGetDevice`.
     #[inline]
     pub fn current() -> Result<Device> {
         let table = table()?;
-        let mut handle = CUdevice::default();
-        // Not through `driver!`: having no context is nothing that went wrong here.
-        // SAFETY: `handle` is a valid place for the result.
-        match unsafe { cupyrite_sys::driver::cuCtxGetDevice(&mut handle) } {
-            Ok(CUresult::CUDA_SUCCESS) => Device::of_handle(handle),
-            Ok(CUresult::CUDA_ERROR_INVALID_CONTEXT) => match table.first() {
+        // Asking for the device of no context would fail, and calls that fail wait for the log's callbacks; asking for
+        // the context does not. Nearly always it is a primary one, which is known.
+        let handle = current_handle()?;
+        if handle.is_null() {
+            return match table.first() {
                 Some(shared) => Ok(Device { shared }),
                 None => Device::new(0),
-            },
-            Ok(status) => Err(Error::driver("cuCtxGetDevice", status)),
-            Err(error) => Err(error.clone().into()),
+            };
         }
+        let primary = |shared: &&Shared| {
+            shared
+                .primary
+                .get()
+                .is_some_and(|context| context.handle() == handle)
+        };
+        if let Some(shared) = table.iter().find(primary) {
+            return Ok(Device { shared });
+        }
+        let mut device = CUdevice::default();
+        // SAFETY: `device` is a valid place for the result.
+        unsafe { driver!(cuCtxGetDevice(&mut device))? };
+        Device::of_handle(device)
     }
 
     /// The device with this handle.

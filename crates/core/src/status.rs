@@ -149,14 +149,33 @@ pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
         READ.set(Some(now));
     }
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-    about(&String::from_utf8_lossy(&bytes[..end]), call, status)
+    // SAFETY: both take nothing and cannot fail.
+    let (number, address) = unsafe { (libc::gettid(), libc::pthread_self()) };
+    let threads = [number.to_string(), address.to_string()];
+    about(
+        &String::from_utf8_lossy(&bytes[..end]),
+        call,
+        status,
+        &threads,
+    )
 }
 
 /// The lines of a log about the last failure of `call` with `status`.
 ///
-/// A line is `[time][thread][source][severity] text`; a failure's last one reads `Returning 1 (CUDA_ERROR_...) from
-/// cuCall`, and those of the same thread before it say why.
-fn about(log: &str, call: &str, status: CUresult) -> String {
+/// A line is `[time][thread][source][severity] text`. A failure's last one names call and status (`Returning 1
+/// (CUDA_ERROR_INVALID_VALUE) from cuCall` in NVIDIA's driver, `cuCall answers CUDA_ERROR_INVALID_VALUE (1)` in the CPU
+/// device), and those of the same thread before it say why. `threads` are the names that a log may have for the calling
+/// thread.
+fn about(log: &str, call: &str, status: CUresult, threads: &[String]) -> String {
+    /// Whether a text ends the messages about a failure.
+    fn ends(text: &str) -> bool {
+        text.starts_with("Returning ") || text.contains(" answers CUDA_")
+    }
+    /// Whether a word is the function's name, with or without a version.
+    fn names(word: &str, call: &str) -> bool {
+        word.strip_prefix(call)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with("_v"))
+    }
     fn split(line: &str) -> (&str, &str) {
         let mut rest = line.trim_end();
         let mut thread = "";
@@ -174,12 +193,13 @@ fn about(log: &str, call: &str, status: CUresult) -> String {
         (thread, rest.trim_start())
     }
     let lines: Vec<(&str, &str)> = log.lines().map(split).collect();
+    let code = format!("({})", status.0);
     let returned = format!("Returning {} ", status.0);
-    let Some(last) = lines.iter().rposition(|(_, text)| {
-        text.starts_with(&returned)
-            && text.rsplit(' ').next().is_some_and(|name| {
-                name == call || name.strip_prefix(call).is_some_and(|v| v.starts_with("_v"))
-            })
+    let Some(last) = lines.iter().rposition(|(thread, text)| {
+        ends(text)
+            && threads.iter().any(|own| own == thread)
+            && (text.starts_with(&returned) || text.ends_with(&code))
+            && text.split(' ').any(|word| names(word, call))
     }) else {
         return String::new();
     };
@@ -188,7 +208,7 @@ fn about(log: &str, call: &str, status: CUresult) -> String {
         .iter()
         .rev()
         .filter(|(of, _)| *of == thread)
-        .map_while(|(_, text)| (!text.starts_with("Returning ")).then_some(*text))
+        .map_while(|(_, text)| (!ends(text)).then_some(*text))
         .collect();
     reasons.reverse();
     reasons.join("\n")
@@ -196,7 +216,11 @@ fn about(log: &str, call: &str, status: CUresult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::CUresult;
+
+    fn about(log: &str, call: &str, status: CUresult) -> String {
+        super::about(log, call, status, &["7".to_owned(), "139".to_owned()])
+    }
 
     #[test]
     fn a_failure_s_own_lines_are_found() {
@@ -221,5 +245,20 @@ mod tests {
             "why"
         );
         assert_eq!(about("no brackets", "cuMemAlloc", invalid), "");
+        assert_eq!(
+            about(&log.replace("[7]", "[9]"), "cuLaunchKernel", invalid),
+            ""
+        );
+        assert_ne!(
+            about(&log.replace("[7]", "[139]"), "cuLaunchKernel", invalid),
+            ""
+        );
+        let ours = "[1][7][CUDA][E] why not\n[1][7][CUDA][E] cuMemAlloc_v2 answers CUDA_ERROR_OUT_OF_MEMORY (2)\n";
+        assert_eq!(
+            about(ours, "cuMemAlloc", CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+            "why not"
+        );
+        assert_eq!(about(ours, "cuMemAlloc", invalid), "");
+        assert_eq!(about(ours, "cuMem", CUresult::CUDA_ERROR_OUT_OF_MEMORY), "");
     }
 }

@@ -1,0 +1,218 @@
+//! Devices, contexts, streams and events as a Rust program meets them; on whichever device serves the process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use cupyrite::{Context, Device, Error, Event, EventOptions, Stream, StreamOptions};
+
+const TIMED: EventOptions = EventOptions {
+    timing: true,
+    blocking_sync: false,
+    ipc: false,
+};
+
+fn device() -> Device {
+    Device::new(0).expect("a device: the CPU device serves where there is no GPU")
+}
+
+fn argument_of(error: &Error) -> &str {
+    match error {
+        Error::InvalidArgument { parameter, .. } => parameter,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn types_go_where_threads_go() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<Device>();
+    shared::<Context>();
+    shared::<Stream>();
+    shared::<Event>();
+}
+
+#[test]
+fn nothing_stays_current() {
+    thread::spawn(|| {
+        let device = device();
+        assert_eq!(Context::current().unwrap(), None);
+        assert_eq!(Device::current().unwrap(), device);
+        let stream = device.create_stream().unwrap();
+        stream.record().unwrap().synchronize().unwrap();
+        device.synchronize().unwrap();
+        assert_eq!(Context::current().unwrap(), None);
+        let (entered, context) = device.enter().unwrap();
+        assert_eq!(Context::current().unwrap().as_ref(), Some(&context));
+        {
+            let again = context.enter().unwrap();
+            drop(again);
+        }
+        assert_eq!(Context::current().unwrap().as_ref(), Some(&context));
+        drop(entered);
+        assert_eq!(Context::current().unwrap(), None);
+        let panicked = std::panic::catch_unwind(|| {
+            let _ = device
+                .context()
+                .unwrap()
+                .with_current(|| -> cupyrite::Result<()> { panic!("on purpose") });
+        });
+        assert!(panicked.is_err());
+        assert_eq!(Context::current().unwrap(), None);
+        context.push().unwrap();
+        assert_eq!(Context::current().unwrap().as_ref(), Some(&context));
+        Context::pop().unwrap();
+        assert!(Context::pop().is_err());
+        context.enter().unwrap().stay();
+        assert_eq!(Context::current().unwrap(), Some(context));
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn devices_are_counted() {
+    let all = Device::all().unwrap();
+    assert_eq!(all.len(), Device::count().unwrap());
+    assert_eq!(all[0], device());
+    let error = Device::new(all.len()).unwrap_err();
+    assert_eq!(argument_of(&error), "ordinal");
+    assert!(device().can_access_peer(device()).is_ok());
+    assert!(device().pci_bus_id().unwrap().contains(':'));
+}
+
+#[test]
+fn priorities_are_those_of_the_device() {
+    let device = device();
+    let (least, greatest) = Stream::priority_range(device.context().unwrap()).unwrap();
+    assert!(greatest <= least);
+    let with = |priority| {
+        device.create_stream_with(&StreamOptions {
+            nonblocking: false,
+            priority: Some(priority),
+        })
+    };
+    let stream = with(greatest).unwrap();
+    assert_eq!(stream.priority().unwrap(), greatest);
+    assert!(!stream.is_nonblocking().unwrap());
+    for wrong in [least + 1, greatest - 1] {
+        let error = with(wrong).unwrap_err();
+        assert_eq!(argument_of(&error), "priority");
+        assert!(error.to_string().contains(&format!("is {wrong}")));
+    }
+}
+
+#[test]
+fn default_streams() {
+    let (legacy, own) = (Stream::legacy_default(), Stream::per_thread_default());
+    assert_ne!(legacy, own);
+    assert!(legacy.is_default() && !legacy.is_owned());
+    assert_eq!(Stream::default_stream(), legacy);
+    thread::spawn(move || {
+        assert!(legacy.context().is_err(), "no context is current");
+        let device = device();
+        let _entered = device.enter().unwrap();
+        legacy.synchronize().unwrap();
+        own.record().unwrap().synchronize().unwrap();
+        assert_eq!(legacy.context().unwrap().device(), device);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_foreign_stream_keeps_its_owner() {
+    struct Owner(Stream, Arc<AtomicUsize>);
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let gone = Arc::new(AtomicUsize::new(0));
+    let stream = device().create_stream().unwrap();
+    let handle = stream.handle();
+    let owner = Owner(stream, gone.clone());
+    // SAFETY: the owner owns the stream.
+    let foreign = unsafe { Stream::from_handle_keeping(handle, owner) };
+    assert!(!foreign.is_owned());
+    assert_eq!(foreign.context().unwrap().device(), device());
+    assert!(foreign.sole_owner().is_some_and(|owner| {
+        owner
+            .downcast_ref::<Owner>()
+            .is_some_and(|owner| owner.0.handle() == handle)
+    }));
+    let clone = foreign.clone();
+    assert!(clone.sole_owner().is_none());
+    drop(foreign);
+    clone.synchronize().unwrap();
+    assert_eq!(gone.load(Ordering::Relaxed), 0);
+    drop(clone);
+    assert_eq!(gone.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn what_cannot_be_timed_says_why() {
+    let device = device();
+    let stream = device.create_stream().unwrap();
+    let (start, end) = (
+        stream.record_with(&TIMED).unwrap(),
+        stream.record_with(&TIMED).unwrap(),
+    );
+    end.synchronize().unwrap();
+    assert!(end.milliseconds_since(&start).unwrap() >= 0.0);
+    end.elapsed_since(&start).unwrap();
+    let plain = device.create_event(&EventOptions::default()).unwrap();
+    assert_eq!(
+        argument_of(&plain.milliseconds_since(&start).unwrap_err()),
+        "self"
+    );
+    assert_eq!(
+        argument_of(&end.milliseconds_since(&plain).unwrap_err()),
+        "earlier"
+    );
+    let fresh = device.create_event(&TIMED).unwrap();
+    let error = end.milliseconds_since(&fresh).unwrap_err();
+    assert!(error.to_string().contains("never recorded"), "{error}");
+    let both = EventOptions { ipc: true, ..TIMED };
+    assert_eq!(
+        argument_of(&device.create_event(&both).unwrap_err()),
+        "options"
+    );
+    assert_eq!(argument_of(&plain.ipc_handle().unwrap_err()), "self");
+}
+
+#[test]
+fn errors_begin_with_the_status() {
+    // SAFETY: a handle that no driver gives; the CPU device, which looks at what it gets, is asked, a GPU is not.
+    let nobody = unsafe { Stream::from_handle(std::ptr::without_provenance_mut(0x7ff0)) };
+    if !device().name().unwrap().starts_with("CPU") {
+        return;
+    }
+    let text = nobody.synchronize().unwrap_err().to_string();
+    assert!(text.starts_with("CUDA_ERROR_INVALID_HANDLE: "), "{text}");
+    assert!(text.contains("(cuStreamSynchronize)"), "{text}");
+}
+
+#[test]
+fn thousands_come_and_go() {
+    let device = device();
+    let stream = device.create_stream().unwrap();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let stream = stream.clone();
+            thread::spawn(move || {
+                for _ in 0..1000 {
+                    let event = device.create_event(&EventOptions::default()).unwrap();
+                    event.record(&stream).unwrap();
+                    let other = device.create_stream().unwrap();
+                    other.wait(&event).unwrap();
+                    other.wait_for_stream(&stream).unwrap();
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    stream.synchronize().unwrap();
+}
