@@ -7,10 +7,10 @@ use cupyrite::{
     Birth, Device, DeviceBuffer, MemoryKind, PointerInfo, Stream, enter_for, fill_async,
     pointer_info,
 };
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::errors::OrRaise;
