@@ -384,7 +384,8 @@ impl Eq for MemoryPool {}
 ///
 /// It owns its pool and the stream that it is freed on, so these may be let go of first. Copies and fills that ran on
 /// other streams are waited for by that stream before the memory is freed, never by the host. A kernel's use of the
-/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`].
+/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`]. The per-thread default stream is that of
+/// the thread that frees.
 #[derive(Debug)]
 pub struct DeviceBuffer {
     address: CUdeviceptr,
@@ -413,17 +414,13 @@ impl DeviceBuffer {
             return Ok(());
         }
         let others = std::mem::take(self.others.get_mut().unwrap_or_else(|e| e.into_inner()));
-        for other in others {
-            if other.handle() != self.stream.handle() {
-                let _entered = enter_for(&other, self.pool.device())?;
-                // The memory is freed in any case: what fails here is a context that can no longer be used.
-                report(order(&other, &self.stream));
-            }
-        }
         let _entered = match &self.context {
             Some(context) => Some(context.enter()?),
+            None if others.iter().any(Stream::is_default) => Some(self.pool.device().enter()?.0),
             None => None,
         };
+        // The memory is freed in any case: what fails here is a context that can no longer be used.
+        report(wait_for_streams(&self.stream, &others));
         // SAFETY: the address was allocated by `MemoryPool::allocate` and is freed once: it was taken out above.
         self.stream
             .call(|| unsafe { driver!(cuMemFreeAsync(address, self.stream.handle())) })
@@ -645,12 +642,14 @@ pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
 ///
 /// What the driver says.
 pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
+    let mut done = Ok(());
     for other in others {
         if other.handle() != stream.handle() {
-            order(other, stream)?;
+            // One that fails does not keep the others from being waited for.
+            done = done.and(order(other, stream));
         }
     }
-    Ok(())
+    done
 }
 
 /// Makes `later` wait for what `earlier` holds now.

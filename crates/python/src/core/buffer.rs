@@ -4,17 +4,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{
-    Birth, Device, DeviceBuffer, FillPattern, MemoryKind, PointerInfo, Stream, enter_for,
-    fill_async, pointer_info,
+    Birth, Device, DeviceBuffer, MemoryKind, PointerInfo, Stream, enter_for, fill_async,
+    pointer_info,
 };
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::errors::OrRaise;
 use super::memory_resource::{self, PyMemoryResource};
+use super::numbers::{address_argument, pattern, size_argument};
 use super::operand::{self, Operand};
 use super::slot::closed;
 use super::{dlpack, stream};
@@ -409,89 +410,10 @@ impl Drop for PyBuffer {
     }
 }
 
-/// A number of bytes.
-///
-/// # Errors
-///
-/// `TypeError` for what is no integer, `OverflowError` for negative and too large ones.
-pub fn size_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<usize> {
-    let py = given.py();
-    // SAFETY: a live object; a new reference or null with an exception.
-    let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(given.as_ptr())) };
-    let Ok(index) = index else {
-        return Err(PyTypeError::new_err(format!(
-            "{function}() argument 'size' is of type {}; expected an int, the number of bytes",
-            given.get_type().name()?
-        )));
-    };
-    index.extract::<usize>().map_err(|_| {
-        PyOverflowError::new_err(format!(
-            "{function}() argument 'size' is {index}; expected a number of bytes from 0 to 2**64-1"
-        ))
-    })
-}
-
-/// An address: a handle object of the bindings, or anything that is a whole number.
-///
-/// # Errors
-///
-/// As [`size_argument`].
-pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u64> {
-    if let Some(value) = crate::types::handle_value(given.as_ptr()) {
-        return Ok(value);
-    }
-    let py = given.py();
-    let number = if given.is_instance_of::<PyString>() || given.is_instance_of::<PyFloat>() {
-        None
-    } else {
-        // SAFETY: a live object; a new reference or null with an exception, which `ok` clears.
-        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) }.ok()
-    };
-    let Some(number) = number else {
-        return Err(PyTypeError::new_err(format!(
-            "{function}() argument 'ptr' is of type {}; expected an int or a CUdeviceptr",
-            given.get_type().name()?
-        )));
-    };
-    number.extract::<u64>().map_err(|_| {
-        PyOverflowError::new_err(format!(
-            "{function}() argument 'ptr' is {number}; expected an address from 0 to 2**64-1"
-        ))
-    })
-}
-
 fn not_shared() -> PyErr {
     PyRuntimeError::new_err(
         "the memory of this buffer cannot be shared with other processes: its memory resource is not IPC-enabled",
     )
-}
-
-/// What a buffer is filled with.
-fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
-    if value.is_instance_of::<pyo3::types::PyInt>() {
-        let byte = value.extract::<u8>().map_err(|_| {
-            PyOverflowError::new_err(format!(
-                "Buffer.fill() argument 'value' is {value}; an int is one byte, from 0 to 255, and longer patterns are \
-                 given as bytes or as a NumPy scalar"
-            ))
-        })?;
-        return Ok(FillPattern::U8(byte));
-    }
-    let Some((len, bytes)) = operand::small_bytes(value)? else {
-        return Err(PyTypeError::new_err(format!(
-            "Buffer.fill() argument 'value' is of type {}; expected an int from 0 to 255, or an object with the buffer \
-             protocol of 1, 2 or 4 bytes",
-            value.get_type().name()?
-        )));
-    };
-    bytes
-        .get(..len)
-        .and_then(FillPattern::from_bytes)
-        .ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "Buffer.fill() argument 'value' has {len} bytes; expected 1, 2 or 4"
-            ))
-        })
 }
 
 #[pymethods]

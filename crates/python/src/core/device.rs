@@ -11,11 +11,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use super::buffer;
 use super::context::PyContext;
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
 use super::memory_resource::{self, PyMemoryResource};
+use super::numbers;
 use super::operand;
 use super::options::Options;
 use super::properties::PyDeviceProperties;
@@ -565,7 +565,7 @@ impl PyDevice {
         let py = slf.py();
         let this = slf.get();
         let resource = this.resource(slf)?;
-        let size = buffer::size_argument(size, "Device.allocate")?;
+        let size = numbers::size_argument(size, "Device.allocate")?;
         let made;
         let stream = match stream {
             Some(stream) => stream,

@@ -11,10 +11,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::buffer::{Backing, PyBuffer, address_argument, size_argument};
+use super::buffer::{Backing, PyBuffer};
 use super::context::handle_object;
 use super::errors::OrRaise;
+use super::numbers::{address_argument, size_argument};
 use super::options::Options;
+use super::pool_attributes::{PyMemPoolAttributes, drop_pool};
 use super::slot::closed;
 use super::{device, stream};
 use crate::generated::ids::class::driver as class;
@@ -169,24 +171,11 @@ impl PyMemPool {
     }
 }
 
-/// Lets go of a pool, which may wait for other threads.
-fn drop_pool(pool: Option<MemoryPool>) {
-    // SAFETY: contents of Python objects are dropped by their deallocation, which runs attached.
-    let py = unsafe { Python::assume_attached() };
-    py.detach(|| drop(pool));
-}
-
 impl Drop for PyMemPool {
     fn drop(&mut self) {
         let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
         drop(state.attributes);
         drop_pool(state.pool);
-    }
-}
-
-impl Drop for PyMemPoolAttributes {
-    fn drop(&mut self) {
-        drop_pool(self.pool.take());
     }
 }
 
@@ -345,7 +334,7 @@ impl PyMemPool {
         if let Some(known) = &self.lock().attributes {
             return Ok(known.clone_ref(py));
         }
-        let made = Py::new(py, PyMemPoolAttributes { pool: Some(pool) })?;
+        let made = Py::new(py, PyMemPoolAttributes::new_of(pool))?;
         let mut state = self.lock();
         // Another thread may have been first: then that one stays. `made` goes at the end, when the lock is free.
         let kept = match &state.attributes {
@@ -357,109 +346,6 @@ impl PyMemPool {
         };
         drop(state);
         Ok(kept)
-    }
-}
-
-/// The attributes of a memory pool, as they are when they are read.
-#[pyclass(
-    frozen,
-    module = "cuda.core._memory._memory_pool",
-    name = "_MemPoolAttributes"
-)]
-pub struct PyMemPoolAttributes {
-    /// There until the object goes.
-    pool: Option<MemoryPool>,
-}
-
-impl PyMemPoolAttributes {
-    fn number(&self, py: Python<'_>, attribute: PoolAttribute) -> PyResult<u64> {
-        let Some(pool) = &self.pool else {
-            return Err(closed("DeviceMemoryResource"));
-        };
-        pool.attribute(attribute).or_raise(py)
-    }
-
-    fn flag(&self, py: Python<'_>, attribute: PoolAttribute) -> PyResult<bool> {
-        Ok(self.number(py, attribute)? != 0)
-    }
-}
-
-#[pymethods]
-impl PyMemPoolAttributes {
-    #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(
-        _args: &Bound<'_, PyTuple>,
-        _kwargs: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<PyMemPoolAttributes> {
-        Err(PyRuntimeError::new_err(
-            "the attributes of a pool come from its memory resource: mr.attributes",
-        ))
-    }
-
-    /// Whether memory freed in one stream is given to another one that waited for it by an event.
-    #[getter]
-    fn reuse_follow_event_dependencies(&self, py: Python<'_>) -> PyResult<bool> {
-        self.flag(py, PoolAttribute::ReuseFollowEventDependencies)
-    }
-
-    /// Whether memory is reused across streams where the free happens to be done already.
-    #[getter]
-    fn reuse_allow_opportunistic(&self, py: Python<'_>) -> PyResult<bool> {
-        self.flag(py, PoolAttribute::ReuseAllowOpportunistic)
-    }
-
-    /// Whether the driver may make a stream wait for another one so that memory can be reused.
-    #[getter]
-    fn reuse_allow_internal_dependencies(&self, py: Python<'_>) -> PyResult<bool> {
-        self.flag(py, PoolAttribute::ReuseAllowInternalDependencies)
-    }
-
-    /// Bytes that the pool keeps, though unused, when a stream, event or context is waited for.
-    #[getter]
-    fn release_threshold(&self, py: Python<'_>) -> PyResult<u64> {
-        self.number(py, PoolAttribute::ReleaseThreshold)
-    }
-
-    /// Bytes of the device's memory that the pool holds.
-    #[getter]
-    fn reserved_mem_current(&self, py: Python<'_>) -> PyResult<u64> {
-        self.number(py, PoolAttribute::ReservedCurrent)
-    }
-
-    /// The most bytes that the pool ever held.
-    #[getter]
-    fn reserved_mem_high(&self, py: Python<'_>) -> PyResult<u64> {
-        self.number(py, PoolAttribute::ReservedHigh)
-    }
-
-    /// Bytes that are allocated from the pool.
-    #[getter]
-    fn used_mem_current(&self, py: Python<'_>) -> PyResult<u64> {
-        self.number(py, PoolAttribute::UsedCurrent)
-    }
-
-    /// The most bytes that were ever allocated from the pool.
-    #[getter]
-    fn used_mem_high(&self, py: Python<'_>) -> PyResult<u64> {
-        self.number(py, PoolAttribute::UsedHigh)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let truth = |value: bool| if value { "True" } else { "False" };
-        Ok(format!(
-            "_MemPoolAttributes(release_threshold={}, reserved_mem_current={}, reserved_mem_high={}, \
-             reuse_allow_internal_dependencies={}, reuse_allow_opportunistic={}, reuse_follow_event_dependencies={}, \
-             used_mem_current={}, used_mem_high={})",
-            self.release_threshold(py)?,
-            self.reserved_mem_current(py)?,
-            self.reserved_mem_high(py)?,
-            truth(self.reuse_allow_internal_dependencies(py)?),
-            truth(self.reuse_allow_opportunistic(py)?),
-            truth(self.reuse_follow_event_dependencies(py)?),
-            self.used_mem_current(py)?,
-            self.used_mem_high(py)?,
-        ))
     }
 }
 
