@@ -2,7 +2,8 @@
 //!
 //! NVRTC does not tell which files it read, so they are looked for here, on the safe side. Conditions are not
 //! evaluated: what stands after `#include` counts wherever it stands, in a comment too. A name counts in every directory
-//! where it could be meant, not only in the first that has it, and where it is absent its absence counts: so a header
+//! where it could be meant (those of the options, of the source, of the file that has it; on Windows, where compilers
+//! look beside all files that lead there, of every file met), not only in the first that has it, and where it is absent its absence counts: so a header
 //! that comes to hide another changes the digest. What cannot be followed (`#include MACRO`) is an error.
 
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-/// More files than this are not followed.
+/// This many files are remembered; twenty times as many paths are looked at.
 const MOST: usize = 20_000;
 /// A file that changed within this time may change again without its time showing it.
 const FRESH: Duration = Duration::from_secs(2);
@@ -56,21 +57,20 @@ pub(super) fn digest(
         found: false,
     };
     walk.directories.extend(search.source.clone());
-    let first = wanted(source);
-    let mut open: Vec<Arc<Wanted>> = vec![Arc::new(first)];
-    open.push(Arc::new(Wanted {
+    let before = Wanted {
         names: before.to_vec(),
         computed: None,
-    }));
+    };
+    let mut open: Vec<Open> = vec![(Arc::new(wanted(source)), None), (Arc::new(before), None)];
     for (_, text) in search.headers {
-        open.push(Arc::new(wanted(text.as_bytes())));
+        open.push((Arc::new(wanted(text.as_bytes())), None));
     }
     // A directory that is only searched because a file in it was included may hold what an earlier file asks for: then
     // that name is looked up again.
     let mut names: Vec<String> = Vec::new();
     let mut directories = 0;
     loop {
-        while let Some(wanted) = open.pop() {
+        while let Some((wanted, home)) = open.pop() {
             if let Some(directive) = &wanted.computed {
                 return Err(Unknown(format!("{directive}: the name is made by a macro")));
             }
@@ -83,6 +83,9 @@ pub(super) fn digest(
                     if walk.directories.is_empty() || Path::new(name).is_absolute() {
                         walk.look_up(name, None, &mut open)?;
                     }
+                }
+                if let Some(home) = &home {
+                    walk.look_up(name, Some(home), &mut open)?;
                 }
             }
         }
@@ -104,6 +107,9 @@ pub(super) fn digest(
     Ok(walk.found.then(|| walk.hasher.finalize().into()))
 }
 
+/// A text that was read, and the directory of its file.
+type Open = (Arc<Wanted>, Option<PathBuf>);
+
 struct Walk<'a, 'b> {
     search: &'a Search<'b>,
     hasher: Sha256,
@@ -121,7 +127,7 @@ impl Walk<'_, '_> {
         &mut self,
         name: &str,
         directory: Option<&Path>,
-        open: &mut Vec<Arc<Wanted>>,
+        open: &mut Vec<Open>,
     ) -> Result<(), Unknown> {
         let given = self.search.headers.iter().any(|header| header.0 == name);
         let path = match directory {
@@ -133,8 +139,8 @@ impl Walk<'_, '_> {
             // A header given as text is part of what the key is made of.
             return Ok(());
         }
-        if self.seen.len() > MOST {
-            return Err(Unknown(format!("more than {MOST} files may be included")));
+        if self.seen.len() > 20 * MOST {
+            return Err(Unknown("too many files may be included".into()));
         }
         let file = match look(&path) {
             Ok(file) => file,
@@ -149,10 +155,10 @@ impl Walk<'_, '_> {
         self.hasher.update(text.as_bytes());
         self.hasher.update(file.digest);
         let home = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        if !self.directories.contains(&home) {
-            self.directories.push(home);
+        if cfg!(windows) && !self.directories.contains(&home) {
+            self.directories.push(home.clone());
         }
-        open.push(file.wanted.clone());
+        open.push((file.wanted.clone(), Some(home)));
         Ok(())
     }
 }
@@ -448,8 +454,8 @@ int included = include < 5, import = 1;
         assert_ne!(third, second);
         fs::remove_file(folder.0.join("one/deep/b.h")).unwrap();
         assert_eq!(now(), second);
-        // What a file that is included later makes reachable.
-        folder.write("two/deep/a.h", "int late;");
+        // Where a name is looked for if it is not beside the file that has it.
+        folder.write("one/beside.h", "int late;");
         assert_ne!(now(), second);
         folder.write("one/a.h", "#include NAME\n");
         let error = digest(source, &[], &search()).unwrap_err();
