@@ -149,7 +149,9 @@ static char context;
 CUresult cuDevicePrimaryCtxRetain(void **c, int d) { *c = &context; return 0; }
 CUresult cuDevicePrimaryCtxRelease_v2(int d) { return 0; }
 CUresult cuCtxGetCurrent(void **c) { *c = &context; return 0; }
-CUresult cuModuleLoadDataEx(void **m, const void *image, unsigned n, void *o, void *v) { return LOAD; }
+CUresult cuLibraryLoadData(void **l, const void *image, int *jit, void **jv, unsigned jn, int *o, void **v, unsigned n) {
+    return LOAD;
+}
 """
 
 

@@ -327,6 +327,25 @@ fn replace(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// Renames into a directory that is made where it is not there. Other processes remove it whenever it is empty, so it
+/// is tried more than once.
+fn place(from: &Path, to: &Path) -> io::Result<()> {
+    let directory = to.parent().unwrap_or(to);
+    let mut tries = 100;
+    loop {
+        match replace(from, to) {
+            Err(error) if absent(&error) && tries > 0 => tries -= 1,
+            done => return done,
+        }
+        match make_directory(directory) {
+            // It was there when it was to be made, and gone when it was looked at.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if absent(&error) => {}
+            done => done?,
+        }
+    }
+}
+
 impl ProgramCache for FileCache {
     fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let found = self.read(key)?;
@@ -350,13 +369,7 @@ impl ProgramCache for FileCache {
             .and_then(|()| file.write_all(&line(&name, bytes)));
         touch(&file);
         drop(file);
-        let written = written.and_then(|()| match replace(&temporary, &path) {
-            Err(error) if absent(&error) => {
-                make_directory(path.parent().unwrap_or(&self.root))?;
-                replace(&temporary, &path)
-            }
-            done => done,
-        });
+        let written = written.and_then(|()| place(&temporary, &path));
         if let Err(error) = written {
             let _ = fs::remove_file(&temporary);
             return Err(at(&path)(error));
