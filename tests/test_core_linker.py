@@ -11,7 +11,7 @@ import threading
 import weakref
 
 import pytest
-from cuda.core import Device, Linker, LinkerOptions, ObjectCode
+from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
 from cuda.core._utils.cuda_utils import CUDAError
 from support import check, compile_cuda
 
@@ -156,7 +156,7 @@ def test_ptx_needs_its_options(nvjitlink):
         Linker(*lto_parts()).link("cubin")
 
 
-def test_wrong_inputs(nvjitlink, device):
+def test_wrong_inputs(nvjitlink):
     (a, b) = parts("cubin")
     with pytest.raises(ValueError, match="at least one"):
         Linker()
@@ -177,9 +177,24 @@ def test_wrong_inputs(nvjitlink, device):
             Linker(ObjectCode.from_cubin(code)).link("cubin")
     with pytest.raises(nvjitlink.nvJitLinkError):
         Linker(ObjectCode.from_ptx(b"nonsense")).link("cubin")
-    other = "sm_90" if device.arch != "90" else "sm_80"
-    with pytest.raises(nvjitlink.nvJitLinkError):
-        Linker(a, b, options={"arch": other}).link("cubin")
+
+
+def test_machine_code_of_another_architecture_is_told_and_stops_nobody(nvjitlink, tmp_path):
+    """nvJitLink itself keeps a lock after it has refused such an input: no other thread could link any more."""
+    cubin = Program(HELPER, "c++", ProgramOptions(arch="sm_86", relocatable_device_code=True)).compile("cubin")
+    path = tmp_path / "code.cubin"
+    path.write_bytes(cubin.code)
+    for code in (cubin, ObjectCode.from_cubin(str(path))):
+        for arch in ("sm_75", "sm_80", "sm_90", "sm_90a", "sm_100"):
+            with pytest.raises(nvjitlink.nvJitLinkError, match=f"sm_86.*{arch}"):
+                Linker(code, options=LinkerOptions(arch=arch))
+        Linker(code, options=LinkerOptions(arch="sm_86")).link("cubin")
+        Linker(code, options=LinkerOptions(arch="sm_89")).link("cubin")
+    linked = []
+    thread = threading.Thread(target=lambda: linked.append(Linker(*parts("cubin")).link("cubin")), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert linked
 
 
 @pytest.mark.parametrize("arch", ["sm_1", "sm_9", "sm_ 1", "sm_+1", "lto_1", "compute_08", "foo", "", "sm_", "sm_91", "90"])
@@ -301,7 +316,7 @@ def threads_and_one_linker():
 
 DRIVER = """
 import sys
-from cuda.core import Device, Linker, LinkerOptions, ObjectCode
+from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
 from cuda.core._utils.cuda_utils import CUDAError
 Device(0).set_current()
 assert Linker.which_backend() == "driver"

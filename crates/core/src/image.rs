@@ -32,6 +32,21 @@ pub(crate) fn check(code: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+/// The architecture of machine code: 90 for `sm_90`; `None` for what is no ELF file for GPUs.
+///
+/// It stands in the flags of the ELF header: in the lowest byte up to CUDA 12, in the next one since CUDA 13, which
+/// raised the version of the format to 8 (read off what NVRTC 12.9 and 13.x make).
+pub(crate) fn architecture(code: &[u8]) -> Option<u32> {
+    const EM_CUDA: u64 = 190;
+    const VERSION: usize = 8;
+    if !code.starts_with(b"\x7fELF\x02\x01") || word::<2>(code, 0x12)? != EM_CUDA {
+        return None;
+    }
+    let flags = word::<4>(code, 0x30)?;
+    let shift = if *code.get(VERSION)? >= 8 { 8 } else { 0 };
+    Some((flags >> shift & 0xFF) as u32)
+}
+
 /// Bytes that a 64-bit little-endian ELF file says it has; `None` if the headers themselves are cut off.
 fn elf(code: &[u8]) -> Option<u64> {
     if !code.starts_with(b"\x7fELF\x02\x01") {
@@ -81,6 +96,22 @@ mod tests {
         code[0x58..0x60].copy_from_slice(&0x10u64.to_le_bytes());
         code[0x60..0x68].copy_from_slice(&section.to_le_bytes());
         code
+    }
+
+    #[test]
+    fn architectures_are_read_in_both_formats() {
+        let mut code = elf_with(8);
+        assert_eq!(architecture(&code), None);
+        code[0x12] = 190;
+        code[0x30..0x34].copy_from_slice(&0x0050_0550u32.to_le_bytes());
+        code[8] = 7;
+        assert_eq!(architecture(&code), Some(80));
+        code[0x30..0x34].copy_from_slice(&0x0600_5A04u32.to_le_bytes());
+        code[8] = 8;
+        assert_eq!(architecture(&code), Some(90));
+        for end in 0..0x34 {
+            assert_eq!(architecture(&code[..end]), None, "{end}");
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Linking object codes.
 
 use std::ffi::{CString, c_char, c_uint, c_void};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::thread::ThreadId;
 
 use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
@@ -12,7 +15,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result, driver, nvjitlink, report};
 use crate::image;
-use crate::linker_options::LinkerOptions;
+use crate::linker_options::{self, LinkerOptions};
 use crate::object_code::{Code, CodeKind, ObjectCode};
 
 /// What does the linking.
@@ -245,6 +248,8 @@ struct JitLink {
     birth: Birth,
     maker: ThreadId,
     complete: bool,
+    /// What is made, as in `sm_90`.
+    arch: String,
 }
 
 // SAFETY: logs may be read in any thread, by one at a time; what changes a handle happens in the thread that made it
@@ -267,8 +272,9 @@ impl Drop for JitLink {
 
 impl JitLink {
     fn new(options: &LinkerOptions) -> Result<JitLink> {
-        let texts = options
-            .nvjitlink_arguments()?
+        let arguments = options.nvjitlink_arguments()?;
+        let arch = arguments.iter().find_map(|a| a.strip_prefix("-arch="));
+        let texts = arguments
             .iter()
             .map(|text| c_string("options", text.as_bytes()))
             .collect::<Result<Vec<_>>>()?;
@@ -278,6 +284,7 @@ impl JitLink {
             birth: Birth::now(),
             maker: std::thread::current().id(),
             complete: false,
+            arch: arch.unwrap_or_default().to_owned(),
         };
         // SAFETY: there are as many texts as said, each ending in NUL; `handle` is a valid place for the result.
         let made = unsafe {
@@ -309,11 +316,9 @@ impl JitLink {
         };
         let added = match code.code() {
             Code::Bytes(bytes) => {
-                image::check(bytes).map_err(|log| Error::NvJitLink {
-                    call: "nvJitLinkAddData",
-                    status: nvJitLinkResult::NVJITLINK_ERROR_INVALID_INPUT,
-                    log: format!("{}: {log}", display(code)),
-                })?;
+                image::check(bytes)
+                    .and_then(|()| self.check_architecture(bytes))
+                    .map_err(|log| refused("nvJitLinkAddData", code, &log))?;
                 let name = c_string("codes.name", code.name().as_bytes())?;
                 let owned = with_nul(bytes);
                 // SAFETY: the handle is live; the data are as many bytes as said, with a NUL behind them, and hold what
@@ -329,12 +334,26 @@ impl JitLink {
                 }
             }
             Code::File(path) => {
+                self.check_architecture(&header(path))
+                    .map_err(|log| refused("nvJitLinkAddFile", code, &log))?;
                 let name = c_string("codes.code", path.as_os_str().as_bytes())?;
                 // SAFETY: the handle is live, the name ends in NUL.
                 unsafe { nvjitlink!(nvJitLinkAddFile(self.handle, kind, name.as_ptr())) }
             }
         };
         added.map_err(|e| self.explain(e))
+    }
+
+    /// What nvJitLink would refuse, and never again let another thread link after it: 13.0 to 13.5 keep a lock when
+    /// machine code does not fit the architecture.
+    fn check_architecture(&self, code: &[u8]) -> std::result::Result<(), String> {
+        match image::architecture(code) {
+            Some(arch) if !linker_options::fits(arch, &self.arch) => Err(format!(
+                "machine code for sm_{arch} cannot be linked for {}; compile it for that, or link PTX or LTO IR",
+                self.arch
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
@@ -413,6 +432,28 @@ impl JitLink {
 
     fn explain(&self, e: Error) -> Error {
         e.with_log(&self.error_log())
+    }
+}
+
+/// As many bytes of a file as an ELF header has; fewer if there are not so many, or the file cannot be read, which the
+/// linker then says.
+fn header(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Not of what is no file: a pipe would be emptied, or make us wait.
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        let _ = file.take(64).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// What nvJitLink would answer to a code that it is better not given.
+fn refused(call: &'static str, code: &ObjectCode, problem: &str) -> Error {
+    Error::NvJitLink {
+        call,
+        status: nvJitLinkResult::NVJITLINK_ERROR_INVALID_INPUT,
+        log: format!("{}: {problem}", display(code)),
     }
 }
 

@@ -64,6 +64,14 @@ fn current_arch() -> Result<String> {
     Ok(format!("sm_{}{}", cc.major, cc.minor))
 }
 
+/// Whether machine code of one architecture can become part of machine code of another (`sm_90`): of the same major
+/// version and not a newer minor one (CUDA C++ Programming Guide, "Binary Compatibility").
+pub(crate) fn fits(code: u32, target: &str) -> bool {
+    // What cannot be read is for nvJitLink to judge.
+    arch_number(target)
+        .is_none_or(|(target, _)| code / 10 == target / 10 && code % 10 <= target % 10)
+}
+
 /// The number in `sm_90a`, and what is behind it. Blanks and a plus before the number are nothing, as for C's `atoi`.
 fn arch_number(arch: &str) -> Option<(u32, &str)> {
     let number = ["sm_", "compute_", "lto_"]
