@@ -340,15 +340,10 @@ impl Kernel {
         }
     }
 
-    /// Adds to an error of a launch what is wrong about its shape. The driver says no more than "invalid value".
+    /// Adds to an error of a launch what is wrong about its shape: drivers may say no more than "invalid value".
     #[cold]
     fn explain(&self, stream: &Stream, config: &LaunchConfig, error: Error) -> Error {
-        let Error::Driver {
-            call,
-            status,
-            mut log,
-        } = error
-        else {
+        let Error::Driver { call, status, log } = error else {
             return error;
         };
         if status == CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
@@ -369,10 +364,17 @@ impl Kernel {
             CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ];
-        if shape.contains(&status) && log.is_empty() {
-            log = self.what_is_wrong(stream, config).unwrap_or_default();
+        let found = if shape.contains(&status) {
+            self.what_is_wrong(stream, config).unwrap_or_default()
+        } else {
+            String::new()
+        };
+        Error::Driver {
+            call,
+            status,
+            log: found,
         }
-        Error::Driver { call, status, log }
+        .with_log(&log)
     }
 
     /// Blocks of a configuration that the device can hold at once.
