@@ -7,6 +7,7 @@ skipped, with the reason, where the CPU device serves; those that only make sens
 
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -16,6 +17,9 @@ os.environ.setdefault("CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING", "1")
 
 
 def pytest_configure(config):
+    # A shell's background job ignores interrupts, and so would the children that tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
     config.addinivalue_line("markers", "cpu: is about the CPU device")
     config.addinivalue_line("filterwarnings", "ignore:.*CPU device.*:RuntimeWarning")
