@@ -41,16 +41,37 @@ class EventOptions:
 
 
 def _accept_former_names(init):
-    def __init__(self, *args, **kwargs):
-        for former, name in _FORMER.items():
-            if former in kwargs:
+    absent = object()
+
+    def __init__(self, timing_enabled=absent, blocking_sync=absent, ipc_enabled=absent, **former):
+        if not former:
+            if timing_enabled is absent:
+                timing_enabled = False
+            if blocking_sync is absent:
+                blocking_sync = False
+            if ipc_enabled is absent:
+                ipc_enabled = False
+            if type(self) is EventOptions and type(timing_enabled) is type(blocking_sync) is type(ipc_enabled) is bool:
+                # What `init` would do: events are made in hot loops, with options made on the spot.
+                fields = self.__dict__
+                fields["timing_enabled"] = timing_enabled
+                fields["blocking_sync"] = blocking_sync
+                fields["ipc_enabled"] = ipc_enabled
+                return
+            init(self, timing_enabled, blocking_sync, ipc_enabled)
+            return
+        given = {"timing_enabled": timing_enabled, "blocking_sync": blocking_sync, "ipc_enabled": ipc_enabled}
+        given = {name: value for name, value in given.items() if value is not absent}
+        for name, value in former.items():
+            today = _FORMER.get(name, name)
+            if today in given:
+                raise TypeError(f"EventOptions takes {today} or its former name {name}, not both")
+            if name in _FORMER:
                 import warnings
 
-                if name in kwargs:
-                    raise TypeError(f"EventOptions takes {name} or its former name {former}, not both")
-                warnings.warn(f"EventOptions({former}=...) is deprecated; use {name}", DeprecationWarning, stacklevel=2)
-                kwargs[name] = kwargs.pop(former)
-        init(self, *args, **kwargs)
+                warnings.warn(f"EventOptions({name}=...) is deprecated; use {today}", DeprecationWarning, stacklevel=2)
+            given[today] = value
+        init(self, **given)
 
     __init__.__wrapped__ = init
     __init__.__qualname__ = init.__qualname__

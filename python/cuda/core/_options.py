@@ -32,14 +32,23 @@ class _OnDemand:
 def _initialiser(cls, names, defaults, frozen):
     """``__init__`` with the fields as its parameters, in their order."""
     parameters = ["self"]
-    body = []
     for name in names:
         parameters.append(f"{name}=_defaults[{name!r}]" if name in defaults else name)
-        body.append(f" _set(self, {name!r}, {name})" if frozen else f" self.{name} = {name}")
+    # Straight into the dictionary: ``__setattr__`` is for assignments from outside, and would cost more than the rest.
+    # A class derived from this one may have properties in the place of fields, and gets them set.
+    body = [" if type(self) is _cls:", "  fields = self.__dict__"]
+    body += [f"  fields[{name!r}] = {name}" for name in names]
+    body += [" else:", "  _assign(self, locals())"]
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
-    scope = {"_defaults": defaults, "_set": object.__setattr__}
-    exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(body or [" pass"]), scope)
+    put = object.__setattr__ if frozen else setattr
+
+    def assign(self, values):
+        for name in names:
+            put(self, name, values[name])
+
+    scope = {"_assign": assign, "_cls": cls, "_defaults": defaults}
+    exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(body), scope)
     made = scope["__init__"]
     made.__annotations__ = {**{name: cls.__annotations__[name] for name in names}, "return": None}
     return made
@@ -54,7 +63,8 @@ def options(cls=None, *, frozen=False):
         The class; its annotations are the fields, class attributes of the same names their defaults. A method
         ``__post_init__`` runs at the end of ``__init__``.
     frozen : bool
-        Whether fields never change; such instances can be hashed.
+        Whether fields never change; such instances can be hashed. Those of other classes can be changed, and have no
+        attributes but the fields.
     """
     if cls is None:
         return lambda cls: options(cls, frozen=frozen)
@@ -72,7 +82,15 @@ def options(cls=None, *, frozen=False):
     def __hash__(self):
         return hash(tuple([getattr(self, name) for name in names]))
 
-    def __setattr__(self, name, value):
+    def refuse_unknown(self, name, value):
+        # A misspelt option would be one that nobody reads. Derived classes may have attributes of their own.
+        if type(self) is cls and name not in names and not (name[:2] == name[-2:] == "__"):
+            raise AttributeError(
+                f"{cls.__name__} has no option {name!r}; its options are {', '.join(names)}", name=name, obj=self
+            )
+        super(cls, self).__setattr__(name, value)
+
+    def refuse_changes(self, name, value):
         if type(self) is cls or name in names:
             from dataclasses import FrozenInstanceError
 
@@ -91,10 +109,12 @@ def options(cls=None, *, frozen=False):
 
         return replace(self, **changes)
 
-    methods = [_initialiser(cls, names, defaults, frozen)]
+    __setattr__ = refuse_changes if frozen else refuse_unknown
+    __setattr__.__name__ = "__setattr__"
+    methods = [_initialiser(cls, names, defaults, frozen), __setattr__]
     methods += [method for method in (__repr__, __eq__) if method.__name__ not in cls.__dict__]
     if frozen:
-        methods += [__hash__, __setattr__, __delattr__]
+        methods += [__hash__, __delattr__]
     if _sys.version_info >= (3, 13):
         methods.append(__replace__)
     for method in methods:

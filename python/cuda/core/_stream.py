@@ -37,7 +37,8 @@ class StreamOptions:
     priority: "int | None" = None
 
     def __post_init__(self):
-        self.nonblocking = bool(self.nonblocking)
+        if type(self.nonblocking) is not bool:
+            self.nonblocking = bool(self.nonblocking)
         if self.priority is not None and not hasattr(self.priority, "__index__"):
             raise TypeError(f"StreamOptions.priority is {self.priority!r}; expected an int or None")
 

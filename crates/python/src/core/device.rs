@@ -17,7 +17,7 @@ use super::event::{self, PyEvent};
 use super::memory_resource::{self, PyMemoryResource};
 use super::numbers;
 use super::operand;
-use super::options::Options;
+use super::options::{OptionClass, Options};
 use super::properties::PyDeviceProperties;
 use super::stream::{self, PyStream};
 
@@ -463,16 +463,16 @@ impl PyDevice {
     /// TypeError
     ///     A resource is of a kind that no context is made of.
     #[pyo3(signature = (options=None))]
-    fn create_context(&self, options: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyContext>> {
+    fn create_context(
+        &self,
+        py: Python<'_>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyContext>> {
         const NONE: &str = "Device.create_context() makes a green context, which needs the resources that it is to own \
                             (ContextOptions.resources); the device's primary context is Device.context";
-        let accepted = Options::accept(
-            "Device.create_context",
-            "cuda.core._context",
-            "ContextOptions",
-            options,
-        )?;
-        let Some(resources) = accepted.get::<Bound<'_, PyAny>>("resources")? else {
+        static OPTIONS: OptionClass = OptionClass::new("cuda.core._context", "ContextOptions");
+        let accepted = Options::accept("Device.create_context", &OPTIONS, options)?;
+        let Some(resources) = accepted.value(intern!(py, "resources"))? else {
             return Err(PyValueError::new_err(NONE));
         };
         // A single resource is not a sequence of one, as nothing else is.
@@ -514,10 +514,7 @@ impl PyDevice {
             let stream = stream::accept(obj, "Device.create_stream", "obj", true)?;
             return PyStream::wrap(py, stream);
         }
-        let options = stream::stream_options("Device.create_stream", options)?;
-        let made = py
-            .detach(|| self.device.create_stream_with(&options))
-            .or_raise(py)?;
+        let made = stream::create(self.device, "Device.create_stream", options, py)?;
         PyStream::wrap(py, made)
     }
 

@@ -2,13 +2,14 @@
 
 use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle};
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
 use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::{OrRaise, to_python};
-use super::options::Options;
+use super::options::{OptionClass, Options};
 use super::slot::{Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
 
@@ -81,20 +82,23 @@ pub fn accept<'a, 'py>(
     }
 }
 
+static OPTIONS: OptionClass = OptionClass::new("cuda.core._event", "EventOptions");
+
 /// `EventOptions` as given to `function`.
 ///
 /// # Errors
 ///
 /// `TypeError`, which names what is wrong.
 pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<EventOptions> {
-    if given.is_none_or(|given| given.is_none()) {
+    let Some(given) = given.filter(|given| !given.is_none()) else {
         return Ok(EventOptions::default());
-    }
-    let options = Options::accept(function, "cuda.core._event", "EventOptions", given)?;
+    };
+    let py = given.py();
+    let options = Options::accept(function, &OPTIONS, Some(given))?;
     let chosen = EventOptions {
-        timing: options.get("timing_enabled")?.unwrap_or(false),
-        blocking_sync: options.get("blocking_sync")?.unwrap_or(false),
-        ipc: options.get("ipc_enabled")?.unwrap_or(false),
+        timing: options.get(intern!(py, "timing_enabled"))?.unwrap_or(false),
+        blocking_sync: options.get(intern!(py, "blocking_sync"))?.unwrap_or(false),
+        ipc: options.get(intern!(py, "ipc_enabled"))?.unwrap_or(false),
     };
     if chosen.ipc && chosen.timing {
         return Err(PyTypeError::new_err(format!(

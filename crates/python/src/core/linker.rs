@@ -4,13 +4,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{CodeKind, Linker, LinkerBackend, LinkerOptions};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use super::context::handle_object;
 use super::errors::OrRaise;
 use super::object_code;
-use super::options::Options;
+use super::options::{OptionClass, Options};
 use crate::generated::ids::class::driver as class;
 
 /// Links object codes into one.
@@ -64,8 +65,8 @@ fn backend_type(py: Python<'_>, backend: LinkerBackend) -> PyResult<Py<PyAny>> {
 }
 
 /// A field that is one text, a list or tuple of them, or None.
-fn texts(options: &Options<'_>, field: &'static str) -> PyResult<Vec<String>> {
-    let Some(given) = options.get::<Bound<'_, PyAny>>(field)? else {
+fn texts<'py>(options: &Options<'py>, field: &Bound<'py, PyString>) -> PyResult<Vec<String>> {
+    let Some(given) = options.value(field)? else {
         return Ok(Vec::new());
     };
     if let Ok(text) = given.extract::<String>() {
@@ -81,51 +82,54 @@ fn texts(options: &Options<'_>, field: &'static str) -> PyResult<Vec<String>> {
     }
 }
 
+static OPTIONS: OptionClass = OptionClass::new("cuda.core._linker", "LinkerOptions");
+
 /// Linker options as given to `function`: an instance of `LinkerOptions`, a dict of its fields, or None.
 ///
 /// # Errors
 ///
 /// `TypeError` or `ValueError`, which name what is wrong.
-pub fn accept_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<LinkerOptions> {
-    let options = Options::accept(function, "cuda.core._linker", "LinkerOptions", given)?;
-    if options.get::<bool>("numba_debug")?.is_some()
-        && let Some(given) = given
-    {
-        let py = given.py();
+pub fn accept_options(
+    py: Python<'_>,
+    function: &str,
+    given: Option<&Bound<'_, PyAny>>,
+) -> PyResult<LinkerOptions> {
+    let options = Options::accept(function, &OPTIONS, given)?;
+    if options.get::<bool>(intern!(py, "numba_debug"))?.is_some() {
         let category = py.get_type::<pyo3::exceptions::PyDeprecationWarning>();
         let text = c"LinkerOptions.numba_debug does nothing, since no linker knows it; set ProgramOptions.numba_debug";
         PyErr::warn(py, &category, text, 2)?;
     }
     Ok(LinkerOptions {
         name: options
-            .get("name")?
+            .get(intern!(py, "name"))?
             .unwrap_or_else(|| "<default linker>".to_owned()),
-        arch: options.get("arch")?,
-        max_register_count: options.get("max_register_count")?,
-        time: options.flag("time", false)?,
-        verbose: options.flag("verbose", false)?,
-        link_time_optimization: options.flag("link_time_optimization", false)?,
-        ptx: options.flag("ptx", false)?,
-        optimization_level: options.get("optimization_level")?,
-        debug: options.flag("debug", false)?,
-        lineinfo: options.flag("lineinfo", false)?,
-        ftz: truth(&options, "ftz")?,
-        prec_div: truth(&options, "prec_div")?,
-        prec_sqrt: truth(&options, "prec_sqrt")?,
-        fma: truth(&options, "fma")?,
-        kernels_used: texts(&options, "kernels_used")?,
-        variables_used: texts(&options, "variables_used")?,
-        optimize_unused_variables: options.flag("optimize_unused_variables", false)?,
-        ptxas_options: texts(&options, "ptxas_options")?,
-        split_compile: options.get("split_compile")?,
-        split_compile_extended: options.get("split_compile_extended")?,
-        no_cache: options.flag("no_cache", false)?,
+        arch: options.get(intern!(py, "arch"))?,
+        max_register_count: options.get(intern!(py, "max_register_count"))?,
+        time: options.flag(intern!(py, "time"), false)?,
+        verbose: options.flag(intern!(py, "verbose"), false)?,
+        link_time_optimization: options.flag(intern!(py, "link_time_optimization"), false)?,
+        ptx: options.flag(intern!(py, "ptx"), false)?,
+        optimization_level: options.get(intern!(py, "optimization_level"))?,
+        debug: options.flag(intern!(py, "debug"), false)?,
+        lineinfo: options.flag(intern!(py, "lineinfo"), false)?,
+        ftz: truth(&options, intern!(py, "ftz"))?,
+        prec_div: truth(&options, intern!(py, "prec_div"))?,
+        prec_sqrt: truth(&options, intern!(py, "prec_sqrt"))?,
+        fma: truth(&options, intern!(py, "fma"))?,
+        kernels_used: texts(&options, intern!(py, "kernels_used"))?,
+        variables_used: texts(&options, intern!(py, "variables_used"))?,
+        optimize_unused_variables: options.flag(intern!(py, "optimize_unused_variables"), false)?,
+        ptxas_options: texts(&options, intern!(py, "ptxas_options"))?,
+        split_compile: options.get(intern!(py, "split_compile"))?,
+        split_compile_extended: options.get(intern!(py, "split_compile_extended"))?,
+        no_cache: options.flag(intern!(py, "no_cache"), false)?,
     })
 }
 
 /// A switch that may be left to the linker: None, or the truth of anything else.
-fn truth(options: &Options<'_>, field: &'static str) -> PyResult<Option<bool>> {
-    match options.get::<Bound<'_, PyAny>>(field)? {
+fn truth<'py>(options: &Options<'py>, field: &Bound<'py, PyString>) -> PyResult<Option<bool>> {
+    match options.value(field)? {
         None => Ok(None),
         Some(value) => value.is_truthy().map(Some),
     }
@@ -135,7 +139,7 @@ fn truth(options: &Options<'_>, field: &'static str) -> PyResult<Option<bool>> {
 #[pyfunction]
 fn linker_arguments<'py>(options: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = options.py();
-    let options = accept_options("as_bytes", Some(options))?;
+    let options = accept_options(py, "as_bytes", Some(options))?;
     let list = py.detach(|| options.nvjitlink_arguments()).or_raise(py)?;
     PyList::new(
         py,
@@ -183,7 +187,7 @@ impl PyLinker {
             };
             codes.push(code.clone());
         }
-        let options = accept_options("Linker", options)?;
+        let options = accept_options(py, "Linker", options)?;
         let linker = py.detach(|| Linker::new(&codes, &options)).or_raise(py)?;
         Ok(PyLinker {
             backend: linker.backend(),

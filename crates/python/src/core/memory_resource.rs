@@ -15,7 +15,7 @@ use super::buffer::{Backing, PyBuffer};
 use super::context::handle_object;
 use super::errors::OrRaise;
 use super::numbers::{address_argument, size_argument};
-use super::options::Options;
+use super::options::{OptionClass, Options};
 use super::pool_attributes::{PyMemPoolAttributes, drop_pool};
 use super::slot::closed;
 use super::{device, stream};
@@ -349,6 +349,11 @@ impl PyMemPool {
     }
 }
 
+static OPTIONS: OptionClass = OptionClass::new(
+    "cuda.core._memory._device_memory_resource",
+    "DeviceMemoryResourceOptions",
+);
+
 /// Memory of a device, from a pool of the driver's, allocated and freed in the order of streams.
 ///
 /// Parameters
@@ -412,16 +417,14 @@ impl PyDeviceMemoryResource {
         let made = match options.filter(|options| !options.is_none()) {
             None => py.detach(|| current_pool(device)),
             given => {
-                let module = "cuda.core._memory._device_memory_resource";
-                let options =
-                    Options::accept(function, module, "DeviceMemoryResourceOptions", given)?;
-                if options.flag("ipc_enabled", false)? {
+                let options = Options::accept(function, &OPTIONS, given)?;
+                if options.flag(intern!(py, "ipc_enabled"), false)? {
                     return Err(PyNotImplementedError::new_err(
                         "DeviceMemoryResourceOptions.ipc_enabled: sharing memory with other processes is not implemented \
                          yet",
                     ));
                 }
-                let max_size: usize = match options.get::<Bound<'_, PyAny>>("max_size")? {
+                let max_size: usize = match options.value(intern!(py, "max_size"))? {
                     None => 0,
                     Some(size) => size.extract().map_err(|_| {
                         PyOverflowError::new_err(format!(

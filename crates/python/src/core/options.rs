@@ -2,7 +2,55 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
+
+/// An option class of Python's, found once.
+pub struct OptionClass {
+    module: &'static str,
+    name: &'static str,
+    class: PyOnceLock<Py<PyAny>>,
+}
+
+impl OptionClass {
+    /// The class `name` of the Python module `module`, which is imported when the class is first needed.
+    pub const fn new(module: &'static str, name: &'static str) -> OptionClass {
+        OptionClass {
+            module,
+            name,
+            class: PyOnceLock::new(),
+        }
+    }
+
+    fn find<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PyModule::import(py, self.module)?.getattr(self.name)
+    }
+
+    #[inline]
+    fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        self.class
+            .get_or_try_init(py, || self.find(py).map(Bound::unbind))
+            .map(|class| class.bind(py))
+    }
+}
+
+/// What a field can hold.
+pub trait Value: for<'a, 'py> FromPyObject<'a, 'py> {
+    /// What is right, in words.
+    const EXPECTED: &'static str;
+}
+
+impl Value for bool {
+    const EXPECTED: &'static str = "a bool or None";
+}
+
+impl Value for u32 {
+    const EXPECTED: &'static str = "an int from 0 to 2**32 - 1, or None";
+}
+
+impl Value for String {
+    const EXPECTED: &'static str = "a str or None";
+}
 
 /// Options as Python gave them; nothing given means every field's default.
 pub struct Options<'py> {
@@ -11,73 +59,106 @@ pub struct Options<'py> {
 }
 
 impl<'py> Options<'py> {
-    /// Accepts an instance of `class` (of the Python module `module`), a dictionary of its fields, or nothing.
+    /// Accepts an instance of `class`, a dictionary of its fields, or nothing.
     ///
     /// A dictionary is made into an instance, so that wrong keys are the class's own `TypeError`.
     ///
     /// # Errors
     ///
     /// `TypeError` for anything else, with the name of the function.
+    #[inline]
     pub fn accept(
         function: &str,
-        module: &str,
-        class: &'static str,
+        class: &OptionClass,
         given: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Options<'py>> {
-        let Some(given) = given.filter(|given| !given.is_none()) else {
-            return Ok(Options {
-                class,
-                object: None,
-            });
-        };
-        let wanted = PyModule::import(given.py(), module)?.getattr(class)?;
-        let object = if let Ok(fields) = given.cast::<PyDict>() {
-            wanted.call((), Some(fields))?
-        } else if given.is_instance(&wanted)? {
-            given.clone()
-        } else {
-            return Err(PyTypeError::new_err(format!(
-                "{function}() argument 'options' is of type {}; expected {class}, a dict of its fields, or None",
-                given.get_type().name()?
-            )));
+        let object = match given.filter(|given| !given.is_none()) {
+            None => None,
+            Some(given) => {
+                let wanted = class.get(given.py())?;
+                Some(if given.get_type().is(wanted) {
+                    given.clone()
+                } else {
+                    Options::convert(function, class, wanted, given)?
+                })
+            }
         };
         Ok(Options {
-            class,
-            object: Some(object),
+            class: class.name,
+            object,
         })
+    }
+
+    #[cold]
+    fn convert(
+        function: &str,
+        class: &OptionClass,
+        wanted: &Bound<'py, PyAny>,
+        given: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(fields) = given.cast::<PyDict>() {
+            return wanted.call((), Some(fields));
+        }
+        // Where the module was loaded again, its instances are of another class than before.
+        if given.is_instance(wanted)? || given.is_instance(&class.find(given.py())?)? {
+            return Ok(given.clone());
+        }
+        Err(PyTypeError::new_err(format!(
+            "{function}() argument 'options' is of type {}; expected {}, a dict of its fields, or None",
+            given.get_type().name()?,
+            class.name
+        )))
+    }
+
+    /// A field's value, whatever it is; `None` where nothing was given or the field holds None.
+    ///
+    /// # Errors
+    ///
+    /// What reading the attribute raises.
+    #[inline]
+    pub fn value(&self, field: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(object) = &self.object else {
+            return Ok(None);
+        };
+        let value = object.getattr(field)?;
+        Ok((!value.is_none()).then_some(value))
     }
 
     /// A field's value; `None` where nothing was given or the field holds None.
     ///
     /// # Errors
     ///
-    /// An exception of the same kind as the conversion's, naming class and field.
-    pub fn get<T>(&self, field: &str) -> PyResult<Option<T>>
-    where
-        T: for<'a> FromPyObject<'a, 'py>,
-    {
-        let Some(object) = &self.object else {
-            return Ok(None);
-        };
-        let value = object.getattr(PyString::intern(object.py(), field))?;
-        if value.is_none() {
-            return Ok(None);
+    /// `TypeError` or `ValueError`, which name the class, the field, what it holds and what is right.
+    #[inline]
+    pub fn get<T: Value>(&self, field: &Bound<'py, PyString>) -> PyResult<Option<T>> {
+        match self.value(field)? {
+            None => Ok(None),
+            Some(value) => match value.extract::<T>() {
+                Ok(value) => Ok(Some(value)),
+                Err(error) => Err(self.wrong(field, &value, T::EXPECTED, error.into())),
+            },
         }
-        value.extract::<T>().map(Some).map_err(|error| {
-            let error: PyErr = error.into();
-            let py = value.py();
-            let shown = value
-                .repr()
-                .map_or_else(|_| "?".to_owned(), |text| text.to_string());
-            let text = format!("{}.{field} is {shown}: {}", self.class, error.value(py));
-            if error.is_instance_of::<PyOverflowError>(py)
-                || error.is_instance_of::<PyValueError>(py)
-            {
-                PyValueError::new_err(text)
-            } else {
-                PyTypeError::new_err(text)
-            }
-        })
+    }
+
+    /// The error for a field that holds something else than is `expected`, whose conversion raised `cause`.
+    #[cold]
+    pub fn wrong(
+        &self,
+        field: &Bound<'py, PyString>,
+        value: &Bound<'py, PyAny>,
+        expected: &str,
+        cause: PyErr,
+    ) -> PyErr {
+        let py = value.py();
+        let shown = value
+            .repr()
+            .map_or_else(|_| "?".to_owned(), |text| text.to_string());
+        let text = format!("{}.{field} is {shown}; expected {expected}", self.class);
+        if cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py) {
+            PyValueError::new_err(text)
+        } else {
+            PyTypeError::new_err(text)
+        }
     }
 
     /// Whether a field is true as Python sees it; `default` where nothing was given or the field holds None.
@@ -85,15 +166,10 @@ impl<'py> Options<'py> {
     /// # Errors
     ///
     /// Whatever the value's truth raises.
-    pub fn flag(&self, field: &str, default: bool) -> PyResult<bool> {
-        let Some(object) = &self.object else {
-            return Ok(default);
-        };
-        let value = object.getattr(PyString::intern(object.py(), field))?;
-        if value.is_none() {
-            Ok(default)
-        } else {
-            value.is_truthy()
+    pub fn flag(&self, field: &Bound<'py, PyString>, default: bool) -> PyResult<bool> {
+        match self.value(field)? {
+            None => Ok(default),
+            Some(value) => value.is_truthy(),
         }
     }
 }

@@ -1,18 +1,20 @@
 //! `Stream`, the default streams, and the protocol `__cuda_stream__`.
 
-use cupyrite::{Stream, StreamOptions};
-use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
+use cupyrite::{Device, Error, Stream, StreamOptions};
+use pyo3::exceptions::{
+    PyDeprecationWarning, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
 use super::operand;
-use super::options::Options;
+use super::options::{OptionClass, Options};
 use super::slot::{Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
 
@@ -100,11 +102,7 @@ impl PyStream {
                 slot: Slot::new(accept(obj, "Stream", "obj", true)?),
             });
         }
-        let options = stream_options("Stream", options)?;
-        let device = device::current(py)?;
-        let stream = py
-            .detach(|| device.create_stream_with(&options))
-            .or_raise(py)?;
+        let stream = create(device::current(py)?, "Stream", options, py)?;
         Ok(PyStream {
             slot: Slot::new(stream),
         })
@@ -315,8 +313,8 @@ fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
     }
     given.extract::<usize>().map_err(|error| {
         let error: PyErr = error;
-        if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(given.py()) {
-            return pyo3::exceptions::PyOverflowError::new_err(format!(
+        if error.is_instance_of::<PyOverflowError>(given.py()) {
+            return PyOverflowError::new_err(format!(
                 "{what} is not the address of a stream: it does not fit 64 bits"
             ));
         }
@@ -411,21 +409,51 @@ pub fn accept(
     )))
 }
 
-/// `StreamOptions` as given to `function`.
+static OPTIONS: OptionClass = OptionClass::new("cuda.core._stream", "StreamOptions");
+
+/// A new stream of a device, with `StreamOptions` as given to `function`.
 ///
 /// # Errors
 ///
-/// `TypeError` or `ValueError`, which name what is wrong.
-pub fn stream_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<StreamOptions> {
-    let options = Options::accept(function, "cuda.core._stream", "StreamOptions", given)?;
-    Ok(StreamOptions {
+/// `TypeError` or `ValueError`, which name what is wrong; otherwise what the driver says.
+pub fn create(
+    device: Device,
+    function: &str,
+    given: Option<&Bound<'_, PyAny>>,
+    py: Python<'_>,
+) -> PyResult<Stream> {
+    let options = Options::accept(function, &OPTIONS, given)?;
+    let field = intern!(py, "priority");
+    let given_priority = options.value(field)?;
+    let priority = match &given_priority {
+        None => None,
+        Some(value) => Some(match value.extract::<i32>() {
+            Ok(priority) => priority,
+            // No device has this priority: what is wrong is said below, with those that it has.
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => i32::MAX,
+            Err(error) => return Err(options.wrong(field, value, "an int or None", error)),
+        }),
+    };
+    let chosen = StreamOptions {
         // None has always counted as false here.
         nonblocking: match given {
-            Some(given) if !given.is_none() => options.flag("nonblocking", false)?,
+            Some(given) if !given.is_none() => options.flag(intern!(py, "nonblocking"), false)?,
             _ => true,
         },
-        priority: options.get::<i32>("priority")?,
-    })
+        priority,
+    };
+    let made = py.detach(|| device.create_stream_with(&chosen));
+    if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) = (&made, &given_priority)
+        && parameter == "priority"
+    {
+        let (least, greatest) = py
+            .detach(|| Stream::priority_range(&device.active_context()?))
+            .or_raise(py)?;
+        return Err(PyValueError::new_err(format!(
+            "StreamOptions.priority is {value}; this device has priorities from {greatest} (first) to {least} (last)"
+        )));
+    }
+    made.or_raise(py)
 }
 
 /// The default stream objects, one each.

@@ -23,7 +23,8 @@ class DeviceMemoryResourceOptions:
     max_size: "int" = 0
 
     def __post_init__(self):
-        self.ipc_enabled = bool(self.ipc_enabled)
+        if type(self.ipc_enabled) is not bool:
+            self.ipc_enabled = bool(self.ipc_enabled)
         if not hasattr(self.max_size, "__index__"):
             raise TypeError(
                 f"DeviceMemoryResourceOptions.max_size is {self.max_size!r}; expected an int, a number of bytes"
