@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::device;
 use super::errors::OrRaise;
-use super::unlocked::Unlocked;
+use super::slot::Unlocked;
 
 /// Values that never change, by device and attribute; shared by all views of one kernel.
 type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;

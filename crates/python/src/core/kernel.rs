@@ -14,7 +14,7 @@ use super::context::handle_object;
 use super::errors::OrRaise;
 use super::object_code::PyObjectCode;
 use super::occupancy::PyKernelOccupancy;
-use super::unlocked::Unlocked;
+use super::slot::Unlocked;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 

@@ -27,7 +27,6 @@ pub mod program;
 pub mod properties;
 pub mod slot;
 pub mod stream;
-pub mod unlocked;
 
 use pyo3::prelude::*;
 

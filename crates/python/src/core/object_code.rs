@@ -13,7 +13,7 @@ use super::context::handle_object;
 use super::device;
 use super::errors::{OrRaise, to_python};
 use super::kernel::PyKernel;
-use super::unlocked::Unlocked;
+use super::slot::Unlocked;
 use crate::generated::ids::class::driver as class;
 use crate::py::{Buffer, Obj, Raised};
 

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use super::errors::{OrRaise, to_python};
 use super::launch::config::PyLaunchConfig;
-use super::unlocked::Unlocked;
+use super::slot::Unlocked;
 use super::{device, stream};
 use crate::generated::ids::class::driver as class;
 use crate::types;

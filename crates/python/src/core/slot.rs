@@ -1,5 +1,7 @@
 //! Where a shell keeps its object until it is closed, and how it is let go.
 
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::exceptions::PyRuntimeError;
@@ -60,6 +62,33 @@ pub fn drop_detached<T>(value: T) {
         let state = ffi::PyEval_SaveThread();
         drop(value);
         ffi::PyEval_RestoreThread(state);
+    }
+}
+
+/// A value that ends as by [`drop_detached`], as unloading code should. It is part of a Python object, and holds none.
+#[derive(Debug)]
+pub struct Unlocked<T: Send>(ManuallyDrop<T>);
+
+impl<T: Send> Unlocked<T> {
+    /// Such a value.
+    pub fn new(value: T) -> Unlocked<T> {
+        Unlocked(ManuallyDrop::new(value))
+    }
+}
+
+impl<T: Send> Deref for Unlocked<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Send> Drop for Unlocked<T> {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here; nothing looks at it afterwards.
+        drop_detached(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 
