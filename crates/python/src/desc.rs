@@ -477,8 +477,6 @@ pub enum Special {
     LinkDestroy,
     /// `nvrtcGetPTX` and its like: the buffer is checked against the size that another function tells.
     NvrtcGet,
-    /// `nvrtcGetCUBIN`: the same.
-    NvrtcGetCubin,
     /// `nvrtcGetSupportedArchs`
     NvrtcArchs,
     /// `nvrtcGetErrorString`, `cudaGetErrorName`, `cudaGetErrorString`: C returns the text, not a status.

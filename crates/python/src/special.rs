@@ -49,7 +49,7 @@ fn by_hand(bound: Bound<'_>) -> R<Owned> {
         Special::CaptureInfo => capture_info(bound),
         Special::LinkCreate => link_create(bound),
         Special::LinkDestroy => link_destroy(bound),
-        Special::NvrtcGet | Special::NvrtcGetCubin => nvrtc_get(bound),
+        Special::NvrtcGet => nvrtc_get(bound),
         Special::NvrtcArchs => nvrtc_archs(bound),
         Special::ErrorText => error_text(bound),
         Special::Sizeof => sizeof(bound),

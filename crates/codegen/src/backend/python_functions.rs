@@ -247,9 +247,8 @@ fn special(f: &Function) -> &'static str {
         "cuStreamGetCaptureInfo" => "CaptureInfo",
         "cuLinkCreate" => "LinkCreate",
         "cuLinkDestroy" => "LinkDestroy",
-        "nvrtcGetCUBIN" => "NvrtcGetCubin",
-        "nvrtcGetPTX" | "nvrtcGetLTOIR" | "nvrtcGetOptiXIR" | "nvrtcGetTileIR"
-        | "nvrtcGetProgramLog" => "NvrtcGet",
+        "nvrtcGetPTX" | "nvrtcGetCUBIN" | "nvrtcGetLTOIR" | "nvrtcGetOptiXIR"
+        | "nvrtcGetTileIR" | "nvrtcGetProgramLog" => "NvrtcGet",
         "nvrtcGetSupportedArchs" => "NvrtcArchs",
         "nvrtcGetErrorString" | "cudaGetErrorName" | "cudaGetErrorString" => "ErrorText",
         "cudaGetDeviceProperties" => "DeviceProperties",

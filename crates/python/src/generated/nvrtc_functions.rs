@@ -273,7 +273,7 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
-        special: Special::NvrtcGetCubin,
+        special: Special::NvrtcGet,
         plain: false,
         raising: None,
     },
