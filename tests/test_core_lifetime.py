@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import weakref
 
 import pytest
@@ -239,11 +240,7 @@ def test_the_same_things_closed_by_many_threads(device, code):
 
 
 def test_used_in_one_thread_while_closed_in_another(device, code):
-    """The user gets a result or the word that it is closed; nothing else.
-
-    What a kernel works on has to outlive the launch, as for memory of every kind: the buffer that is closed here is only
-    asked about.
-    """
+    """The user gets a result or the word that it is closed; nothing else."""
     config = LaunchConfig(grid=1, block=1)
     for _ in range(20):
         things, kept = family(device, code), family(device, code)
@@ -257,7 +254,11 @@ def test_used_in_one_thread_while_closed_in_another(device, code):
             for _ in range(20):
                 assert things["buffer"].size in (0, 64)
                 for act in (
-                    lambda: launch(things["stream"], config, kept["kernel"], kept["buffer"], ctypes.c_int32(1)),
+                    lambda: launch(things["stream"], config, kept["kernel"], things["buffer"], ctypes.c_int32(1)),
+                    lambda: launch(kept["stream"], config, kept["kernel"], kept["buffer"], ctypes.c_int32(1)),
+                    lambda: things["buffer"].fill(1, stream=things["stream"]),
+                    lambda: things["buffer"].copy_from(kept["buffer"], stream=things["stream"]),
+                    lambda: things["buffer"].copy_to(kept["buffer"], stream=things["stream"]),
                     lambda: things["stream"].wait(things["event"]),
                     lambda: things["stream"].record(),
                     lambda: things["stream"].sync(),
@@ -270,6 +271,168 @@ def test_used_in_one_thread_while_closed_in_another(device, code):
 
         in_threads(3, use)
         check(driver.cuCtxSynchronize())
+
+
+def test_launched_with_in_some_threads_while_closed_in_another(device, code):
+    """A launch that gave no error has its buffers, whenever they are closed; one with a closed buffer says so."""
+    config = LaunchConfig(grid=1, block=1)
+    kernel = ObjectCode.from_ptx(code).get_kernel("add")
+    refused = itertools.count()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        until = time.monotonic() + 1.5
+        rounds = 0
+        while rounds < 10 or time.monotonic() < until:
+            rounds += 1
+            stream = device.create_stream()
+            # Pages of their own, given back to the system when they are freed: work on them afterwards does not go unseen.
+            pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
+            buffers = [pool.allocate(1 << 16, stream=stream) for _ in range(8)]
+
+            def use(number, stream=stream, buffers=buffers):
+                for buffer in buffers:
+                    if number == 0:
+                        time.sleep(1e-4)
+                        buffer.close()
+                        continue
+                    # Ends: the buffer is closed.
+                    while True:
+                        try:
+                            launch(stream, config, kernel, buffer, ctypes.c_int32(1))
+                        except RuntimeError as error:
+                            assert "kernel argument 0" in str(error) and "closed" in str(error)
+                            next(refused)
+                            break
+
+            in_threads(3, use)
+            stream.sync()
+            assert pool.attributes.used_mem_current == 0
+            pool.close()
+            stream.close()
+    finally:
+        sys.setswitchinterval(interval)
+    assert next(refused) == 2 * 8 * rounds
+
+
+class Watched(MemoryResource):
+    """Lends pieces of one allocation, and notes what is given back."""
+
+    is_device_accessible, is_host_accessible, device_id = True, False, 0
+
+    def __init__(self, memory, piece):
+        self.memory, self.piece, self.lent, self.back = memory, piece, 0, []
+
+    def allocate(self, size, *, stream=None):
+        address = self.memory.handle + self.piece * self.lent
+        self.lent += 1
+        return Buffer.from_handle(address, size, mr=self)
+
+    def deallocate(self, ptr, size, *, stream=None):
+        self.back.append((ptr - self.memory.handle) // self.piece)
+
+
+class Closes:
+    """A kernel argument that is asked for its address after those before it, and closes buffers then."""
+
+    def __init__(self, buffers, address, then=lambda: None):
+        self.buffers, self.address, self.then = buffers, address, then
+
+    @property
+    def __cuda_array_interface__(self):
+        def close():
+            for buffer in self.buffers:
+                buffer.close()
+                assert buffer.is_closed and buffer.handle == 0
+
+        thread = threading.Thread(target=close)
+        thread.start()
+        thread.join()
+        self.then()
+        return {"shape": (1,), "typestr": "<i4", "data": (self.address, False), "version": 3}
+
+
+# More than 64 arguments are held in another way than fewer.
+@pytest.mark.parametrize("count", [1, 3, 64, 65, 100])
+def test_closed_between_the_reading_of_addresses_and_the_launch(device, count):
+    parameters = ", ".join(f"int *p{n}" for n in range(count + 1))
+    body = " ".join(f"*p{n} = {n + 1};" for n in range(count + 1))
+    source = f'extern "C" __global__ void number({parameters}) {{ {body} }}'
+    kernel = Program(source, "c++").compile("ptx").get_kernel("number")
+    stream = device.create_stream()
+    config = LaunchConfig(grid=1, block=1)
+    with device.allocate(4 * (count + 1), stream=stream) as memory:
+        memory.fill(0, stream=stream)
+        watched = Watched(memory, 4)
+        buffers = [watched.allocate(4) for _ in range(count)]
+        last = memory.handle + 4 * count
+        # Nothing is given back yet when all addresses are read, and everything, once, after the launch.
+        launch(stream, config, kernel, *buffers, Closes(buffers, last, lambda: watched.back == [] or pytest.fail("freed")))
+        assert sorted(watched.back) == list(range(count))
+        stream.sync()
+        values = (ctypes.c_int32 * (count + 1))()
+        check(driver.cuMemcpyDtoH(ctypes.addressof(values), memory.handle, 4 * (count + 1)))
+        assert list(values) == list(range(1, count + 2))
+
+        # A launch that comes to nothing holds nothing: closed by another thread meanwhile, or afterwards.
+        watched = Watched(memory, 4)
+        buffers = [watched.allocate(4) for _ in range(count)]
+        with pytest.raises(TypeError, match=f"kernel argument {count} "):
+            launch(stream, config, kernel, *buffers, None)
+        assert watched.back == []
+        with pytest.raises(ValueError, match="address"):
+            launch(stream, config, kernel, *buffers, Closes(buffers[:1], "x"))
+        assert watched.back == [0]
+        with pytest.raises(RuntimeError, match="kernel argument 0 .*closed"):
+            launch(stream, config, kernel, *buffers, last)
+        for buffer in buffers:
+            buffer.close()
+        assert watched.back == list(range(count))
+    stream.close()
+
+
+def test_one_buffer_for_several_arguments_is_given_back_once(device):
+    source = 'extern "C" __global__ void three(int *a, int *b, int *c) { *a += 1; *b += 1; *c = *a; }'
+    kernel = Program(source, "c++").compile("ptx").get_kernel("three")
+    stream = device.create_stream()
+    with device.allocate(8, stream=stream) as memory:
+        memory.fill(0, stream=stream)
+        watched = Watched(memory, 4)
+        buffer = watched.allocate(4)
+        launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer, buffer, Closes([buffer], memory.handle + 4))
+        assert watched.back == [0]
+        stream.sync()
+        values = (ctypes.c_int32 * 2)()
+        check(driver.cuMemcpyDtoH(ctypes.addressof(values), memory.handle, 8))
+        assert list(values) == [2, 2]
+    stream.close()
+
+
+def test_closed_during_a_launch_in_another_stream_than_its_own(device):
+    """Nobody could order the two streams: the memory is freed after the kernel all the same."""
+    source = """extern "C" __global__ void slow(int *p, int *turns) {
+        volatile int *at = p;
+        for (int i = 0, n = *turns; i < n; i++) { at[i % 1024] = i; }
+        *turns = at[1023] + 1;
+    }"""
+    kernel = Program(source, "c++").compile("ptx").get_kernel("slow")
+    own, other = device.create_stream(), device.create_stream()
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
+    turns = device.allocate(4, stream=other)
+    for _ in range(3):
+        buffer = pool.allocate(4096, stream=own)
+        other.wait(own)
+        turns.copy_from(ctypes.c_int32(1 << 18), stream=other)
+        launch(other, LaunchConfig(grid=1, block=1), kernel, buffer, Closes([buffer], turns.handle))
+        own.sync()
+        # The stream of the buffer has waited for the kernel, so this is its result already.
+        value = (ctypes.c_int32 * 1)()
+        check(driver.cuMemcpyDtoHAsync(ctypes.addressof(value), turns.handle, 4, own.handle))
+        own.sync()
+        assert value[0] == 1 << 18
+        assert pool.attributes.used_mem_current == 0
+    for thing in (turns, pool, own, other):
+        thing.close()
 
 
 def test_made_here_and_ended_there(device, code):

@@ -1,6 +1,5 @@
 //! `Buffer`: memory with an owner.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{
@@ -18,6 +17,7 @@ use super::memory_resource::{self, PyMemoryResource};
 use super::numbers::{address_argument, pattern, size_argument};
 use super::operand::{self, Operand};
 use super::slot::closed;
+use super::uses::Uses;
 use super::{dlpack, stream};
 
 /// Memory that a memory resource allocated, or that somebody else owns.
@@ -36,9 +36,10 @@ use super::{dlpack, stream};
     name = "Buffer"
 )]
 pub struct PyBuffer {
-    address: AtomicU64,
-    size: AtomicUsize,
-    open: AtomicBool,
+    address: u64,
+    size: usize,
+    /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
+    uses: Uses,
     state: Mutex<State>,
 }
 
@@ -50,8 +51,6 @@ struct State {
     size: usize,
     resource: Option<Py<PyAny>>,
     owner: Option<Py<PyAny>>,
-    /// Calls in progress and exports alive, for which the memory stays even when the buffer is closed.
-    pins: usize,
     info: Option<PointerInfo>,
 }
 
@@ -80,15 +79,9 @@ pub struct Place {
     pub open: bool,
 }
 
-/// Where a buffer is; `None` for any other object. It allocates nothing and raises nothing.
-#[inline]
-pub fn address_of(obj: &Bound<'_, PyAny>) -> Option<Place> {
-    let buffer = obj.cast::<PyBuffer>().ok()?;
-    Some(buffer.get().place())
-}
-
 /// The memory of an open buffer, which stays for as long as this lives.
 pub struct Pinned<'a> {
+    py: Python<'a>,
     buffer: &'a PyBuffer,
     /// The address.
     pub address: u64,
@@ -96,9 +89,16 @@ pub struct Pinned<'a> {
     pub size: usize,
 }
 
+impl Pinned<'_> {
+    /// The memory resource, where the memory has one.
+    fn resource(&self) -> Option<Py<PyAny>> {
+        self.buffer.resource_of_pinned(self.py)
+    }
+}
+
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        self.buffer.unpin();
+        self.buffer.unpin(self.py);
     }
 }
 
@@ -119,16 +119,15 @@ impl PyBuffer {
         Py::new(
             py,
             PyBuffer {
-                address: AtomicU64::new(address),
-                size: AtomicUsize::new(size),
-                open: AtomicBool::new(true),
+                address,
+                size,
+                uses: Uses::new(),
                 state: Mutex::new(State {
                     backing,
                     address,
                     size,
                     resource,
                     owner,
-                    pins: 0,
                     info: None,
                 }),
             },
@@ -143,10 +142,11 @@ impl PyBuffer {
     /// Where it is.
     #[inline]
     pub fn place(&self) -> Place {
+        let open = self.uses.is_open();
         Place {
-            address: self.address.load(Ordering::Relaxed),
-            size: self.size.load(Ordering::Relaxed),
-            open: self.open.load(Ordering::Relaxed),
+            address: if open { self.address } else { 0 },
+            size: if open { self.size } else { 0 },
+            open,
         }
     }
 
@@ -155,32 +155,52 @@ impl PyBuffer {
     /// # Errors
     ///
     /// `RuntimeError` where it was closed.
-    pub fn pin(&self) -> PyResult<Pinned<'_>> {
-        let mut state = self.lock();
-        if !self.place().open {
+    pub fn pin<'a>(&'a self, py: Python<'a>) -> PyResult<Pinned<'a>> {
+        if !self.uses.begin(py) {
             return Err(closed("Buffer"));
         }
-        state.pins += 1;
         Ok(Pinned {
+            py,
             buffer: self,
-            address: state.address,
-            size: state.size,
+            address: self.address,
+            size: self.size,
         })
     }
 
+    /// As [`PyBuffer::pin`], for launches: the address, or `None` where it was closed. [`PyBuffer::end_launch`] undoes it.
+    #[inline(always)]
+    pub fn begin_launch(&self, py: Python<'_>) -> Option<u64> {
+        self.uses.begin(py).then_some(self.address)
+    }
+
+    /// Undoes [`PyBuffer::begin_launch`] when the kernel is queued in `stream`, or is not going to be.
+    #[inline(always)]
+    pub fn end_launch(&self, py: Python<'_>, stream: &Stream) {
+        if !self.uses.is_open() {
+            self.closed_in_launch(stream);
+        }
+        self.unpin(py);
+    }
+
+    /// Whoever closed the buffer before the kernel was queued cannot have ordered the streams: it is done for them.
+    #[cold]
+    fn closed_in_launch(&self, stream: &Stream) {
+        self.used_by(stream);
+    }
+
     /// Undoes one pin; the last one of a closed buffer frees the memory.
-    pub fn unpin(&self) {
-        let state = {
-            let mut state = self.lock();
-            state.pins -= 1;
-            if state.pins != 0 || self.place().open {
-                return;
-            }
-            // Freed when the lock is free again: that may let other threads run, and call anything.
-            std::mem::take(&mut *state)
-        };
-        // SAFETY: pins are made and undone by methods of a Python object and by its exports, attached.
-        let py = unsafe { Python::assume_attached() };
+    #[inline(always)]
+    pub fn unpin(&self, py: Python<'_>) {
+        if self.uses.end(py) {
+            self.release_last(py);
+        }
+    }
+
+    /// Frees the memory of a closed buffer that nobody holds any more.
+    #[cold]
+    fn release_last(&self, py: Python<'_>) {
+        // Freed when the lock is free again: that may let other threads run, and call anything.
+        let state = std::mem::take(&mut *self.lock());
         release_quietly(py, state);
     }
 
@@ -209,14 +229,11 @@ impl PyBuffer {
     }
 
     fn info(&self) -> cupyrite::Result<PointerInfo> {
-        let (known, address) = {
-            let state = self.lock();
-            (state.info, state.address)
-        };
+        let known = self.lock().info;
         if let Some(info) = known {
             return Ok(info);
         }
-        let info = pointer_info(address)?;
+        let info = pointer_info(self.address)?;
         self.lock().info = Some(info);
         Ok(info)
     }
@@ -231,10 +248,12 @@ impl PyBuffer {
 
     /// The memory resource, where the buffer is open and has one.
     pub fn resource(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.pin(py).ok()?.resource()
+    }
+
+    /// The memory resource of memory that the caller has pinned, also should the buffer have been closed since.
+    fn resource_of_pinned(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let state = self.lock();
-        if !self.place().open {
-            return None;
-        }
         state.resource.as_ref().map(|r| r.clone_ref(py))
     }
 
@@ -248,8 +267,8 @@ impl PyBuffer {
     where
         T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
     {
-        let _pinned = self.pin()?;
-        match self.resource(py) {
+        let pinned = self.pin(py)?;
+        match pinned.resource() {
             Some(resource) => resource.bind(py).getattr(name)?.extract::<T>(),
             None => self.info().map(of_info).or_raise(py),
         }
@@ -284,22 +303,20 @@ impl PyBuffer {
         let mut former = None;
         let state = {
             let mut state = self.lock();
-            if !self.open.swap(false, Ordering::Relaxed) {
+            // Closed by nobody else from here on: that takes the lock.
+            if !self.uses.is_open() {
                 return Ok(());
             }
             if let Some((given, accepted)) = accepted {
                 match set_stream(&mut state, given, &accepted) {
                     Ok(before) => former = before,
                     Err(error) => {
-                        self.open.store(true, Ordering::Relaxed);
                         drop(state);
                         return Err(super::errors::to_python(py, &error));
                     }
                 }
             }
-            self.address.store(0, Ordering::Relaxed);
-            self.size.store(0, Ordering::Relaxed);
-            if state.pins != 0 {
+            if !self.uses.close(py) {
                 // A call of another thread is using the memory, or an export: the last of them frees it.
                 return Ok(());
             }
@@ -511,8 +528,8 @@ impl PyBuffer {
 
     /// What another process needs to use the memory. ``RuntimeError``: the memory resource is not IPC-enabled.
     #[getter]
-    fn ipc_descriptor(&self) -> PyResult<Py<PyAny>> {
-        self.pin()?;
+    fn ipc_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.pin(py)?;
         Err(not_shared())
     }
 
@@ -587,7 +604,8 @@ impl PyBuffer {
 
     /// Frees the memory in the order of a stream: after what the stream holds now. Later calls do nothing.
     ///
-    /// While arrays made from the buffer by DLPack are alive the memory stays.
+    /// While arrays made from the buffer by DLPack are alive the memory stays. What other threads queue just now, a launch
+    /// or a copy with the buffer, comes first.
     ///
     /// Parameters
     /// ----------
@@ -661,7 +679,7 @@ impl PyBuffer {
         let dst = match dst {
             Some(given) => given.clone(),
             None => {
-                let Some(resource) = slf.get().resource(py) else {
+                let Some(resource) = slf.get().resource_of_pinned(py) else {
                     return Err(PyValueError::new_err(
                         "Buffer.copy_to() needs 'dst': this buffer has no memory resource to allocate one from",
                     ));
@@ -739,7 +757,7 @@ impl PyBuffer {
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let accepted = stream::accept(stream, "Buffer.fill", "stream", false)?;
-        let pinned = self.pin()?;
+        let pinned = self.pin(py)?;
         let pattern = pattern(value)?;
         let width = pattern.width();
         if !pinned.size.is_multiple_of(width) {
@@ -820,8 +838,8 @@ impl PyBuffer {
     }
 
     /// Pickling shares the memory with another process, which its memory resource has to allow.
-    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
-        self.pin()?;
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.pin(py)?;
         Err(not_shared())
     }
 
@@ -850,8 +868,8 @@ impl PyBuffer {
         name: &Bound<'_, PyString>,
         of_info: impl FnOnce(PointerInfo) -> bool,
     ) -> PyResult<bool> {
-        let _pinned = self.pin()?;
-        match self.resource(py) {
+        let pinned = self.pin(py)?;
+        match pinned.resource() {
             Some(resource) => resource.bind(py).getattr(name)?.is_truthy(),
             None => self.info().map(of_info).or_raise(py),
         }

@@ -154,7 +154,7 @@ unsafe extern "C" fn delete<M: Kind>(managed: *mut M) {
         if let Some(mut export) = export.take()
             && let Some(buffer) = export.buffer.take()
         {
-            buffer.get().unpin();
+            buffer.get().unpin(py);
             buffer.drop_ref(py);
         }
     });
@@ -305,7 +305,7 @@ fn capsule<'py, M: Kind>(
     (kind, number): (i32, i32),
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = buffer.py();
-    let pinned = buffer.get().pin()?;
+    let pinned = buffer.get().pin(py)?;
     let mut export = Box::new(Export {
         managed: M::wrap(DlTensor {
             data: std::ptr::with_exposed_provenance_mut(pinned.address as usize),

@@ -27,6 +27,7 @@ pub mod program;
 pub mod properties;
 pub mod slot;
 pub mod stream;
+pub mod uses;
 
 use pyo3::prelude::*;
 

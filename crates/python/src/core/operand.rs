@@ -37,7 +37,7 @@ struct PinnedBuffer<'py>(Bound<'py, PyBuffer>);
 
 impl Drop for PinnedBuffer<'_> {
     fn drop(&mut self) {
-        self.0.get().unpin();
+        self.0.get().unpin(self.0.py());
     }
 }
 
@@ -119,7 +119,7 @@ impl<'py> Operand<'py> {
     ///
     /// `RuntimeError` where it was closed.
     pub fn of_buffer(buffer: &Bound<'py, PyBuffer>) -> PyResult<Operand<'py>> {
-        let pinned = buffer.get().pin()?;
+        let pinned = buffer.get().pin(buffer.py())?;
         let (address, size) = (pinned.address, pinned.size);
         // The operand undoes the pin.
         std::mem::forget(pinned);

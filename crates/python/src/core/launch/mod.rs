@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 pub use self::config::PyLaunchConfig;
-pub use self::packing::{Args, Packer, Target};
+pub use self::packing::{Args, Packer, Pins, Target};
 use super::errors::to_python;
 use super::stream::PyStream;
 use super::{kernel, stream};
@@ -159,11 +159,13 @@ unsafe fn queue(
         return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
     let mut packer = Packer::new();
+    // Dropped when the thread is attached again.
+    let pins = Pins::new(args, &stream);
     let target = Target {
         function: "launch",
         kernel: Some(kernel),
         params: kernel.params(),
-        stream: Some(&stream),
+        pins: Some(&pins),
     };
     let params = packer.pack(args, &target)?;
     let launched = {
@@ -259,7 +261,7 @@ impl ParamHolder {
             function: "ParamHolder",
             kernel: None,
             params: None,
-            stream: None,
+            pins: None,
         };
         // SAFETY: the tuple holds its items.
         let address = packer

@@ -6,16 +6,17 @@
 //!
 //! Up to [`INLINE`] arguments need no memory from the heap, unless structures by value are large.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use cupyrite::ParamInfo;
+use cupyrite::{ParamInfo, Stream};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::arrays;
 use super::kinds::{self, HEAD, Kind};
-use crate::core::buffer;
+use crate::core::buffer::PyBuffer;
 use crate::errors::{self, Kind as Exc};
 use crate::py::{self, Buffer, Obj, Owned, R, Raised};
 use crate::types;
@@ -34,8 +35,78 @@ pub struct Target<'a> {
     pub kernel: Option<&'a cupyrite::Kernel>,
     /// The kernel's parameters, where the driver tells them.
     pub params: Option<&'a [ParamInfo]>,
-    /// The stream that the kernel is queued in, if there is one yet.
-    pub stream: Option<&'a cupyrite::Stream>,
+    /// What holds the buffers until the kernel is queued, with the stream that this is done in; `None` where nothing is
+    /// queued yet.
+    pub pins: Option<&'a Pins<'a>>,
+}
+
+/// The buffers among a launch's arguments, held until the kernel is queued: should another thread close one of them after
+/// its address was read, it is freed after that, in the order of the stream too.
+pub struct Pins<'a> {
+    args: Args<'a>,
+    stream: &'a Stream,
+    /// Those among the first 64 arguments that are held, a bit each.
+    first: Cell<u64>,
+    /// Every buffer among the arguments from the 65th up to this one is held, too.
+    end: Cell<usize>,
+}
+
+/// Arguments that have a bit.
+const BITS: usize = u64::BITS as usize;
+
+impl<'a> Pins<'a> {
+    /// Holds nothing yet.
+    #[inline(always)]
+    pub const fn new(args: Args<'a>, stream: &'a Stream) -> Pins<'a> {
+        Pins {
+            args,
+            stream,
+            first: Cell::new(0),
+            end: Cell::new(BITS),
+        }
+    }
+
+    /// Holds the buffer that is this argument; its address, or `None` where it was closed. Called in the order of the
+    /// arguments.
+    #[inline(always)]
+    fn hold(&self, buffer: &PyBuffer, index: usize) -> Option<u64> {
+        // SAFETY: arguments are converted by attached threads only.
+        let address = buffer.begin_launch(unsafe { Python::assume_attached() })?;
+        if index < BITS {
+            self.first.set(self.first.get() | 1 << index);
+        } else {
+            self.end.set(index + 1);
+        }
+        Some(address)
+    }
+
+    /// Lets go of the buffers among the arguments that have no bit.
+    #[cold]
+    fn let_go_of_others(&self) {
+        for index in BITS..self.end.get() {
+            let value = bound(self.args.get(index));
+            if let Ok(buffer) = value.cast::<PyBuffer>() {
+                buffer.get().end_launch(value.py(), self.stream);
+            }
+        }
+    }
+}
+
+impl Drop for Pins<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let mut held = self.first.get();
+        while held != 0 {
+            let value = bound(self.args.get(held.trailing_zeros() as usize));
+            // SAFETY: a bit stands for a buffer. Whatever class the object may have got since, it has the same layout.
+            let buffer = unsafe { value.cast_unchecked::<PyBuffer>() };
+            buffer.get().end_launch(value.py(), self.stream);
+            held &= held - 1;
+        }
+        if self.end.get() != BITS {
+            self.let_go_of_others();
+        }
+    }
 }
 
 /// Room for the packed arguments of one launch. It must not move between [`Packer::pack`] and the end of the C call.
@@ -130,12 +201,9 @@ impl Packer {
         if let Some(kind) = kinds::exact(ty) {
             return self.number(value, kind, place);
         }
-        if let Some(memory) = buffer::address_of(&bound(value)) {
-            if !memory.open {
-                return Err(closed(place));
-            }
-            place.check(8, value)?;
-            return self.word(memory.address);
+        if let Ok(buffer) = bound(value).cast::<PyBuffer>() {
+            let address = place.address_of(buffer.get(), value)?;
+            return self.word(address);
         }
         if std::ptr::eq(ty, &raw mut ffi::PyFloat_Type) {
             return self.double(value, place);
@@ -275,7 +343,7 @@ impl Packer {
         if let Some(at) = self.ctypes_value(value, place)? {
             return Ok(at);
         }
-        let stream = place.target.stream;
+        let stream = place.target.pins.map(|pins| pins.stream);
         let here = || place.name();
         match arrays::address(value, stream, here, &mut self.more().keep) {
             Ok(Some(address)) => {
@@ -443,6 +511,22 @@ impl Place<'_> {
                 kernel.name()
             ),
             None => format!("parameter {}{size}", self.index),
+        }
+    }
+
+    /// The address of a buffer, which is held where something is going to be queued.
+    #[inline(always)]
+    fn address_of(self, buffer: &PyBuffer, value: Obj<'_>) -> R<u64> {
+        let address = match self.target.pins {
+            Some(pins) => pins.hold(buffer, self.index),
+            None => {
+                let memory = buffer.place();
+                memory.open.then_some(memory.address)
+            }
+        };
+        match address {
+            Some(address) => self.check(8, value).map(|()| address),
+            None => Err(closed(self)),
         }
     }
 
