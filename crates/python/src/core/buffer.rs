@@ -176,16 +176,17 @@ impl PyBuffer {
     /// Undoes [`PyBuffer::begin_launch`] when the kernel is queued in `stream`, or is not going to be.
     #[inline(always)]
     pub fn end_launch(&self, py: Python<'_>, stream: &Stream) {
-        if !self.uses.is_open() {
-            self.closed_in_launch(stream);
+        if !self.uses.end_open(py) {
+            self.end_launch_of_closed(py, stream);
         }
-        self.unpin(py);
     }
 
     /// Whoever closed the buffer before the kernel was queued cannot have ordered the streams: it is done for them.
     #[cold]
-    fn closed_in_launch(&self, stream: &Stream) {
+    #[inline(never)]
+    fn end_launch_of_closed(&self, py: Python<'_>, stream: &Stream) {
         self.used_by(stream);
+        self.unpin(py);
     }
 
     /// Undoes one pin; the last one of a closed buffer frees the memory.

@@ -69,6 +69,16 @@ impl Uses {
         self.step(py, |uses| uses.checked_sub(ONE)) == Ok(ONE | CLOSED)
     }
 
+    /// As [`Uses::end`] while it is open; false, and nothing taken away, where it was closed.
+    #[inline(always)]
+    #[must_use]
+    pub fn end_open(&self, py: Python<'_>) -> bool {
+        self.step(py, |uses| {
+            (uses & CLOSED == 0).then(|| uses.wrapping_sub(ONE))
+        })
+        .is_ok()
+    }
+
     /// Closes it, once; true where nobody holds it, so that who closes has to end it.
     #[must_use]
     pub fn close(&self, py: Python<'_>) -> bool {

@@ -45,14 +45,12 @@ pub struct Target<'a> {
 pub struct Pins<'a> {
     args: Args<'a>,
     stream: &'a Stream,
-    /// Those among the first 64 arguments that are held, a bit each.
-    first: Cell<u64>,
-    /// Every buffer among the arguments from the 65th up to this one is held, too.
-    end: Cell<usize>,
+    /// The first buffers that are held, as many as `count`.
+    first: [Cell<MaybeUninit<*const PyBuffer>>; INLINE],
+    count: Cell<usize>,
+    /// Where there are more: every buffer among these arguments is held, too.
+    more: Cell<(usize, usize)>,
 }
-
-/// Arguments that have a bit.
-const BITS: usize = u64::BITS as usize;
 
 impl<'a> Pins<'a> {
     /// Holds nothing yet.
@@ -61,8 +59,9 @@ impl<'a> Pins<'a> {
         Pins {
             args,
             stream,
-            first: Cell::new(0),
-            end: Cell::new(BITS),
+            first: [const { Cell::new(MaybeUninit::uninit()) }; INLINE],
+            count: Cell::new(0),
+            more: Cell::new((0, 0)),
         }
     }
 
@@ -72,18 +71,28 @@ impl<'a> Pins<'a> {
     fn hold(&self, buffer: &PyBuffer, index: usize) -> Option<u64> {
         // SAFETY: arguments are converted by attached threads only.
         let address = buffer.begin_launch(unsafe { Python::assume_attached() })?;
-        if index < BITS {
-            self.first.set(self.first.get() | 1 << index);
-        } else {
-            self.end.set(index + 1);
+        let count = self.count.get();
+        match self.first.get(count) {
+            Some(place) => {
+                place.set(MaybeUninit::new(buffer));
+                self.count.set(count + 1);
+            }
+            None => self.hold_more(index),
         }
         Some(address)
     }
 
-    /// Lets go of the buffers among the arguments that have no bit.
     #[cold]
-    fn let_go_of_others(&self) {
-        for index in BITS..self.end.get() {
+    fn hold_more(&self, index: usize) {
+        let (start, end) = self.more.get();
+        self.more
+            .set((if end == 0 { index } else { start }, index + 1));
+    }
+
+    #[cold]
+    fn let_go_of_more(&self) {
+        let (start, end) = self.more.get();
+        for index in start..end {
             let value = bound(self.args.get(index));
             if let Ok(buffer) = value.cast::<PyBuffer>() {
                 buffer.get().end_launch(value.py(), self.stream);
@@ -95,16 +104,15 @@ impl<'a> Pins<'a> {
 impl Drop for Pins<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        let mut held = self.first.get();
-        while held != 0 {
-            let value = bound(self.args.get(held.trailing_zeros() as usize));
-            // SAFETY: a bit stands for a buffer. Whatever class the object may have got since, it has the same layout.
-            let buffer = unsafe { value.cast_unchecked::<PyBuffer>() };
-            buffer.get().end_launch(value.py(), self.stream);
-            held &= held - 1;
+        // SAFETY: launches begin and end on attached threads.
+        let py = unsafe { Python::assume_attached() };
+        for place in self.first.iter().take(self.count.get()) {
+            // SAFETY: `hold` wrote as many addresses of buffers; the arguments hold these.
+            let buffer = unsafe { &*place.get().assume_init() };
+            buffer.end_launch(py, self.stream);
         }
-        if self.end.get() != BITS {
-            self.let_go_of_others();
+        if self.more.get().1 != 0 {
+            self.let_go_of_more();
         }
     }
 }
