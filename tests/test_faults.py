@@ -180,10 +180,13 @@ def test_endless_kernel_can_be_interrupted():
         print(driver.cuCtxSynchronize()[0].name)
     ''')
     child = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "started\n"
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    try:
+        assert child.stdout.readline() == "started\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert out.split() == ["interrupted", "CUDA_ERROR_LAUNCH_TIMEOUT"], out + err
     assert child.returncode == 0
 
