@@ -88,11 +88,15 @@ def flat(device, make, rounds=ROUNDS):
     for _ in range(min(rounds, 100)):
         make()
     gc.collect()
-    before, (used, taken) = resident(), on_device()
-    for _ in range(rounds):
-        make()
-    grown = resident() - before
-    assert grown < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times"
+    used, taken = on_device()
+    grown = []
+    # What leaks grows every time; compilers' and linkers' own memory comes and goes by megabytes.
+    while not grown or (grown[-1] >= (2 << 20) + 16 * rounds and len(grown) < 4):
+        before = resident()
+        for _ in range(rounds):
+            make()
+        grown.append(resident() - before)
+    assert grown[-1] < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times each"
     used_after, taken_after = on_device()
     assert used_after <= used, f"{used_after - used} bytes more of the pool in use after {rounds} times"
     # Another process may use the device, too.
