@@ -235,6 +235,8 @@ def world():
     program = check(nvrtc.nvrtcCreateProgram(b'extern "C" __global__ void k() {}', b"k.cu", 0, [], []))
     check(nvrtc.nvrtcCompileProgram(program, 0, []))
     yield
+    # What a thread keeps is not left to the tests that follow.
+    driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
     driver.cuCtxSetCurrent(context)
     driver.cuCtxDestroy(context)
 

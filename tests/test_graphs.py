@@ -44,6 +44,12 @@ def module(shared_context):
     made.unload()
 
 
+@pytest.fixture(autouse=True)
+def mode(shared_context):
+    """The thread's own mode is the default one, whatever a test before left: one calls every function with anything."""
+    check(driver.cuThreadExchangeStreamCaptureMode(GLOBAL))
+
+
 @pytest.fixture
 def stream(shared_context):
     made = check(driver.cuStreamCreate(NON_BLOCKING))
@@ -329,9 +335,7 @@ def test_modes_reach_other_threads(shared_context, stream):
         assert elsewhere(exchange) == expected, (mode, exchange)
         ended = status(driver.cuStreamEndCapture(stream))
         assert ended == (901 if expected == [900] else 0)
-    # The thread's own mode counts for its own captures. It outlives a test: what called every function with every
-    # argument before this one may have left another.
-    check(driver.cuThreadExchangeStreamCaptureMode(GLOBAL))
+    # The thread's own mode counts for its own captures.
     assert int(check(driver.cuThreadExchangeStreamCaptureMode(RELAXED))) == 0
     check(driver.cuStreamBeginCapture(stream, GLOBAL))
     check(driver.cuMemFree(check(driver.cuMemAlloc(256))))

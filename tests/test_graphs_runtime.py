@@ -19,6 +19,7 @@ def current():
     check(driver.cuCtxSetCurrent(0))
     check(runtime.cudaSetDevice(0))
     check(runtime.cudaFree(0))
+    check(driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
     yield
     check(driver.cuCtxSetCurrent(before))
 
