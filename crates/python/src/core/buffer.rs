@@ -1,5 +1,6 @@
 //! `Buffer`: memory with an owner.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{
@@ -9,10 +10,11 @@ use cupyrite::{
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PySlice, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use super::errors::OrRaise;
+use super::errors::{Class, OrRaise};
+use super::managed::PyManagedBuffer;
 use super::memory_resource::{self, PyMemoryResource};
 use super::numbers::{address_argument, pattern, size_argument};
 use super::operand::{self, Operand};
@@ -32,12 +34,14 @@ use super::{dlpack, stream};
     frozen,
     weakref,
     subclass,
+    mapping,
     module = "cuda.core._memory._buffer",
     name = "Buffer"
 )]
 pub struct PyBuffer {
     address: u64,
-    size: usize,
+    /// Changes only where memory grows.
+    size: AtomicUsize,
     /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
     uses: Uses,
     state: Mutex<State>,
@@ -60,8 +64,10 @@ pub enum Backing {
     /// Not ours to free.
     #[default]
     Foreign,
-    /// A pool.
+    /// A pool or another resource of the crate's.
     Pool(DeviceBuffer),
+    /// Another buffer, of which this one is a part; pinned there for as long as this one has it.
+    View(Py<PyBuffer>),
     /// `cuMemAlloc`.
     Plain(cupyrite::Buffer<u8>),
     /// The resource's method `deallocate`, with this stream; the default stream where there is none.
@@ -116,22 +122,30 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        Py::new(
-            py,
-            PyBuffer {
+        Py::new(py, Self::shell(backing, address, size, resource, owner))
+    }
+
+    /// What such an object holds, for classes that derive from this one.
+    pub fn shell(
+        backing: Backing,
+        address: u64,
+        size: usize,
+        resource: Option<Py<PyAny>>,
+        owner: Option<Py<PyAny>>,
+    ) -> PyBuffer {
+        PyBuffer {
+            address,
+            size: AtomicUsize::new(size),
+            uses: Uses::new(),
+            state: Mutex::new(State {
+                backing,
                 address,
                 size,
-                uses: Uses::new(),
-                state: Mutex::new(State {
-                    backing,
-                    address,
-                    size,
-                    resource,
-                    owner,
-                    info: None,
-                }),
-            },
-        )
+                resource,
+                owner,
+                info: None,
+            }),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -145,7 +159,11 @@ impl PyBuffer {
         let open = self.uses.is_open();
         Place {
             address: if open { self.address } else { 0 },
-            size: if open { self.size } else { 0 },
+            size: if open {
+                self.size.load(Ordering::Relaxed)
+            } else {
+                0
+            },
             open,
         }
     }
@@ -163,7 +181,7 @@ impl PyBuffer {
             py,
             buffer: self,
             address: self.address,
-            size: self.size,
+            size: self.size.load(Ordering::Relaxed),
         })
     }
 
@@ -207,15 +225,18 @@ impl PyBuffer {
 
     /// Says that work of `stream` uses the memory: it is freed after that.
     pub fn used_by(&self, stream: &Stream) {
-        if let Backing::Pool(memory) = &self.lock().backing {
-            memory.used_by(stream);
+        match &self.lock().backing {
+            Backing::Pool(memory) => memory.used_by(stream),
+            Backing::View(whole) => whole.get().used_by(stream),
+            Backing::Foreign | Backing::Plain(_) | Backing::Resource(..) => {}
         }
     }
 
-    /// The device of memory from a pool, and the streams that are known to use it.
+    /// The device whose default streams are meant for memory from a pool, and the streams that are known to use it.
     pub fn streams(&self) -> Option<(Device, Vec<Stream>)> {
         match &self.lock().backing {
-            Backing::Pool(memory) => Some((memory.pool().device(), memory.streams())),
+            Backing::Pool(memory) => Some((memory.home(), memory.streams())),
+            Backing::View(whole) => whole.get().streams(),
             _ => None,
         }
     }
@@ -227,6 +248,53 @@ impl PyBuffer {
     /// As the property.
     pub fn device_number(&self, py: Python<'_>) -> PyResult<i64> {
         self.device_id(py)
+    }
+
+    /// What `from_handle` makes of its arguments.
+    ///
+    /// # Errors
+    ///
+    /// As the method.
+    pub fn of_handle(
+        ptr: &Bound<'_, PyAny>,
+        size: &Bound<'_, PyAny>,
+        mr: Option<&Bound<'_, PyAny>>,
+        owner: Option<Py<PyAny>>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyBuffer> {
+        let address = address_argument(ptr, "Buffer.from_handle")?;
+        let size = size_argument(size, "Buffer.from_handle")?;
+        let Some(resource) = mr else {
+            if stream.is_some() {
+                return Err(PyValueError::new_err(
+                    "Buffer.from_handle() argument 'stream' says where 'mr' frees the memory; without 'mr' nobody frees it",
+                ));
+            }
+            return Ok(PyBuffer::shell(
+                Backing::Foreign,
+                address,
+                size,
+                None,
+                owner,
+            ));
+        };
+        if resource.cast::<PyMemoryResource>().is_err() {
+            return Err(PyTypeError::new_err(format!(
+                "Buffer.from_handle() argument 'mr' is of type {}; expected a MemoryResource",
+                resource.get_type().name()?
+            )));
+        }
+        if owner.is_some() {
+            return Err(PyValueError::new_err(
+                "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
+            ));
+        }
+        if let Some(stream) = stream {
+            stream::accept(stream, "Buffer.from_handle", "stream", false)?;
+        }
+        let backing = Backing::Resource(stream.map(|s| s.clone().unbind()), Birth::now());
+        let resource = Some(resource.clone().unbind());
+        Ok(PyBuffer::shell(backing, address, size, resource, None))
     }
 
     fn info(&self) -> cupyrite::Result<PointerInfo> {
@@ -241,8 +309,13 @@ impl PyBuffer {
 
     /// The device whose memory it is, for default streams; `None` where the current one has to do.
     pub fn device(&self) -> Option<Device> {
-        if let Backing::Pool(memory) = &self.lock().backing {
-            return Some(memory.pool().device());
+        let known = match &self.lock().backing {
+            Backing::Pool(memory) => memory.device(),
+            Backing::View(whole) => whole.get().device(),
+            _ => None,
+        };
+        if known.is_some() {
+            return known;
         }
         Device::new(self.info().ok()?.device?).ok()
     }
@@ -286,6 +359,65 @@ impl PyBuffer {
             self.is_host_accessible(py)?,
             self.is_managed(py)?,
         ))
+    }
+
+    /// Has the memory grow in place, or gives what an object for it at its new address holds: this one is closed then.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was closed or is in use, `CUDAError` for memory that no resource of the crate's owns, what
+    /// `grow` says.
+    pub fn resize(
+        &self,
+        py: Python<'_>,
+        grow: impl FnOnce(&mut DeviceBuffer) -> cupyrite::Result<bool> + Send,
+    ) -> PyResult<Option<PyBuffer>> {
+        let mut memory = {
+            let mut state = self.lock();
+            if !self.place().open {
+                return Err(closed("Buffer"));
+            }
+            if !matches!(state.backing, Backing::Pool(_)) {
+                let text = "CUDA_ERROR_INVALID_VALUE: the memory of this buffer was not allocated by this resource";
+                return Err(Class::Cuda.error(py, text.to_owned()));
+            }
+            // For as long as this takes, others find it closed.
+            if !self.uses.suspend(py) {
+                return Err(PyRuntimeError::new_err(
+                    "this buffer cannot grow while parts of it, arrays made from it or calls use its memory",
+                ));
+            }
+            match std::mem::take(&mut state.backing) {
+                Backing::Pool(memory) => memory,
+                other => {
+                    // It was looked at above.
+                    state.backing = other;
+                    self.uses.resume(py);
+                    return Err(closed("Buffer"));
+                }
+            }
+        };
+        let done = py.detach(|| grow(&mut memory));
+        let (address, size) = (memory.address(), memory.size());
+        let mut state = self.lock();
+        if matches!(done, Ok(true)) {
+            let former = std::mem::take(&mut *state);
+            drop(state);
+            let shell = PyBuffer::shell(
+                Backing::Pool(memory),
+                address,
+                size,
+                former.resource,
+                former.owner,
+            );
+            return Ok(Some(shell));
+        }
+        state.backing = Backing::Pool(memory);
+        state.size = size;
+        self.size.store(size, Ordering::Relaxed);
+        self.uses.resume(py);
+        drop(state);
+        done.map(|_| None).or_raise(py)
     }
 
     /// Frees the memory, once; with errors as the driver has them.
@@ -337,6 +469,8 @@ fn set_stream(
     match &mut state.backing {
         Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
         Backing::Resource(stream, _) => return Ok(stream.replace(given.clone().unbind())),
+        // The whole is freed after what that stream holds then.
+        Backing::View(whole) => whole.get().used_by(accepted),
         Backing::Foreign | Backing::Plain(_) => {}
     }
     Ok(None)
@@ -358,6 +492,10 @@ fn release(py: Python<'_>, state: State) -> PyResult<()> {
         Backing::Plain(memory) => {
             // It waits for the device.
             py.detach(|| drop(memory));
+            Ok(())
+        }
+        Backing::View(whole) => {
+            whole.get().unpin(py);
             Ok(())
         }
         Backing::Resource(stream, birth) => match &resource {
@@ -475,39 +613,59 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        let address = address_argument(ptr, "Buffer.from_handle")?;
-        let size = size_argument(size, "Buffer.from_handle")?;
-        let Some(resource) = mr else {
-            if stream.is_some() {
-                return Err(PyValueError::new_err(
-                    "Buffer.from_handle() argument 'stream' says where 'mr' frees the memory; without 'mr' nobody frees it",
-                ));
-            }
-            return PyBuffer::make(py, Backing::Foreign, address, size, None, owner);
-        };
-        if resource.cast::<PyMemoryResource>().is_err() {
+        Py::new(py, Self::of_handle(ptr, size, mr, owner, stream)?)
+    }
+
+    /// A part of the buffer: a buffer that shares its memory.
+    ///
+    /// The memory stays until the parts are closed or forgotten too, whenever this buffer is closed.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : slice
+    ///     Which bytes, as of a ``bytes`` object; the step is 1.
+    ///
+    /// Returns
+    /// -------
+    /// Buffer
+    ///     Of managed memory a :class:`ManagedBuffer`, where this is one. Its ``owner`` is this buffer.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let Ok(slice) = key.cast::<PySlice>() else {
             return Err(PyTypeError::new_err(format!(
-                "Buffer.from_handle() argument 'mr' is of type {}; expected a MemoryResource",
-                resource.get_type().name()?
+                "a Buffer has no elements: it is cut by slices, as in buffer[:16], not by an object of type {}",
+                key.get_type().name()?
+            )));
+        };
+        let pinned = slf.get().pin(py)?;
+        let bytes = isize::try_from(pinned.size).unwrap_or(isize::MAX);
+        let part = slice.indices(bytes)?;
+        if part.step != 1 {
+            return Err(PyValueError::new_err(format!(
+                "the slice of a Buffer has the step {}; its bytes are one after the other, so expected 1",
+                part.step
             )));
         }
-        if owner.is_some() {
-            return Err(PyValueError::new_err(
-                "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
-            ));
-        }
-        if let Some(stream) = stream {
-            stream::accept(stream, "Buffer.from_handle", "stream", false)?;
-        }
-        let backing = Backing::Resource(stream.map(|s| s.clone().unbind()), Birth::now());
-        PyBuffer::make(
-            py,
+        let address = pinned.address + part.start.cast_unsigned() as u64;
+        let resource = pinned.resource();
+        let (backing, owner) = (Backing::View(slf.clone().unbind()), slf.clone().into_any());
+        let shell = PyBuffer::shell(
             backing,
             address,
-            size,
-            Some(resource.clone().unbind()),
-            None,
-        )
+            part.slicelength,
+            resource,
+            Some(owner.unbind()),
+        );
+        // Undone by the part.
+        std::mem::forget(pinned);
+        if slf.cast::<PyManagedBuffer>().is_ok() {
+            Ok(PyManagedBuffer::make(py, shell)?.into_bound(py).into_any())
+        } else {
+            Ok(Bound::new(py, shell)?.into_any())
+        }
     }
 
     /// A buffer of another process's memory. Memory is not shared between processes yet: this raises.
@@ -555,6 +713,15 @@ impl PyBuffer {
     /// The number of the device that the memory belongs to; -1 for memory that CUDA does not know.
     #[getter]
     fn device_id(&self, py: Python<'_>) -> PyResult<i64> {
+        let native = match &self.lock().backing {
+            Backing::Pool(memory) => Some(memory.device()),
+            _ => None,
+        };
+        if let Some(device) = native {
+            // Page-locked memory has no device, and its resource may refuse to name one.
+            self.pin(py)?;
+            return Ok(device.map_or(-1, |device| device.ordinal() as i64));
+        }
         self.fact(py, intern!(py, "device_id"), |info| {
             info.device.map_or(-1, |ordinal| ordinal as i64)
         })
@@ -849,8 +1016,10 @@ impl PyBuffer {
         if let Ok(state) = self.state.try_lock() {
             visit.call(&state.owner)?;
             visit.call(&state.resource)?;
-            if let Backing::Resource(stream, _) = &state.backing {
-                visit.call(stream)?;
+            match &state.backing {
+                Backing::Resource(stream, _) => visit.call(stream)?,
+                Backing::View(whole) => visit.call(whole)?,
+                _ => {}
             }
         }
         Ok(())
