@@ -278,6 +278,15 @@ def test_a_resource_prefers_a_place(device, stream):
         assert not hasattr(ManagedMemoryResource, name)
 
 
+@pytest.mark.cpu
+def test_a_resource_prefers_a_node(stream):
+    for arguments in ((0, "host_numa"), (None, "host_numa")):
+        resource = ManagedMemoryResource(ManagedMemoryResourceOptions(*arguments))
+        assert resource.preferred_location == (ManagedMemoryLocationType.HOST_NUMA, 0) and resource.device_id == -1
+        with resource.allocate(100, stream=stream) as buffer:
+            assert buffer.is_managed and buffer.device_id == -1
+
+
 def test_wrong_places_for_a_resource_are_told(device):
     wrong = [
         (ValueError, "is -2", (-2,)),

@@ -111,6 +111,18 @@ def test_its_options_are_looked_at(stream):
         small.allocate(64 << 20, stream=stream)
 
 
+@pytest.mark.cpu
+def test_a_node_of_the_host_can_be_asked_for(stream):
+    resource = PinnedMemoryResource({"numa_id": 0})
+    assert resource.numa_id == 0 and resource.device_id == -1
+    with resource.allocate(100, stream=stream) as buffer:
+        buffer.fill(2, stream=stream)
+        stream.sync()
+        assert (host_view(buffer) == 2).all()
+    with pytest.raises(CUDAError, match="INVALID_VALUE"):
+        PinnedMemoryResource({"numa_id": 12345})
+
+
 def test_what_cannot_be_allocated_is_told(stream):
     for resource in (PinnedMemoryResource(), LegacyPinnedMemoryResource()):
         empty = resource.allocate(0, stream=stream)

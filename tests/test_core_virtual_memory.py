@@ -1,5 +1,6 @@
 """cuda.core: VirtualMemoryResource, and buffers that grow."""
 
+import ctypes
 import dataclasses
 import gc
 
@@ -120,9 +121,8 @@ def test_it_grows_where_it_is_if_there_is_room(device, stream, unit):
         moved.close()
     finally:
         check(driver.cuMemAddressFree(blocker, unit))
-    # The addresses are free again.
-    with resource.allocate(unit) as again:
-        assert again.handle == 1 << 44
+    # Nothing is left at the former addresses.
+    assert Buffer.from_handle(1 << 44, unit).device_id == -1
 
 
 def test_a_buffer_in_use_does_not_grow(resource, unit, stream):
@@ -230,6 +230,29 @@ def test_rights_are_what_was_asked_for(device, unit):
             place.id = 0
             flags = check(driver.cuMemGetAccess(place, driver.CUdeviceptr(buffer.handle)))
             assert int(flags) == wanted
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("location", ["host", "host_numa", "host_numa_current"])
+def test_memory_of_the_host_can_be_mapped(device, stream, unit, location):
+    resource = VirtualMemoryResource(device, {"location_type": location, "peers": [device]})
+    assert (resource.device_id, resource.device) == (-1, None)
+    assert repr(resource) == "<VirtualMemoryResource device=None>"
+    assert resource.is_host_accessible and resource.is_device_accessible
+    buffer = resource.allocate(1, stream=stream)
+    assert (buffer.size, buffer.device_id, buffer.__dlpack_device__()) == (unit, -1, (3, 0))
+    view = np.frombuffer((ctypes.c_uint8 * unit).from_address(buffer.handle), np.uint8)
+    buffer.fill(5, stream=stream)
+    stream.sync()
+    assert (view == 5).all()
+    view[:10] = 6
+    grown = resource.modify_allocation(buffer, 2 * unit)
+    assert (contents(grown, stream)[:unit] == [6] * 10 + [5] * (unit - 10)).all()
+    plain = Buffer.from_handle(grown.handle, 10)
+    assert plain.is_host_accessible and plain.is_device_accessible
+    grown.close()
+    # The host's alone, unless devices are named.
+    assert not VirtualMemoryResource(device, {"location_type": location}).is_device_accessible
 
 
 def test_wrong_sizes_are_told(resource, unit):

@@ -1,4 +1,4 @@
-from typing import Any, SupportsIndex, SupportsInt
+from typing import SupportsIndex, SupportsInt
 
 from cuda.bindings.driver import CUdeviceptr
 from cuda.core._device import Device
@@ -20,11 +20,10 @@ class _SynchronousMemoryResource(MemoryResource):
     ) -> None:
         """Frees memory by its address, once the stream has done its work."""
 
-@disjoint_base
 class LegacyPinnedMemoryResource(MemoryResource):
     """Page-locked memory of the host, allocated at once."""
 
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> LegacyPinnedMemoryResource: ...
+    def __new__(cls) -> LegacyPinnedMemoryResource: ...
     def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
         """Allocates memory."""
     def deallocate(

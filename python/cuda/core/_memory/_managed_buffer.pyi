@@ -1,16 +1,15 @@
 from collections.abc import Iterable, Iterator, MutableSet
-from typing import SupportsIndex, SupportsInt
+from typing import Any, SupportsIndex, SupportsInt
 
 from cuda.bindings.driver import CUdeviceptr
 from cuda.core._device import Device
 from cuda.core._host import Host
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
-from typing_extensions import Any, Self, disjoint_base
+from typing_extensions import Self
 
 __all__ = ["AccessedBySetProxy", "ManagedBuffer"]
 
-@disjoint_base
 class ManagedBuffer(Buffer):
     """A buffer of managed memory: it moves to whoever uses it, the host or a device."""
 
