@@ -290,3 +290,17 @@ def test_nothing_is_left(device, unit):
         del buffer
     gc.collect()
     assert abs(check(driver.cuMemGetInfo())[0] - free) < 16 * unit
+
+
+def test_peers_may_use_it():
+    devices = Device.get_all_devices()
+    if len(devices) < 2 or not devices[1].can_access_peer(devices[0]):
+        pytest.skip("needs two devices that reach each other's memory")
+    devices[0].set_current()
+    for peers, given, wanted in [([1], "rw", 3), ([devices[1]], "r", 1), ([], "rw", 0), ([1], None, 0)]:
+        resource = VirtualMemoryResource(0, {"peers": peers, "peer_access": given})
+        with resource.allocate(1) as buffer:
+            place = driver.CUmemLocation()
+            place.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+            for place.id, rights in [(0, 3), (1, wanted)]:
+                assert int(check(driver.cuMemGetAccess(place, driver.CUdeviceptr(buffer.handle)))) == rights

@@ -312,11 +312,7 @@ impl MemoryPool {
     /// The device whose memory it holds, or that managed memory should rather be on; `None` for other memory.
     #[inline]
     pub fn device(&self) -> Option<Device> {
-        match self.inner.kind {
-            PoolKind::Device(device) => Some(device),
-            PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => Device::new(ordinal).ok(),
-            PoolKind::Host(_) | PoolKind::Managed(_) => None,
-        }
+        self.kind().device()
     }
 
     /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
@@ -327,10 +323,7 @@ impl MemoryPool {
     /// As [`Device::current`].
     #[inline]
     pub fn home(&self) -> Result<Device> {
-        match self.inner.kind {
-            PoolKind::Device(device) => Ok(device),
-            _ => self.device().map_or_else(Device::current, Ok),
-        }
+        self.kind().home()
     }
 
     /// One attribute, in bytes or as 0 and 1.
@@ -469,6 +462,46 @@ impl MemoryPool {
     ///
     /// Nothing uses the memory any more, and no [`DeviceBuffer`] owns it.
     pub unsafe fn deallocate(&self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.kind().deallocate(address, stream) }
+    }
+}
+
+impl PoolKind {
+    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::current`].
+    #[inline]
+    pub fn home(self) -> Result<Device> {
+        match self {
+            PoolKind::Device(device) => Ok(device),
+            _ => self.device().map_or_else(Device::current, Ok),
+        }
+    }
+
+    /// The device whose memory it is, or that managed memory should rather be on; `None` for other memory.
+    #[inline]
+    pub fn device(self) -> Option<Device> {
+        match self {
+            PoolKind::Device(device) => Some(device),
+            PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => Device::new(ordinal).ok(),
+            PoolKind::Host(_) | PoolKind::Managed(_) => None,
+        }
+    }
+
+    /// Frees memory of a pool of this kind by its address, in the order of `stream`; the pool itself is not needed for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryPool::deallocate`].
+    ///
+    /// # Safety
+    ///
+    /// As [`MemoryPool::deallocate`].
+    pub unsafe fn deallocate(self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
         let _entered = enter_for(stream, self.home()?)?;
         // SAFETY: the caller's promise.
         stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use cupyrite::managed::{self, Advice};
 use cupyrite::sys::driver::{CUdeviceptr, CUresult};
 use cupyrite::{
-    CopyOptions, Device, DeviceBuffer, Error, FillPattern, HostMemory, MemoryKind, MemoryLocation,
-    MemoryPool, MemoryResource, PoolKind, PoolOptions, Result, Stream, VirtualMemory,
-    VirtualMemoryOptions, copy_batch_async, pointer_info,
+    CopyOptions, Device, DeviceBuffer, Error, FillPattern, HostBuffer, HostMemory, MemoryKind,
+    MemoryLocation, MemoryPool, MemoryResource, PoolKind, PoolOptions, Result, Stream,
+    VirtualMemory, VirtualMemoryOptions, copy_batch_async, pointer_info,
 };
 
 fn device() -> Device {
@@ -254,4 +254,40 @@ fn virtual_memory_grows() {
     assert_eq!(status(&error), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     drop(buffer);
     assert!(pointer_info(address).unwrap().kind == MemoryKind::Unknown);
+}
+
+#[test]
+fn a_scope_waits_for_what_it_borrowed() {
+    let device = device();
+    let there = device.buffer::<u32>(10_000).unwrap();
+    let data: Vec<u32> = (0..10_000).collect();
+    let pinned = HostBuffer::from_slice(&data).unwrap();
+    for stream in [device.create_stream().unwrap(), Stream::legacy_default()] {
+        let mut back = HostBuffer::filled(10_000, 7u32).unwrap();
+        let mut plain = vec![0u32; 10_000];
+        let said = stream.scope(|scope| {
+            scope.upload(&pinned, &there)?;
+            scope.download(&there, &mut back)?;
+            scope.download(&there, &mut plain)?;
+            Ok("done")
+        });
+        assert_eq!(said.unwrap(), "done");
+        assert!(back[..] == data[..] && plain == data);
+        let error = stream.scope(|scope| scope.upload(&data[1..], &there));
+        assert!(error.unwrap_err().to_string().contains("9999 elements"));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            stream.scope(|scope| -> Result<()> {
+                scope.download(&there, &mut plain).unwrap();
+                panic!("on the way")
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(plain, data);
+    }
+    let empty = HostBuffer::<u32>::from_slice(&[]).unwrap();
+    assert!(empty.is_empty() && empty.address() == 0);
+    assert!(matches!(
+        HostBuffer::filled(usize::MAX, 1u32),
+        Err(Error::InvalidArgument { .. })
+    ));
 }

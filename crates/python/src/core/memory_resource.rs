@@ -320,10 +320,11 @@ impl PyMemPool {
         let address = address_argument(ptr, "deallocate")?;
         size_argument(size, "deallocate")?;
         let stream = stream::accept(stream, "deallocate", "stream", false)?;
-        let pool = self.pool()?;
+        // Buffers outlive `close`, so their memory can be freed after it.
+        let kind = self.kind()?;
         // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
         // that it did not give out.
-        py.detach(|| unsafe { pool.deallocate(address, &stream) })
+        py.detach(|| unsafe { kind.deallocate(address, &stream) })
             .or_raise(py)
     }
 
