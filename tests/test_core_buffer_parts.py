@@ -146,6 +146,28 @@ def test_parts_of_memory_that_python_frees(stream):
     assert resource.freed == [(address, 64)]
 
 
+def test_a_stream_that_was_closed_still_frees(device):
+    """The resource of Python gets the stream that was named, also when its object was closed before the buffer."""
+
+    class Host(MemoryResource):
+        is_device_accessible, is_host_accessible, device_id = False, True, -1
+        streams = []
+
+        def deallocate(self, ptr, size, *, stream):
+            self.streams.append(int(stream.handle))
+            stream.sync()
+
+    for late in (False, True):
+        stream = device.create_stream()
+        handle = int(stream.handle)
+        buffer = Buffer.from_handle(4096, 64, mr=Host(), stream=None if late else stream)
+        if late:
+            buffer.set_deallocation_stream(stream)
+        stream.close()
+        buffer.close()
+        assert Host.streams.pop() == handle
+
+
 def test_a_cycle_through_a_part_is_found(pool, stream):
     class Mine(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = False, True, -1

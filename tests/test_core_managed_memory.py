@@ -12,9 +12,11 @@ from cuda.core import (
     Buffer,
     Device,
     Host,
+    LegacyPinnedMemoryResource,
     ManagedBuffer,
     ManagedMemoryResource,
     ManagedMemoryResourceOptions,
+    VirtualMemoryResource,
 )
 from cuda.core._memory._managed_buffer import AccessedBySetProxy
 from cuda.core._memory._managed_memory_resource import reset_concurrent_access_warning
@@ -102,6 +104,21 @@ def test_it_is_not_made_by_its_class(managed):
     del mine
     gc.collect()
     assert alive() is None
+
+
+def test_objects_take_attributes_and_cycles_through_them_go(resource, stream):
+    for make in (
+        lambda: resource.allocate(10, stream=stream),
+        LegacyPinnedMemoryResource,
+        lambda: VirtualMemoryResource(0),
+    ):
+        made = make()
+        made.note = made
+        assert made.note is made and made.__dict__ == {"note": made}
+        alive = weakref.ref(made)
+        del made
+        gc.collect()
+        assert alive() is None
 
 
 def test_advice_is_remembered(managed, device):

@@ -347,7 +347,17 @@ def test_peers_of_one_device(device):
     for wrong, error in (([99], ValueError), (["a"], TypeError), (5, TypeError), (None, TypeError)):
         with pytest.raises(error):
             pool.peer_accessible_by = wrong
+    # Devices that are not there have no access that could be taken.
+    proxy.difference_update([99], [100])
+    proxy -= {99}
+    proxy ^= {99}
+    assert proxy == set()
     assert DMR_mempool_get_access(pool, 0) == "rw"
+    with pytest.raises(ValueError, match="99"):
+        DMR_mempool_get_access(pool, 99)
+    pool.close()
+    with pytest.raises(RuntimeError, match="was closed"):
+        list(proxy)
 
 
 def test_plans():

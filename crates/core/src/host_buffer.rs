@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::CUdeviceptr;
 
+use crate::context::Context;
 use crate::device::Device;
-use crate::device_buffer::{DeviceBuffer, enter_for, is_capturing};
+use crate::device_buffer::{DeviceBuffer, is_capturing};
 use crate::error::{Error, Result, report};
 use crate::memory::{Buffer, DeviceCopy};
 use crate::resource::HostMemory;
@@ -117,6 +118,8 @@ impl<T: DeviceCopy> DerefMut for HostBuffer<T> {
 #[derive(Debug)]
 pub struct StreamScope<'scope, 'env: 'scope> {
     stream: &'scope Stream,
+    /// Whose default stream is meant, where it is one: for the copies as for the wait.
+    context: Option<&'scope Context>,
     // Invariant in both, as in `std::thread::Scope`: neither lifetime may be taken for a shorter or longer one.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -179,20 +182,32 @@ impl Stream {
         body: impl for<'scope> FnOnce(&'scope StreamScope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
         /// Waits, also where `body` panics: what was borrowed may go afterwards.
-        struct Finish<'a>(&'a Stream);
-        impl Drop for Finish<'_> {
-            fn drop(&mut self) {
-                report(self.0.synchronize());
+        struct Finish<'a>(&'a Stream, Option<&'a Context>);
+        impl Finish<'_> {
+            fn wait(&self) -> Result<()> {
+                within(self.1, || self.0.synchronize())
             }
         }
-        let finish = Finish(self);
+        impl Drop for Finish<'_> {
+            fn drop(&mut self) {
+                report(self.wait());
+            }
+        }
+        let context = if self.is_default() {
+            Some(Device::current()?.active_context()?)
+        } else {
+            None
+        };
+        let finish = Finish(self, context.as_ref());
         let done = body(&StreamScope {
             stream: self,
+            context: context.as_ref(),
             scope: PhantomData,
             env: PhantomData,
         })?;
+        finish.wait()?;
+        // It has waited.
         std::mem::forget(finish);
-        self.synchronize()?;
         Ok(done)
     }
 }
@@ -210,7 +225,7 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     /// [`Error::InvalidArgument`] if the lengths differ or the stream is being captured; otherwise what the driver says.
     pub fn upload<T: DeviceCopy>(&self, data: &'env [T], to: &'env Buffer<T>) -> Result<()> {
         same("StreamScope::upload", "data", data.len(), to.len())?;
-        self.copy(to.address(), data.as_ptr() as u64, size_of_val(data), to)
+        self.copy(to.address(), data.as_ptr() as u64, size_of_val(data))
     }
 
     /// Queues the copy of a buffer into a slice of as many elements.
@@ -221,26 +236,28 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     pub fn download<T: DeviceCopy>(&self, from: &'env Buffer<T>, out: &'env mut [T]) -> Result<()> {
         same("StreamScope::download", "out", out.len(), from.len())?;
         let bytes = size_of_val(out);
-        self.copy(out.as_mut_ptr() as u64, from.address(), bytes, from)
+        self.copy(out.as_mut_ptr() as u64, from.address(), bytes)
     }
 
-    fn copy<T: DeviceCopy>(
-        &self,
-        destination: CUdeviceptr,
-        source: CUdeviceptr,
-        bytes: usize,
-        buffer: &Buffer<T>,
-    ) -> Result<()> {
-        if is_capturing(self.stream)? {
-            // It would run when the graph is launched, long after the borrow.
-            let problem = "is being captured; a graph borrows nothing";
-            return Err(Error::argument("Stream::scope", "stream", problem));
-        }
-        let device: Device = buffer.context().device();
-        let _entered = enter_for(self.stream, device)?;
-        let options = CopyOptions::default();
-        // SAFETY: both sides hold as many bytes and are borrowed until `scope` has waited; every bit pattern is a `T`.
-        unsafe { copy_async(destination, source, bytes, self.stream, &options) }
+    fn copy(&self, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Result<()> {
+        within(self.context, || {
+            if is_capturing(self.stream)? {
+                // It would run when the graph is launched, long after the borrow.
+                let problem = "is being captured; a graph borrows nothing";
+                return Err(Error::argument("Stream::scope", "stream", problem));
+            }
+            let options = CopyOptions::default();
+            // SAFETY: both sides hold as many bytes and are borrowed until `scope` has waited; every bit pattern is a `T`.
+            unsafe { copy_async(destination, source, bytes, self.stream, &options) }
+        })
+    }
+}
+
+/// Runs something with a context current, where one is given.
+fn within<R>(context: Option<&Context>, body: impl FnOnce() -> Result<R>) -> Result<R> {
+    match context {
+        Some(context) => context.with_current(body),
+        None => body(),
     }
 }
 

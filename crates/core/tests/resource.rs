@@ -201,6 +201,8 @@ fn several_copies_are_one_call() {
     let mut overlapped = CopyOptions::default();
     overlapped.prefer_overlap_with_compute = true;
     let each = [CopyOptions::default(), CopyOptions::default(), overlapped];
+    // The per-thread default stream is that of the current context.
+    let _entered = device.enter().unwrap();
     for options in [&each[..1], &each[..]] {
         for stream in [&stream, &Stream::per_thread_default()] {
             // SAFETY: as many bytes on both sides, which live until the stream has copied them.

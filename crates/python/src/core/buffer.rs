@@ -19,6 +19,7 @@ use super::memory_resource::{self, PyMemoryResource};
 use super::numbers::{address_argument, pattern, size_argument};
 use super::operand::{self, Operand};
 use super::slot::closed;
+use super::stream::PyStream;
 use super::uses::Uses;
 use super::{dlpack, stream};
 
@@ -71,8 +72,11 @@ pub enum Backing {
     /// `cuMemAlloc`.
     Plain(cupyrite::Buffer<u8>),
     /// The resource's method `deallocate`, with this stream; the default stream where there is none.
-    Resource(Option<Py<PyAny>>, Birth),
+    Resource(Option<GivenStream>, Birth),
 }
+
+/// A stream as Python gave it, and the stream itself: that stays when the object is closed.
+pub type GivenStream = (Py<PyAny>, Stream);
 
 /// Where a buffer is, for those who pass it to the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,10 +293,14 @@ impl PyBuffer {
                 "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
             ));
         }
-        if let Some(stream) = stream {
-            stream::accept(stream, "Buffer.from_handle", "stream", false)?;
-        }
-        let backing = Backing::Resource(stream.map(|s| s.clone().unbind()), Birth::now());
+        let stream = match stream {
+            Some(given) => {
+                let accepted = stream::accept(given, "Buffer.from_handle", "stream", false)?;
+                Some((given.clone().unbind(), accepted))
+            }
+            None => None,
+        };
+        let backing = Backing::Resource(stream, Birth::now());
         let resource = Some(resource.clone().unbind());
         Ok(PyBuffer::shell(backing, address, size, resource, None))
     }
@@ -468,7 +476,10 @@ fn set_stream(
 ) -> cupyrite::Result<Option<Py<PyAny>>> {
     match &mut state.backing {
         Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
-        Backing::Resource(stream, _) => return Ok(stream.replace(given.clone().unbind())),
+        Backing::Resource(stream, _) => {
+            let former = stream.replace((given.clone().unbind(), accepted.clone()));
+            return Ok(former.map(|(object, _)| object));
+        }
         // The whole is freed after what that stream holds then.
         Backing::View(whole) => whole.get().used_by(accepted),
         Backing::Foreign | Backing::Plain(_) => {}
@@ -515,10 +526,14 @@ fn deallocate(
     resource: &Bound<'_, PyAny>,
     address: u64,
     size: usize,
-    stream: Option<Py<PyAny>>,
+    stream: Option<GivenStream>,
 ) -> PyResult<()> {
     let stream = match stream {
-        Some(stream) => stream,
+        // Where the object was closed meanwhile, another one has the stream that it had.
+        Some((object, stream)) => match stream::accept(object.bind(py), "", "", false) {
+            Ok(_) => object,
+            Err(_) => PyStream::wrap(py, stream)?.into_any(),
+        },
         None => stream::default_object(py)?.into_any(),
     };
     let keywords = PyDict::new(py);
@@ -1017,7 +1032,7 @@ impl PyBuffer {
             visit.call(&state.owner)?;
             visit.call(&state.resource)?;
             match &state.backing {
-                Backing::Resource(stream, _) => visit.call(stream)?,
+                Backing::Resource(Some((stream, _)), _) => visit.call(stream)?,
                 Backing::View(whole) => visit.call(whole)?,
                 _ => {}
             }

@@ -26,6 +26,7 @@ use super::{location, stream};
 /// See `Unified memory <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
 #[pyclass(
     frozen,
+    dict,
     subclass,
     extends = PyBuffer,
     module = "cuda.core._memory._managed_buffer",

@@ -209,6 +209,7 @@ impl PyPinnedMemoryResource {
 /// Freeing waits for the streams that use the memory; :class:`PinnedMemoryResource` does not.
 #[pyclass(
     frozen,
+    dict,
     subclass,
     extends = PyMemoryResource,
     module = "cuda.core._memory._legacy",

@@ -37,6 +37,7 @@ use super::stream;
 /// See `Virtual memory management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__VA.html>`_.
 #[pyclass(
     frozen,
+    dict,
     subclass,
     extends = PyMemoryResource,
     module = "cuda.core._memory._virtual_memory_resource",
