@@ -20,6 +20,7 @@ class _SynchronousMemoryResource(MemoryResource):
     ) -> None:
         """Frees memory by its address, once the stream has done its work."""
 
+@disjoint_base
 class LegacyPinnedMemoryResource(MemoryResource):
     """Page-locked memory of the host, allocated at once."""
 

@@ -6,10 +6,11 @@ from cuda.core._device import Device
 from cuda.core._host import Host
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 __all__ = ["AccessedBySetProxy", "ManagedBuffer"]
 
+@disjoint_base
 class ManagedBuffer(Buffer):
     """A buffer of managed memory: it moves to whoever uses it, the host or a device."""
 
