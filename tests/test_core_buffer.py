@@ -417,7 +417,7 @@ def test_options_say_how_it_is_copied(device, stream):
     for wrong in (3, {"src_access_order": "any"}, "any"):
         with pytest.raises(TypeError, match="CopyOptions"):
             a.copy_to(b, stream=stream, options=wrong)
-    with pytest.raises(TypeError, match="location hint"):
+    with pytest.raises(TypeError, match="location_hint"):
         a.copy_to(b, stream=stream, options=CopyOptions(dst_location_hint=3))
 
 

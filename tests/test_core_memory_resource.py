@@ -171,6 +171,13 @@ def test_deallocate_is_by_address(device, stream):
             pool.deallocate(wrong, 1, stream=stream)
     with pytest.raises(TypeError, match="stream"):
         pool.deallocate(1, 1)
+    # What was allocated outlives the resource, and can be freed after it.
+    address = check(driver.cuMemAllocFromPoolAsync(64, pool.handle, stream.handle))
+    keeps = pool.attributes
+    pool.close()
+    pool.deallocate(address, 64, stream=stream)
+    stream.sync()
+    assert keeps.used_mem_current == 0
 
 
 def test_attributes(device, stream):
@@ -212,7 +219,6 @@ def test_a_closed_resource_says_so(device, stream):
     assert (pool.device_id, pool.is_device_accessible, pool.is_host_accessible) == (0, True, False)
     uses = [
         lambda: pool.allocate(1, stream=stream),
-        lambda: pool.deallocate(1, 1, stream=stream),
         lambda: pool.attributes,
         lambda: pool.peer_accessible_by,
         lambda: setattr(pool, "peer_accessible_by", []),
@@ -341,7 +347,17 @@ def test_peers_of_one_device(device):
     for wrong, error in (([99], ValueError), (["a"], TypeError), (5, TypeError), (None, TypeError)):
         with pytest.raises(error):
             pool.peer_accessible_by = wrong
+    # Devices that are not there have no access that could be taken.
+    proxy.difference_update([99], [100])
+    proxy -= {99}
+    proxy ^= {99}
+    assert proxy == set()
     assert DMR_mempool_get_access(pool, 0) == "rw"
+    with pytest.raises(ValueError, match="99"):
+        DMR_mempool_get_access(pool, 99)
+    pool.close()
+    with pytest.raises(RuntimeError, match="was closed"):
+        list(proxy)
 
 
 def test_plans():

@@ -30,55 +30,65 @@ mod birth;
 pub mod cache;
 mod context;
 mod device;
+mod device_buffer;
 pub mod doctor;
 mod error;
 mod event;
+mod host_buffer;
 mod image;
 mod kernel;
 mod launch;
 mod library;
 mod linker;
 mod linker_options;
+mod location;
+pub mod managed;
 mod memory;
 mod object_code;
 mod occupancy;
 mod pool;
 mod program;
+mod resource;
 mod status;
 mod stream;
 mod transfer;
 mod typed;
+mod virtual_memory;
 
 pub use arguments::{DevicePtr, KernelArg, KernelArgs};
 pub use birth::Birth;
 pub use context::{Context, Entered};
 pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
+pub use device_buffer::{DeviceBuffer, enter_for, is_capturing, wait_for_streams};
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions, IpcEventHandle};
+pub use host_buffer::{HostBuffer, StreamScope};
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
 pub use library::Library;
 pub use linker::{Linker, LinkerBackend};
 pub use linker_options::LinkerOptions;
+pub use location::MemoryLocation;
 pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
 pub use occupancy::{BlockSize, DynamicShared};
-pub use pool::{
-    DeviceBuffer, MemoryPool, PoolAccess, PoolAttribute, PoolOptions, enter_for, is_capturing,
-    wait_for_streams,
-};
+pub use pool::{MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions};
 pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
     bundled_headers_directory, default_arch, user_cache_directory,
 };
+pub use resource::{HostMemory, MemoryResource};
 pub use status::explanation;
 pub use stream::{Stream, StreamOptions};
 pub use transfer::{
-    CopyOptions, FillPattern, MemoryKind, MemoryLocation, PointerInfo, SourceAccessOrder,
-    copy_async, fill_async, pointer_info,
+    CopyOptions, CopyRange, FillPattern, MemoryKind, PointerInfo, SourceAccessOrder, copy_async,
+    copy_batch_async, fill_async, pointer_info,
 };
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
+pub use virtual_memory::{
+    Granularity, ShareHandle, VirtualAllocation, VirtualMemory, VirtualMemoryOptions,
+};
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.
 ///

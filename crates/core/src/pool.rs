@@ -4,21 +4,20 @@
 //! in the CUDA C++ Programming Guide.
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cupyrite_sys::driver::{
     CUdevice_attribute, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
     CUmemAllocationType, CUmemLocation, CUmemLocation_st_anon0, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUstreamCaptureStatus,
+    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
 };
 
 use crate::birth::Birth;
-use crate::context::{Context, Entered};
 use crate::device::Device;
+use crate::device_buffer::{DeviceBuffer, Source, enter_for};
 use crate::error::{Error, Result, driver, report};
-use crate::memory::DeviceCopy;
+use crate::location::MemoryLocation;
 use crate::stream::Stream;
-use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
 
 /// How a pool is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +99,34 @@ pub enum PoolAccess {
     ReadWrite,
 }
 
-/// A pool of device memory; cheap to clone.
+/// What the memory of a pool is, and where (`CUmemPoolProps::allocType` and `location`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoolKind {
+    /// Memory of a device.
+    Device(Device),
+    /// Page-locked memory of the host, of one NUMA node or of any. The host and all devices can use it.
+    Host(Option<i32>),
+    /// Managed memory, with the place where it should rather be. Such pools came with CUDA 13.
+    Managed(Option<MemoryLocation>),
+}
+
+impl PoolKind {
+    fn describe(self) -> (CUmemAllocationType, CUmemLocation) {
+        let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        match self {
+            PoolKind::Device(device) => (pinned, on_device(device.ordinal())),
+            PoolKind::Host(None) => (pinned, MemoryLocation::Host.describe()),
+            PoolKind::Host(Some(node)) => (pinned, MemoryLocation::HostNuma(node).describe()),
+            PoolKind::Managed(preferred) => (
+                CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
+                MemoryLocation::describe_hint(preferred),
+            ),
+        }
+    }
+}
+
+/// A pool of memory; cheap to clone.
 ///
 /// A pool that was made here is destroyed with its last clone and its last buffer; one that belongs to the device is
 /// only referred to.
@@ -113,7 +139,7 @@ pub struct MemoryPool {
 struct Inner {
     handle: CUmemoryPool,
     owned: bool,
-    device: Device,
+    kind: PoolKind,
     birth: Birth,
 }
 
@@ -161,7 +187,7 @@ impl MemoryPool {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDeviceGetMemPool(&mut handle, device.handle()))? };
-        Ok(Self::wrap(handle, false, device))
+        Ok(Self::wrap(handle, false, PoolKind::Device(*device)))
     }
 
     /// The pool that the driver made for the device (`cuDeviceGetDefaultMemPool`).
@@ -173,7 +199,27 @@ impl MemoryPool {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDeviceGetDefaultMemPool(&mut handle, device.handle()))? };
-        Ok(Self::wrap(handle, false, device))
+        Ok(Self::wrap(handle, false, PoolKind::Device(*device)))
+    }
+
+    /// The pool that memory of a kind is allocated from when none is named (`cuMemGetMemPool`).
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Drivers before CUDA 13 have such pools for devices only.
+    pub fn current_of(kind: PoolKind) -> Result<MemoryPool> {
+        if let PoolKind::Device(device) = kind {
+            return Self::current(&device);
+        }
+        // Pools are there once the driver is initialised.
+        Device::count()?;
+        let mut handle: CUmemoryPool = std::ptr::null_mut();
+        let (sort, mut location) = kind.describe();
+        // SAFETY: `handle` is a valid place for the result, `location` is only read.
+        unsafe { driver!(cuMemGetMemPool(&mut handle, &mut location, sort))? };
+        let pool = Self::wrap(handle, false, kind);
+        pool.open_to_devices()?;
+        Ok(pool)
     }
 
     /// Makes a pool of the device's memory.
@@ -182,11 +228,33 @@ impl MemoryPool {
     ///
     /// As [`MemoryPool::current`].
     pub fn new(device: &Device, options: &PoolOptions) -> Result<MemoryPool> {
+        Self::new_of(PoolKind::Device(*device), options)
+    }
+
+    /// Makes a pool of memory of any kind (`cuMemPoolCreate`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a largest size of managed memory, which has none; otherwise what the driver says,
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such pools.
+    pub fn new_of(kind: PoolKind, options: &PoolOptions) -> Result<MemoryPool> {
+        if matches!(kind, PoolKind::Managed(_)) && options.max_size != 0 {
+            return Err(Error::argument(
+                "MemoryPool::new_of",
+                "options.max_size",
+                format!(
+                    "is {}; pools of managed memory have no largest size",
+                    options.max_size
+                ),
+            ));
+        }
+        Device::count()?;
         let mut handle: CUmemoryPool = std::ptr::null_mut();
+        let (sort, location) = kind.describe();
         let properties = CUmemPoolProps {
-            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            allocType: sort,
             handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
-            location: on_device(device.ordinal()),
+            location,
             win32SecurityAttributes: std::ptr::null_mut(),
             maxSize: options.max_size,
             usage: 0,
@@ -195,15 +263,31 @@ impl MemoryPool {
         };
         // SAFETY: `handle` is a valid place for the result, `properties` is complete.
         unsafe { driver!(cuMemPoolCreate(&mut handle, &properties))? };
-        Ok(Self::wrap(handle, true, device))
+        let pool = Self::wrap(handle, true, kind);
+        pool.open_to_devices()?;
+        Ok(pool)
     }
 
-    fn wrap(handle: CUmemoryPool, owned: bool, device: &Device) -> MemoryPool {
+    /// Lets all devices use the memory of a pool of the host, which at first is the host's alone.
+    fn open_to_devices(&self) -> Result<()> {
+        if !matches!(self.inner.kind, PoolKind::Host(_)) {
+            return Ok(());
+        }
+        let mut rights = Vec::new();
+        for ordinal in 0..Device::count()? {
+            if self.access(ordinal)? != PoolAccess::ReadWrite {
+                rights.push((ordinal, PoolAccess::ReadWrite));
+            }
+        }
+        self.set_access(&rights)
+    }
+
+    fn wrap(handle: CUmemoryPool, owned: bool, kind: PoolKind) -> MemoryPool {
         MemoryPool {
             inner: Arc::new(Inner {
                 handle,
                 owned,
-                device: *device,
+                kind,
                 birth: Birth::now(),
             }),
         }
@@ -214,15 +298,32 @@ impl MemoryPool {
         self.inner.handle
     }
 
-    /// Whether the pool was made by [`MemoryPool::new`], and is not the device's own.
+    /// Whether the pool was made here, by [`MemoryPool::new`] or [`MemoryPool::new_of`], and is not the driver's own.
     pub fn is_owned(&self) -> bool {
         self.inner.owned
     }
 
-    /// The device whose memory it holds.
+    /// What its memory is, and where.
     #[inline]
-    pub fn device(&self) -> Device {
-        self.inner.device
+    pub fn kind(&self) -> PoolKind {
+        self.inner.kind
+    }
+
+    /// The device whose memory it holds, or that managed memory should rather be on; `None` for other memory.
+    #[inline]
+    pub fn device(&self) -> Option<Device> {
+        self.kind().device()
+    }
+
+    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::current`].
+    #[inline]
+    pub fn home(&self) -> Result<Device> {
+        self.kind().home()
     }
 
     /// One attribute, in bytes or as 0 and 1.
@@ -327,32 +428,26 @@ impl MemoryPool {
     /// # Errors
     ///
     /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` for one.
+    #[inline]
     pub fn allocate(&self, bytes: usize, stream: &Stream) -> Result<DeviceBuffer> {
+        DeviceBuffer::from_source(Source::Pool(self.clone()), self.home()?, bytes, stream)
+    }
+
+    /// The driver's call behind [`MemoryPool::allocate`], for more than no bytes.
+    #[inline]
+    pub(crate) fn take(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
         let mut address: CUdeviceptr = 0;
-        let mut context = None;
-        if bytes != 0 {
-            let (home, _entered) = home_of(stream, self.device())?;
-            context = home;
-            let place = &raw mut address;
-            // SAFETY: `place` is a valid place for the result; both handles are live.
-            stream.call(|| unsafe {
-                driver!(cuMemAllocFromPoolAsync(
-                    place,
-                    bytes,
-                    self.handle(),
-                    stream.handle()
-                ))
-            })?;
-        }
-        Ok(DeviceBuffer {
-            address,
-            size: bytes,
-            stream: stream.clone(),
-            context,
-            others: Mutex::default(),
-            pool: self.clone(),
-            birth: Birth::now(),
-        })
+        let place = &raw mut address;
+        // SAFETY: `place` is a valid place for the result; both handles are live.
+        stream.call(|| unsafe {
+            driver!(cuMemAllocFromPoolAsync(
+                place,
+                bytes,
+                self.handle(),
+                stream.handle()
+            ))
+        })?;
+        Ok(address)
     }
 }
 
@@ -367,7 +462,47 @@ impl MemoryPool {
     ///
     /// Nothing uses the memory any more, and no [`DeviceBuffer`] owns it.
     pub unsafe fn deallocate(&self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
-        let _entered = enter_for(stream, self.device())?;
+        // SAFETY: the caller's promise.
+        unsafe { self.kind().deallocate(address, stream) }
+    }
+}
+
+impl PoolKind {
+    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::current`].
+    #[inline]
+    pub fn home(self) -> Result<Device> {
+        match self {
+            PoolKind::Device(device) => Ok(device),
+            _ => self.device().map_or_else(Device::current, Ok),
+        }
+    }
+
+    /// The device whose memory it is, or that managed memory should rather be on; `None` for other memory.
+    #[inline]
+    pub fn device(self) -> Option<Device> {
+        match self {
+            PoolKind::Device(device) => Some(device),
+            PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => Device::new(ordinal).ok(),
+            PoolKind::Host(_) | PoolKind::Managed(_) => None,
+        }
+    }
+
+    /// Frees memory of a pool of this kind by its address, in the order of `stream`; the pool itself is not needed for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryPool::deallocate`].
+    ///
+    /// # Safety
+    ///
+    /// As [`MemoryPool::deallocate`].
+    pub unsafe fn deallocate(self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
+        let _entered = enter_for(stream, self.home()?)?;
         // SAFETY: the caller's promise.
         stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
     }
@@ -379,298 +514,3 @@ impl PartialEq for MemoryPool {
     }
 }
 impl Eq for MemoryPool {}
-
-/// Untyped memory of a [`MemoryPool`]; freed once, in the order of a stream, when it is closed or dropped.
-///
-/// It owns its pool and the stream that it is freed on, so these may be let go of first. Copies and fills that ran on
-/// other streams are waited for by that stream before the memory is freed, never by the host. A kernel's use of the
-/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`]. The per-thread default stream is that of
-/// the thread that frees.
-#[derive(Debug)]
-pub struct DeviceBuffer {
-    address: CUdeviceptr,
-    size: usize,
-    /// Where it is freed.
-    stream: Stream,
-    /// The context that `stream` is of, where the stream alone does not say it.
-    context: Option<Context>,
-    /// Other streams whose work uses it.
-    others: Mutex<Vec<Stream>>,
-    pool: MemoryPool,
-    birth: Birth,
-}
-
-impl Drop for DeviceBuffer {
-    fn drop(&mut self) {
-        report(self.free());
-    }
-}
-
-impl DeviceBuffer {
-    /// Frees the memory; does nothing the second time.
-    fn free(&mut self) -> Result<()> {
-        let address = std::mem::take(&mut self.address);
-        if address == 0 || !self.birth.is_here() {
-            return Ok(());
-        }
-        let others = std::mem::take(self.others.get_mut().unwrap_or_else(|e| e.into_inner()));
-        let _entered = match &self.context {
-            Some(context) => Some(context.enter()?),
-            None if others.iter().any(Stream::is_default) => Some(self.pool.device().enter()?.0),
-            None => None,
-        };
-        // The memory is freed in any case: what fails here is a context that can no longer be used.
-        report(wait_for_streams(&self.stream, &others));
-        // SAFETY: the address was allocated by `MemoryPool::allocate` and is freed once: it was taken out above.
-        self.stream
-            .call(|| unsafe { driver!(cuMemFreeAsync(address, self.stream.handle())) })
-    }
-
-    /// Frees the memory, in the order of `stream` where one is given.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says. The buffer is gone in any case.
-    pub fn close(mut self, stream: Option<&Stream>) -> Result<()> {
-        if let Some(stream) = stream
-            && self.birth.is_here()
-        {
-            self.set_deallocation_stream(stream)?;
-        }
-        self.free()
-    }
-
-    /// Has the memory freed in the order of another stream, after the work that the stream set before holds then.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says of a stream whose context it cannot tell; nothing is changed then.
-    pub fn set_deallocation_stream(&mut self, stream: &Stream) -> Result<()> {
-        let (context, _entered) = home_of(stream, self.pool.device())?;
-        if stream.handle() != self.stream.handle() {
-            self.context = context;
-            let before = std::mem::replace(&mut self.stream, stream.clone());
-            self.used_by(&before);
-        }
-        Ok(())
-    }
-
-    /// Says that work of `stream` uses the memory, so that it is freed after what the stream holds when it is freed.
-    ///
-    /// Nothing has to be said of the stream that it is freed on.
-    pub fn used_by(&self, stream: &Stream) {
-        if stream.handle() == self.stream.handle() {
-            return;
-        }
-        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
-        if !others.iter().any(|o| o.handle() == stream.handle()) {
-            others.push(stream.clone());
-        }
-    }
-
-    /// The streams whose work uses the memory, as far as this buffer knows: see [`DeviceBuffer::used_by`].
-    pub fn streams(&self) -> Vec<Stream> {
-        let mut streams = self
-            .others
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .clone();
-        streams.push(self.stream.clone());
-        streams
-    }
-
-    /// The device address; 0 for no bytes.
-    pub fn address(&self) -> CUdeviceptr {
-        self.address
-    }
-
-    /// Size in bytes.
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// The pool that it came from.
-    pub fn pool(&self) -> &MemoryPool {
-        &self.pool
-    }
-
-    /// The stream that it is freed on.
-    pub fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Copies the whole buffer into another one of the same size, in the order of `stream`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if the sizes differ; otherwise what the driver says.
-    pub fn copy_to(
-        &self,
-        destination: &DeviceBuffer,
-        stream: &Stream,
-        options: &CopyOptions,
-    ) -> Result<()> {
-        self.same_size(
-            "DeviceBuffer::copy_to",
-            "destination",
-            destination.size,
-            "bytes",
-        )?;
-        // Noted first: the copy may have begun even where an error is returned.
-        self.used_by(stream);
-        destination.used_by(stream);
-        let _entered = enter_for(stream, self.pool.device())?;
-        // SAFETY: both blocks hold `size` bytes, and are not freed before the copy is done: see `used_by`.
-        unsafe {
-            copy_async(
-                destination.address,
-                self.address,
-                self.size,
-                stream,
-                options,
-            )
-        }
-    }
-
-    /// Copies a slice as large as the buffer into it, in the order of `stream`, and waits for that.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if the sizes differ; otherwise what earlier work raised.
-    pub fn write<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
-        self.same_size("DeviceBuffer::write", "data", size_of_val(data), "bytes")?;
-        self.used_by(stream);
-        let options = CopyOptions::default();
-        let _entered = enter_for(stream, self.pool.device())?;
-        // SAFETY: both sides hold `size` bytes; the slice is borrowed until the copy is done.
-        unsafe {
-            copy_async(
-                self.address,
-                data.as_ptr() as u64,
-                self.size,
-                stream,
-                &options,
-            )?
-        };
-        stream.synchronize()
-    }
-
-    /// Copies the buffer into a slice as large as it is, in the order of `stream`, and waits for that.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeviceBuffer::write`].
-    pub fn read<T: DeviceCopy>(&self, out: &mut [T], stream: &Stream) -> Result<()> {
-        self.same_size("DeviceBuffer::read", "out", size_of_val(out), "bytes")?;
-        self.used_by(stream);
-        let options = CopyOptions::default();
-        let _entered = enter_for(stream, self.pool.device())?;
-        // SAFETY: as in `write`; `T: DeviceCopy` makes every bit pattern valid.
-        unsafe {
-            copy_async(
-                out.as_mut_ptr() as u64,
-                self.address,
-                self.size,
-                stream,
-                &options,
-            )?
-        };
-        stream.synchronize()
-    }
-
-    /// Fills the buffer with a pattern, in the order of `stream`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if the size is no multiple of the pattern's; otherwise what the driver says.
-    pub fn fill(&self, pattern: FillPattern, stream: &Stream) -> Result<()> {
-        self.used_by(stream);
-        let _entered = enter_for(stream, self.pool.device())?;
-        // SAFETY: the block holds `size` bytes and is not freed before it is filled: see `used_by`.
-        unsafe { fill_async(self.address, self.size, pattern, stream) }
-    }
-
-    fn same_size(
-        &self,
-        function: &'static str,
-        parameter: &str,
-        given: usize,
-        unit: &str,
-    ) -> Result<()> {
-        if given == self.size {
-            return Ok(());
-        }
-        let problem = format!("has {given} {unit}, the buffer {}", self.size);
-        Err(Error::argument(function, parameter, problem))
-    }
-}
-
-/// The context in which a stream means what it is to mean for memory of `device`, if the stream alone does not say
-/// that; it is current while the guard lives.
-///
-/// A default stream is one of the current context: that has to be one of the memory's device. A stream that somebody
-/// else made is looked up while that somebody certainly has it.
-fn home_of(stream: &Stream, device: Device) -> Result<(Option<Context>, Option<Entered>)> {
-    if stream.is_default() {
-        let (entered, context) = device.enter()?;
-        Ok((Some(context), Some(entered)))
-    } else if stream.is_foreign() {
-        Ok((Some(stream.context()?), None))
-    } else {
-        Ok((None, None))
-    }
-}
-
-/// Makes a context of `device` current, where `stream` is a default stream and the current one is of another device or
-/// there is none. Other streams need no current context.
-///
-/// # Errors
-///
-/// What the driver says.
-pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
-    if stream.is_default() {
-        Ok(Some(device.enter()?.0))
-    } else {
-        Ok(None)
-    }
-}
-
-/// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
-/// those of the current context.
-///
-/// # Errors
-///
-/// What the driver says.
-pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
-    let mut done = Ok(());
-    for other in others {
-        if other.handle() != stream.handle() {
-            // One that fails does not keep the others from being waited for.
-            done = done.and(order(other, stream));
-        }
-    }
-    done
-}
-
-/// Makes `later` wait for what `earlier` holds now.
-fn order(earlier: &Stream, later: &Stream) -> Result<()> {
-    if is_capturing(earlier)? {
-        // What was captured runs when its graph is launched, which no wait here can foresee; and a wait for a capture
-        // would make the other stream part of it.
-        return Ok(());
-    }
-    later.wait_for_stream(earlier)
-}
-
-/// Whether the stream is recording its work into a graph.
-///
-/// # Errors
-///
-/// What the driver says. Source: `cuStreamIsCapturing`.
-pub fn is_capturing(stream: &Stream) -> Result<bool> {
-    let mut status = CUstreamCaptureStatus(0);
-    let place = &raw mut status;
-    // SAFETY: the handle is live, `place` a valid place for the result.
-    stream.call(|| unsafe { driver!(cuStreamIsCapturing(stream.handle(), place)) })?;
-    Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-}

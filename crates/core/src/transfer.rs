@@ -3,12 +3,14 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use cupyrite_sys::driver::{
-    CUdeviceptr, CUmemLocation, CUmemLocation_st_anon0, CUmemLocationType, CUmemcpyAttributes,
-    CUmemcpySrcAccessOrder, CUmemorytype, CUpointer_attribute, CUresult,
+    CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUmemorytype, CUpointer_attribute,
+    CUresult,
 };
 
 use crate::device::Device;
+use crate::device_buffer::is_capturing;
 use crate::error::{Error, Result, driver};
+use crate::location::MemoryLocation;
 use crate::stream::Stream;
 
 /// When a copy may read its source (`CUmemcpySrcAccessOrder`).
@@ -22,37 +24,6 @@ pub enum SourceAccessOrder {
     DuringApiCall,
     /// At any time between the call and the copy's turn in the stream.
     Any,
-}
-
-/// Where memory is, as a hint for a copy of managed or system memory (`CUmemLocation`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MemoryLocation {
-    /// The memory of the device with this ordinal.
-    Device(usize),
-    /// The host's memory.
-    Host,
-    /// The memory of this NUMA node of the host.
-    HostNuma(i32),
-    /// The memory of the NUMA node that the calling thread runs on.
-    HostNumaCurrent,
-}
-
-impl MemoryLocation {
-    fn describe(hint: Option<Self>) -> CUmemLocation {
-        type T = CUmemLocationType;
-        let (kind, id) = match hint {
-            None => (T::CU_MEM_LOCATION_TYPE_INVALID, 0),
-            Some(Self::Device(ordinal)) => (T::CU_MEM_LOCATION_TYPE_DEVICE, ordinal as c_int),
-            Some(Self::Host) => (T::CU_MEM_LOCATION_TYPE_HOST, 0),
-            Some(Self::HostNuma(node)) => (T::CU_MEM_LOCATION_TYPE_HOST_NUMA, node),
-            Some(Self::HostNumaCurrent) => (T::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0),
-        };
-        CUmemLocation {
-            r#type: kind,
-            anon0: CUmemLocation_st_anon0 { id },
-        }
-    }
 }
 
 /// How a copy is made (`CUmemcpyAttributes`); the default is the plain copy.
@@ -78,8 +49,8 @@ impl CopyOptions {
                 SourceAccessOrder::DuringApiCall => O::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL,
                 SourceAccessOrder::Any => O::CU_MEMCPY_SRC_ACCESS_ORDER_ANY,
             },
-            srcLocHint: MemoryLocation::describe(self.source_hint),
-            dstLocHint: MemoryLocation::describe(self.destination_hint),
+            srcLocHint: MemoryLocation::describe_hint(self.source_hint),
+            dstLocHint: MemoryLocation::describe_hint(self.destination_hint),
             flags: c_uint::from(self.prefer_overlap_with_compute),
         }
     }
@@ -140,9 +111,7 @@ unsafe fn copy_attributed(
     stream: &Stream,
     options: &CopyOptions,
 ) -> Option<Result<()>> {
-    /// Legacy default stream as 0 and as 1, per-thread default stream as 2 (`CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`).
-    const LAST_DEFAULT: usize = 2;
-    if stream.handle() as usize <= LAST_DEFAULT {
+    if is_a_default(stream) {
         return None;
     }
     let mut attributes = options.attributes();
@@ -187,8 +156,123 @@ unsafe fn copy_attributed(
     }
 }
 
+/// Whether it is a default stream: the legacy one as 0 and as 1, the per-thread one as 2 (`CU_STREAM_LEGACY`,
+/// `CU_STREAM_PER_THREAD`).
+fn is_a_default(stream: &Stream) -> bool {
+    const LAST_DEFAULT: usize = 2;
+    stream.handle().addr() <= LAST_DEFAULT
+}
+
+/// One of several copies: destination, source, bytes.
+pub type CopyRange = (CUdeviceptr, CUdeviceptr, usize);
+
+/// Makes several copies that are independent of each other, in the order of `stream`: all after what the stream holds, in
+/// any order among themselves. `options` are one for all copies, or one for each.
+///
+/// Where the driver has no such call (before CUDA 12.8), for the default streams and in a stream that is being captured,
+/// the copies are made one by one, as [`copy_async`] makes them.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] if the number of options does not match; otherwise what the driver says. Some of the copies
+/// may have been made then.
+///
+/// # Safety
+///
+/// As [`copy_async`], for each of them; no destination overlaps another range.
+pub unsafe fn copy_batch_async(
+    copies: &[CopyRange],
+    options: &[CopyOptions],
+    stream: &Stream,
+) -> Result<()> {
+    if options.len() != 1 && options.len() != copies.len() {
+        let problem = format!(
+            "has {} elements for {} copies; expected one, or as many",
+            options.len(),
+            copies.len()
+        );
+        return Err(Error::argument("copy_batch_async", "options", problem));
+    }
+    let one = options.len() == 1;
+    // The driver refuses copies of nothing.
+    let copies: Vec<(CopyRange, CopyOptions)> = copies
+        .iter()
+        .enumerate()
+        .filter(|(_, copy)| copy.2 != 0)
+        .map(|(i, &copy)| (copy, options[if one { 0 } else { i }]))
+        .collect();
+    if copies.is_empty() {
+        return Ok(());
+    }
+    if !is_a_default(stream) && !is_capturing(stream)? {
+        // SAFETY: the caller's promise.
+        let done = stream.call(|| match unsafe { copy_together(&copies, stream) } {
+            Some(result) => result.map(|()| true),
+            None => Ok(false),
+        })?;
+        if done {
+            return Ok(());
+        }
+    }
+    for ((destination, source, bytes), options) in &copies {
+        // SAFETY: the caller's promise.
+        unsafe { copy_async(*destination, *source, *bytes, stream, options)? };
+    }
+    Ok(())
+}
+
+/// Copies by the call that makes several; `None` where the driver has none.
+///
+/// # Safety
+///
+/// As [`copy_batch_async`].
+unsafe fn copy_together(
+    copies: &[(CopyRange, CopyOptions)],
+    stream: &Stream,
+) -> Option<Result<()>> {
+    let count = copies.len();
+    let mut destinations: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.0).collect();
+    let mut sources: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.1).collect();
+    let mut sizes: Vec<usize> = copies.iter().map(|copy| copy.0.2).collect();
+    // Attributes hold from their index on.
+    let (mut attributes, mut indices): (Vec<CUmemcpyAttributes>, Vec<usize>) = copies
+        .iter()
+        .enumerate()
+        .filter(|&(i, copy)| i == 0 || copies[i - 1].1 != copy.1)
+        .map(|(i, copy)| (copy.1.attributes(), i))
+        .unzip();
+    // SAFETY: the caller's promise for the memory; arrays of as many elements as the calls are told, which they read before
+    // they return.
+    unsafe {
+        let done = driver!(cuMemcpyBatchAsync(
+            destinations.as_mut_ptr(),
+            sources.as_mut_ptr(),
+            sizes.as_mut_ptr(),
+            count,
+            attributes.as_mut_ptr(),
+            indices.as_mut_ptr(),
+            attributes.len(),
+            stream.handle()
+        ));
+        available(done).or_else(|| {
+            let mut failed = usize::MAX;
+            available(driver!(cuMemcpyBatchAsync_cuda12(
+                destinations.as_mut_ptr(),
+                sources.as_mut_ptr(),
+                sizes.as_mut_ptr(),
+                count,
+                attributes.as_mut_ptr(),
+                indices.as_mut_ptr(),
+                attributes.len(),
+                &mut failed,
+                stream.handle()
+            )))
+        })
+    }
+}
+
 /// `None` for the errors that say that the driver does not have a call.
-fn available(result: Result<()>) -> Option<Result<()>> {
+pub(crate) fn available(result: Result<()>) -> Option<Result<()>> {
     match result {
         Err(
             Error::Load(_)

@@ -16,6 +16,14 @@ from cuda.core._memory._buffer import Buffer as Buffer
 from cuda.core._memory._buffer import MemoryResource as MemoryResource
 from cuda.core._memory._device_memory_resource import DeviceMemoryResource as DeviceMemoryResource
 from cuda.core._memory._device_memory_resource import DeviceMemoryResourceOptions as DeviceMemoryResourceOptions
+from cuda.core._memory._legacy import LegacyPinnedMemoryResource as LegacyPinnedMemoryResource
+from cuda.core._memory._managed_buffer import ManagedBuffer as ManagedBuffer
+from cuda.core._memory._managed_memory_resource import ManagedMemoryResource as ManagedMemoryResource
+from cuda.core._memory._managed_memory_resource import ManagedMemoryResourceOptions as ManagedMemoryResourceOptions
+from cuda.core._memory._pinned_memory_resource import PinnedMemoryResource as PinnedMemoryResource
+from cuda.core._memory._pinned_memory_resource import PinnedMemoryResourceOptions as PinnedMemoryResourceOptions
+from cuda.core._memory._virtual_memory_resource import VirtualMemoryResource as VirtualMemoryResource
+from cuda.core._memory._virtual_memory_resource import VirtualMemoryResourceOptions as VirtualMemoryResourceOptions
 from cuda.core._module import Kernel as Kernel
 from cuda.core._module import ObjectCode as ObjectCode
 from cuda.core._program import Program as Program
@@ -40,16 +48,24 @@ __all__ = [
     "Kernel",
     "LEGACY_DEFAULT_STREAM",
     "LaunchConfig",
+    "LegacyPinnedMemoryResource",
     "Linker",
     "LinkerOptions",
+    "ManagedBuffer",
+    "ManagedMemoryResource",
+    "ManagedMemoryResourceOptions",
     "MemoryResource",
     "ObjectCode",
     "PER_THREAD_DEFAULT_STREAM",
+    "PinnedMemoryResource",
+    "PinnedMemoryResourceOptions",
     "Program",
     "ProgramOptions",
     "SMResourceOptions",
     "Stream",
     "StreamOptions",
+    "VirtualMemoryResource",
+    "VirtualMemoryResourceOptions",
     "WorkqueueResourceOptions",
     "launch",
 ]

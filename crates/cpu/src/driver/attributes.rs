@@ -174,16 +174,20 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         126 => 1,
         127 | 128 => 0,
         129 => 1,
-        // NUMA: no node of its own (-1), and none that is nearest.
+        // NUMA: no node of its own (-1), and the first one of the host is as near as any.
         130 => 0,
         131 => -1,
         132 | 133 => 0,
-        134 => -1,
+        134 => 0,
         135..=138 => 0,
-        140..=143 => 0,
+        140 | 143 => 0,
+        // Mapped memory and pools on nodes of the host.
+        141 | 142 => 1,
         // Pools of host memory.
         144 => 1,
-        145..=148 => 0,
+        // Mapped memory of the host.
+        145 => 1,
+        146..=148 => 0,
         149 => 1,
         150..=156 => 0,
         157 => device.threads,

@@ -103,7 +103,8 @@ fn query(context: &Context, attribute: u32, address: u64, region: Option<&Region
         _ => {}
     }
     let region = region.ok_or(Code::INVALID_VALUE)?;
-    let host = matches!(region.kind, Kind::Host | Kind::Registered);
+    let host =
+        matches!(region.kind, Kind::Host | Kind::Registered) || virtual_memory::is_host(region);
     Ok(match attribute {
         1 => Long(if region.owner == 0 {
             0

@@ -31,13 +31,14 @@ const NOWHERE: u32 = 0;
 const DEVICE: u32 = 1;
 const HOST: u32 = 2;
 const HOST_NUMA: u32 = 3;
-const HOST_NUMA_CURRENT: u32 = 4;
 
 /// Where a pool's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Device(i32),
     Host,
+    /// A NUMA node of the host. What is asked of it is remembered; the memory is the same as all of the host's.
+    Node(i32),
     /// Managed memory without a preferred place.
     Anywhere,
 }
@@ -215,6 +216,15 @@ pub(super) fn current_of(ordinal: i32) -> Res<Arc<Pool>> {
     find(chosen(device_sort(ordinal)?).1)
 }
 
+/// A NUMA node that this machine has; the first one is there also where the system names none.
+pub(super) fn node(id: u32) -> Res<i32> {
+    let there = || std::path::Path::new(&format!("/sys/devices/system/node/node{id}")).exists();
+    i32::try_from(id)
+        .ok()
+        .filter(|&id| id == 0 || (id > 0 && there()))
+        .ok_or(Code::INVALID_VALUE)
+}
+
 /// What a pool of that allocation type at that location is made of.
 fn sort_of(kind: u32, location: u32, id: u32) -> Res<Sort> {
     let device = || {
@@ -228,8 +238,8 @@ fn sort_of(kind: u32, location: u32, id: u32) -> Res<Sort> {
         (MANAGED, DEVICE) => Ok((device()?, Kind::Managed)),
         (MANAGED, HOST) => Ok((Place::Host, Kind::Managed)),
         (MANAGED, NOWHERE) => Ok((Place::Anywhere, Kind::Managed)),
-        // There is one kind of host memory here, whatever nodes the machine has.
-        (PINNED | MANAGED, HOST_NUMA | HOST_NUMA_CURRENT) => Err(Code::NOT_SUPPORTED),
+        (PINNED, HOST_NUMA) => Ok((Place::Node(node(id)?), Kind::Host)),
+        (MANAGED, HOST_NUMA) => Ok((Place::Node(node(id)?), Kind::Managed)),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -364,7 +374,7 @@ pub(super) fn device_of(region: &Region) -> Option<i32> {
         .0
     {
         Place::Device(ordinal) => Some(ordinal),
-        Place::Host | Place::Anywhere => None,
+        Place::Host | Place::Node(_) | Place::Anywhere => None,
     }
 }
 
@@ -499,12 +509,13 @@ fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
         // Handle types, location id and type.
         10 => word(0),
         11 => word(match place {
-            Place::Device(ordinal) => ordinal as u32,
+            Place::Device(id) | Place::Node(id) => id as u32,
             Place::Host | Place::Anywhere => 0,
         }),
         12 => word(match place {
             Place::Device(_) => DEVICE,
             Place::Host => HOST,
+            Place::Node(_) => HOST_NUMA,
             Place::Anywhere => NOWHERE,
         }),
         13 => long(if pool.most == 0 {

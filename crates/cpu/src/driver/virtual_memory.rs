@@ -19,9 +19,13 @@ const GRANULARITY: u64 = 2 << 20;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
 const PINNED: u32 = 1;
 const MANAGED: u32 = 2;
-/// `CU_MEM_LOCATION_TYPE_DEVICE`, and the last of those for hosts.
+/// `CU_MEM_LOCATION_TYPE_*`.
 const DEVICE: u32 = 1;
+const HOST: u32 = 2;
+const HOST_NUMA: u32 = 3;
 const LAST_HOST: u32 = 4;
+/// What memory of the host is called where that of a device has the device's number.
+const OF_THE_HOST: &str = "host";
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
 const DESCRIPTOR: u32 = 1;
 
@@ -91,11 +95,17 @@ fn properties_at(address: u64) -> Option<Properties> {
     Some(guard.get_or_insert_default().get(&tag)?.properties)
 }
 
-/// The device of a mapping's memory; `None` for regions that are no mapping.
+/// The device of a mapping's memory; `None` for regions that are no mapping, and for memory of the host.
 pub(super) fn device_of(region: &Region) -> Option<i32> {
     (region.kind == Kind::Virtual)
         .then(|| properties_at(region.base))?
+        .filter(|p| p[2] == DEVICE)
         .map(|p| p[3] as i32)
+}
+
+/// Whether it is a mapping of memory of the host.
+pub(super) fn is_host(region: &Region) -> bool {
+    region.kind == Kind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
 }
 
 /// The handle types a mapping's memory can be exported as; zero for regions that are no mapping.
@@ -120,8 +130,8 @@ pub(super) fn region_at(address: u64) -> Option<Region> {
     })
 }
 
-/// What this device can make of properties: the ordinal of the device.
-fn check(p: &Properties) -> Res<i32> {
+/// What this device can make of properties: the ordinal of the device, or [`OF_THE_HOST`].
+fn check(p: &Properties) -> Res<String> {
     const TILE_POOL: u32 = 1;
     match p[0] {
         PINNED => {}
@@ -132,8 +142,10 @@ fn check(p: &Properties) -> Res<i32> {
         return Err(Code::NOT_SUPPORTED);
     }
     match p[2] {
-        DEVICE => device::by_ordinal(p[3] as i32).map(|d| d.ordinal),
-        2..=LAST_HOST => Err(Code::NOT_SUPPORTED),
+        DEVICE => device::by_ordinal(p[3] as i32).map(|d| d.ordinal.to_string()),
+        HOST_NUMA => pool::node(p[3]).map(|_| OF_THE_HOST.to_owned()),
+        // All nodes are the same memory, so that of the calling thread is too.
+        HOST | LAST_HOST => Ok(OF_THE_HOST.to_owned()),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -166,7 +178,9 @@ fn set_access(address: u64, size: u64, descriptions: u64, count: u64) -> Res {
         let access = access_of(flags)?;
         match location {
             DEVICE => changes.push((device::by_ordinal(id as i32)?.ordinal, access)),
-            2..=LAST_HOST => return Err(Code::NOT_SUPPORTED),
+            // The host may use memory of its own, and no other; that does not change.
+            HOST..=LAST_HOST if properties_at(address).is_some_and(|p| p[2] != DEVICE) => {}
+            HOST..=LAST_HOST => return Err(Code::NOT_SUPPORTED),
             _ => return Err(Code::INVALID_VALUE),
         }
     }
@@ -205,7 +219,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         whole(&[size])?;
-        let label = check(&properties)?.to_string();
+        let label = check(&properties)?;
         let memory = pool::with_relief(|| space().create_physical(size, &label, fresh_id()))?;
         let handle = remember(memory, properties);
         put(out, handle).inspect_err(|_| { let _ = release(handle); })
@@ -249,7 +263,10 @@ entries! {
         let mapping = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?;
         let access = match kind {
             DEVICE => mapping.reach.access(device::by_ordinal(id as i32)?.ordinal),
-            2..=LAST_HOST => Access::None,
+            HOST..=LAST_HOST => match properties_at(address) {
+                Some(p) if p[2] != DEVICE => Access::ReadWrite,
+                _ => Access::None,
+            },
             _ => return Err(Code::INVALID_VALUE),
         };
         put(out, match access {
@@ -284,10 +301,15 @@ entries! {
         // The descriptor itself, as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
         let (memory, label) = space().import_physical(descriptor, fresh_id()).map_err(code)?;
-        let ordinal: i32 = label.parse().map_err(|_| Code::INVALID_VALUE)?;
-        // The exporting process may have more devices than this one.
-        let ordinal = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?.ordinal;
-        let handle = remember(memory, [PINNED, DESCRIPTOR, DEVICE, ordinal as u32, 0, 0, 0, 0]);
+        let (kind, id) = if label == OF_THE_HOST {
+            (HOST, 0)
+        } else {
+            let ordinal: i32 = label.parse().map_err(|_| Code::INVALID_VALUE)?;
+            // The exporting process may have more devices than this one.
+            let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
+            (DEVICE, device.ordinal as u32)
+        };
+        let handle = remember(memory, [PINNED, DESCRIPTOR, kind, id, 0, 0, 0, 0]);
         put(out, handle).inspect_err(|_| { let _ = release(handle); })
     }
 }

@@ -60,10 +60,11 @@ impl Pages {
     }
 
     /// [`Self::reserve`] at exactly that address, a multiple of a page. `None` if any of it is taken.
+    ///
+    /// There is no guard behind it: who asks for addresses may ask for those that follow next, so that memory can grow.
     pub(super) fn reserve_at(base: u64, size: u64) -> Option<Pages> {
         let map_len = size
-            .checked_next_multiple_of(PAGE)?
-            .checked_add(PAGE)
+            .checked_next_multiple_of(PAGE)
             .filter(|&n| base.checked_add(n).is_some())?;
         let flags = libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS

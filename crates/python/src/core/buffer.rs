@@ -1,5 +1,6 @@
 //! `Buffer`: memory with an owner.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{
@@ -13,12 +14,15 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::errors::OrRaise;
-use super::memory_resource::{self, PyMemoryResource};
-use super::numbers::{address_argument, pattern, size_argument};
+use super::memory_resource;
+use super::numbers::pattern;
 use super::operand::{self, Operand};
 use super::slot::closed;
+use super::stream::PyStream;
 use super::uses::Uses;
 use super::{dlpack, stream};
+
+mod parts;
 
 /// Memory that a memory resource allocated, or that somebody else owns.
 ///
@@ -32,12 +36,14 @@ use super::{dlpack, stream};
     frozen,
     weakref,
     subclass,
+    mapping,
     module = "cuda.core._memory._buffer",
     name = "Buffer"
 )]
 pub struct PyBuffer {
     address: u64,
-    size: usize,
+    /// Changes only where memory grows.
+    size: AtomicUsize,
     /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
     uses: Uses,
     state: Mutex<State>,
@@ -60,13 +66,18 @@ pub enum Backing {
     /// Not ours to free.
     #[default]
     Foreign,
-    /// A pool.
+    /// A pool or another resource of the crate's.
     Pool(DeviceBuffer),
+    /// Another buffer, of which this one is a part; pinned there for as long as this one has it.
+    View(Py<PyBuffer>),
     /// `cuMemAlloc`.
     Plain(cupyrite::Buffer<u8>),
     /// The resource's method `deallocate`, with this stream; the default stream where there is none.
-    Resource(Option<Py<PyAny>>, Birth),
+    Resource(Option<GivenStream>, Birth),
 }
+
+/// A stream as Python gave it, and the stream itself: that stays when the object is closed.
+pub type GivenStream = (Py<PyAny>, Stream);
 
 /// Where a buffer is, for those who pass it to the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,22 +127,30 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        Py::new(
-            py,
-            PyBuffer {
+        Py::new(py, Self::shell(backing, address, size, resource, owner))
+    }
+
+    /// What such an object holds, for classes that derive from this one.
+    pub fn shell(
+        backing: Backing,
+        address: u64,
+        size: usize,
+        resource: Option<Py<PyAny>>,
+        owner: Option<Py<PyAny>>,
+    ) -> PyBuffer {
+        PyBuffer {
+            address,
+            size: AtomicUsize::new(size),
+            uses: Uses::new(),
+            state: Mutex::new(State {
+                backing,
                 address,
                 size,
-                uses: Uses::new(),
-                state: Mutex::new(State {
-                    backing,
-                    address,
-                    size,
-                    resource,
-                    owner,
-                    info: None,
-                }),
-            },
-        )
+                resource,
+                owner,
+                info: None,
+            }),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -145,7 +164,11 @@ impl PyBuffer {
         let open = self.uses.is_open();
         Place {
             address: if open { self.address } else { 0 },
-            size: if open { self.size } else { 0 },
+            size: if open {
+                self.size.load(Ordering::Relaxed)
+            } else {
+                0
+            },
             open,
         }
     }
@@ -163,7 +186,7 @@ impl PyBuffer {
             py,
             buffer: self,
             address: self.address,
-            size: self.size,
+            size: self.size.load(Ordering::Relaxed),
         })
     }
 
@@ -207,15 +230,18 @@ impl PyBuffer {
 
     /// Says that work of `stream` uses the memory: it is freed after that.
     pub fn used_by(&self, stream: &Stream) {
-        if let Backing::Pool(memory) = &self.lock().backing {
-            memory.used_by(stream);
+        match &self.lock().backing {
+            Backing::Pool(memory) => memory.used_by(stream),
+            Backing::View(whole) => whole.get().used_by(stream),
+            Backing::Foreign | Backing::Plain(_) | Backing::Resource(..) => {}
         }
     }
 
-    /// The device of memory from a pool, and the streams that are known to use it.
+    /// The device whose default streams are meant for memory from a pool, and the streams that are known to use it.
     pub fn streams(&self) -> Option<(Device, Vec<Stream>)> {
         match &self.lock().backing {
-            Backing::Pool(memory) => Some((memory.pool().device(), memory.streams())),
+            Backing::Pool(memory) => Some((memory.home(), memory.streams())),
+            Backing::View(whole) => whole.get().streams(),
             _ => None,
         }
     }
@@ -241,8 +267,13 @@ impl PyBuffer {
 
     /// The device whose memory it is, for default streams; `None` where the current one has to do.
     pub fn device(&self) -> Option<Device> {
-        if let Backing::Pool(memory) = &self.lock().backing {
-            return Some(memory.pool().device());
+        let known = match &self.lock().backing {
+            Backing::Pool(memory) => memory.device(),
+            Backing::View(whole) => whole.get().device(),
+            _ => None,
+        };
+        if known.is_some() {
+            return known;
         }
         Device::new(self.info().ok()?.device?).ok()
     }
@@ -336,7 +367,12 @@ fn set_stream(
 ) -> cupyrite::Result<Option<Py<PyAny>>> {
     match &mut state.backing {
         Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
-        Backing::Resource(stream, _) => return Ok(stream.replace(given.clone().unbind())),
+        Backing::Resource(stream, _) => {
+            let former = stream.replace((given.clone().unbind(), accepted.clone()));
+            return Ok(former.map(|(object, _)| object));
+        }
+        // The whole is freed after what that stream holds then.
+        Backing::View(whole) => whole.get().used_by(accepted),
         Backing::Foreign | Backing::Plain(_) => {}
     }
     Ok(None)
@@ -360,6 +396,10 @@ fn release(py: Python<'_>, state: State) -> PyResult<()> {
             py.detach(|| drop(memory));
             Ok(())
         }
+        Backing::View(whole) => {
+            whole.get().unpin(py);
+            Ok(())
+        }
         Backing::Resource(stream, birth) => match &resource {
             // In a forked child the memory is the parent's.
             Some(resource) if birth.is_here() => {
@@ -377,10 +417,14 @@ fn deallocate(
     resource: &Bound<'_, PyAny>,
     address: u64,
     size: usize,
-    stream: Option<Py<PyAny>>,
+    stream: Option<GivenStream>,
 ) -> PyResult<()> {
     let stream = match stream {
-        Some(stream) => stream,
+        // Where the object was closed meanwhile, another one has the stream that it had.
+        Some((object, stream)) => match stream::accept(object.bind(py), "", "", false) {
+            Ok(_) => object,
+            Err(_) => PyStream::wrap(py, stream)?.into_any(),
+        },
         None => stream::default_object(py)?.into_any(),
     };
     let keywords = PyDict::new(py);
@@ -475,39 +519,27 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        let address = address_argument(ptr, "Buffer.from_handle")?;
-        let size = size_argument(size, "Buffer.from_handle")?;
-        let Some(resource) = mr else {
-            if stream.is_some() {
-                return Err(PyValueError::new_err(
-                    "Buffer.from_handle() argument 'stream' says where 'mr' frees the memory; without 'mr' nobody frees it",
-                ));
-            }
-            return PyBuffer::make(py, Backing::Foreign, address, size, None, owner);
-        };
-        if resource.cast::<PyMemoryResource>().is_err() {
-            return Err(PyTypeError::new_err(format!(
-                "Buffer.from_handle() argument 'mr' is of type {}; expected a MemoryResource",
-                resource.get_type().name()?
-            )));
-        }
-        if owner.is_some() {
-            return Err(PyValueError::new_err(
-                "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
-            ));
-        }
-        if let Some(stream) = stream {
-            stream::accept(stream, "Buffer.from_handle", "stream", false)?;
-        }
-        let backing = Backing::Resource(stream.map(|s| s.clone().unbind()), Birth::now());
-        PyBuffer::make(
-            py,
-            backing,
-            address,
-            size,
-            Some(resource.clone().unbind()),
-            None,
-        )
+        Py::new(py, Self::of_handle(ptr, size, mr, owner, stream)?)
+    }
+
+    /// A part of the buffer: a buffer that shares its memory.
+    ///
+    /// The memory stays until the parts are closed or forgotten too, whenever this buffer is closed.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : slice
+    ///     Which bytes, as of a ``bytes`` object; the step is 1.
+    ///
+    /// Returns
+    /// -------
+    /// Buffer
+    ///     Of managed memory a :class:`ManagedBuffer`, where this is one. Its ``owner`` is this buffer.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::part(slf, key)
     }
 
     /// A buffer of another process's memory. Memory is not shared between processes yet: this raises.
@@ -555,6 +587,15 @@ impl PyBuffer {
     /// The number of the device that the memory belongs to; -1 for memory that CUDA does not know.
     #[getter]
     fn device_id(&self, py: Python<'_>) -> PyResult<i64> {
+        let native = match &self.lock().backing {
+            Backing::Pool(memory) => Some(memory.device()),
+            _ => None,
+        };
+        if let Some(device) = native {
+            // Page-locked memory has no device, and its resource may refuse to name one.
+            self.pin(py)?;
+            return Ok(device.map_or(-1, |device| device.ordinal() as i64));
+        }
         self.fact(py, intern!(py, "device_id"), |info| {
             info.device.map_or(-1, |ordinal| ordinal as i64)
         })
@@ -849,8 +890,10 @@ impl PyBuffer {
         if let Ok(state) = self.state.try_lock() {
             visit.call(&state.owner)?;
             visit.call(&state.resource)?;
-            if let Backing::Resource(stream, _) = &state.backing {
-                visit.call(stream)?;
+            match &state.backing {
+                Backing::Resource(Some((stream, _)), _) => visit.call(stream)?,
+                Backing::View(whole) => visit.call(whole)?,
+                _ => {}
             }
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cupyrite::{Device, MemoryPool, PoolAccess, PoolAttribute, PoolOptions, Stream};
+use cupyrite::{
+    Device, DeviceBuffer, MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions, Stream,
+};
 use pyo3::exceptions::{
     PyDeprecationWarning, PyNotImplementedError, PyOverflowError, PyRuntimeError, PyTypeError,
 };
@@ -128,8 +130,8 @@ pub struct PyMemPool {
 #[derive(Default)]
 struct State {
     pool: Option<MemoryPool>,
-    /// Stays when the pool is closed.
-    device: Option<Device>,
+    /// The class and the kind of the pool, which stay when it is closed; `None` before there was one.
+    made: Option<(&'static str, PoolKind)>,
     attributes: Option<Py<PyMemPoolAttributes>>,
 }
 
@@ -148,16 +150,64 @@ impl PyMemPool {
         let state = self.lock();
         match &state.pool {
             Some(pool) => Ok(pool.clone()),
-            None if state.device.is_some() => Err(closed("DeviceMemoryResource")),
+            None => match state.made {
+                Some((class, _)) => Err(closed(class)),
+                None => Err(unmade()),
+            },
+        }
+    }
+
+    /// A resource without a pool yet, for classes that derive from this one.
+    pub fn unmade() -> PyClassInitializer<PyMemPool> {
+        PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
+            state: Mutex::default(),
+        })
+    }
+
+    /// Gives the resource its pool; `class` is what it is called in messages.
+    pub fn set(&self, pool: MemoryPool, class: &'static str) {
+        let made = Some((class, pool.kind()));
+        let former = {
+            let mut state = self.lock();
+            std::mem::replace(
+                &mut *state,
+                State {
+                    pool: Some(pool),
+                    made,
+                    attributes: None,
+                },
+            )
+        };
+        drop(former.attributes);
+        drop_pool(former.pool);
+    }
+
+    /// What the memory is and where, also when the resource was closed.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was never made.
+    pub fn kind(&self) -> PyResult<PoolKind> {
+        match self.lock().made {
+            Some((_, kind)) => Ok(kind),
             None => Err(unmade()),
         }
     }
 
+    /// Memory of the pool.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where the resource was closed; what the driver says.
+    pub fn take(&self, py: Python<'_>, size: usize, stream: &Stream) -> PyResult<DeviceBuffer> {
+        let pool = self.pool()?;
+        // The driver may wait for a stream when memory is short.
+        py.detach(|| pool.allocate(size, stream)).or_raise(py)
+    }
+
     fn allocate_on(slf: &Bound<'_, Self>, size: usize, stream: &Stream) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
-        let pool = slf.get().pool()?;
-        // The driver may wait for a stream when memory is short.
-        let memory = py.detach(|| pool.allocate(size, stream)).or_raise(py)?;
+        let memory = slf.get().take(py, size, stream)?;
         let address = memory.address();
         let resource = slf.clone().into_any().unbind();
         PyBuffer::make(
@@ -185,14 +235,14 @@ fn unmade() -> PyErr {
     )
 }
 
-fn no_ipc() -> PyErr {
+pub(super) fn no_ipc() -> PyErr {
     PyRuntimeError::new_err(
         "this memory resource is not IPC-enabled: its memory stays in this process",
     )
 }
 
 /// The stream of an argument that used to be optional.
-fn stream_or_default<'py>(
+pub(super) fn stream_or_default<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyAny>>,
     function: &str,
@@ -218,9 +268,7 @@ impl PyMemPool {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyMemPool> {
-        PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
-            state: Mutex::default(),
-        })
+        PyMemPool::unmade()
     }
 
     /// Allocates memory from the pool, in the order of a stream.
@@ -272,10 +320,11 @@ impl PyMemPool {
         let address = address_argument(ptr, "deallocate")?;
         size_argument(size, "deallocate")?;
         let stream = stream::accept(stream, "deallocate", "stream", false)?;
-        let pool = self.pool()?;
+        // Buffers outlive `close`, so their memory can be freed after it.
+        let kind = self.kind()?;
         // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
         // that it did not give out.
-        py.detach(|| unsafe { pool.deallocate(address, &stream) })
+        py.detach(|| unsafe { kind.deallocate(address, &stream) })
             .or_raise(py)
     }
 
@@ -394,11 +443,7 @@ impl PyDeviceMemoryResource {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyDeviceMemoryResource> {
-        PyClassInitializer::from(PyMemoryResource)
-            .add_subclass(PyMemPool {
-                state: Mutex::default(),
-            })
-            .add_subclass(PyDeviceMemoryResource)
+        PyMemPool::unmade().add_subclass(PyDeviceMemoryResource)
     }
 
     #[pyo3(signature = (device_id, options=None))]
@@ -436,28 +481,16 @@ impl PyDeviceMemoryResource {
                 py.detach(|| MemoryPool::new(&device, &options))
             }
         };
-        let pool = made.or_raise(py)?;
-        let former = {
-            let mut state = slf.as_super().get().lock();
-            std::mem::replace(
-                &mut *state,
-                State {
-                    pool: Some(pool),
-                    device: Some(device),
-                    attributes: None,
-                },
-            )
-        };
-        drop(former);
+        slf.as_super().get().set(made.or_raise(py)?, function);
         Ok(())
     }
 
     /// The number of the device.
     #[getter]
     fn device_id(slf: &Bound<'_, Self>) -> PyResult<usize> {
-        match slf.as_super().get().lock().device {
-            Some(device) => Ok(device.ordinal()),
-            None => Err(unmade()),
+        match slf.as_super().get().kind()? {
+            PoolKind::Device(device) => Ok(device.ordinal()),
+            _ => Err(unmade()),
         }
     }
 

@@ -7,6 +7,7 @@
 //! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
 
 pub mod attributes;
+pub mod batch;
 pub mod buffer;
 pub mod context;
 pub mod device;
@@ -16,18 +17,22 @@ pub mod event;
 pub mod kernel;
 pub mod launch;
 pub mod linker;
+pub mod location;
+pub mod managed;
 pub mod memory_resource;
 pub mod numbers;
 pub mod object_code;
 pub mod occupancy;
 pub mod operand;
 pub mod options;
+pub mod pinned;
 pub mod pool_attributes;
 pub mod program;
 pub mod properties;
 pub mod slot;
 pub mod stream;
 pub mod uses;
+pub mod virtual_memory;
 
 use pyo3::prelude::*;
 
@@ -53,6 +58,10 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stream::init(&core)?;
     memory_resource::init(&core)?;
     buffer::init(&core)?;
+    managed::init(&core)?;
+    pinned::init(&core)?;
+    virtual_memory::init(&core)?;
+    batch::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

@@ -14,18 +14,31 @@ use super::operand;
 ///
 /// `TypeError` for what is no integer, `OverflowError` for negative and too large ones.
 pub fn size_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<usize> {
+    bytes_argument(given, function, "size")
+}
+
+/// A number of bytes, in an argument of another name.
+///
+/// # Errors
+///
+/// As [`size_argument`].
+pub fn bytes_argument(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<usize> {
     let py = given.py();
     // SAFETY: a live object; a new reference or null with an exception.
     let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(given.as_ptr())) };
     let Ok(index) = index else {
         return Err(PyTypeError::new_err(format!(
-            "{function}() argument 'size' is of type {}; expected an int, the number of bytes",
+            "{function}() argument '{parameter}' is of type {}; expected an int, the number of bytes",
             given.get_type().name()?
         )));
     };
     index.extract::<usize>().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "{function}() argument 'size' is {index}; expected a number of bytes from 0 to 2**64-1"
+            "{function}() argument '{parameter}' is {index}; expected a number of bytes from 0 to 2**64-1"
         ))
     })
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cupyrite::sys::driver::CUdevice_attribute;
 use cupyrite::{
-    Birth, CopyOptions, Device, Event, EventOptions, MemoryKind, MemoryLocation, SourceAccessOrder,
-    Stream, copy_async, enter_for, is_capturing, pointer_info,
+    Birth, CopyOptions, Device, Event, EventOptions, MemoryKind, SourceAccessOrder, Stream,
+    copy_async, enter_for, is_capturing, pointer_info,
 };
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::buffer::PyBuffer;
-use super::device::PyDevice;
 use super::errors::OrRaise;
+use super::location;
 
 /// Memory that one side of a copy stands for, kept for as long as this lives.
 pub struct Operand<'py> {
@@ -128,6 +128,11 @@ impl<'py> Operand<'py> {
             size,
             keep: Keep::Buffer(PinnedBuffer(buffer.clone())),
         })
+    }
+
+    /// The address.
+    pub fn address(&self) -> u64 {
+        self.address
     }
 
     /// Bytes.
@@ -329,7 +334,7 @@ impl<'py> Operand<'py> {
     }
 
     /// The buffer, where it is one.
-    fn buffer(&self) -> Option<&PyBuffer> {
+    pub fn buffer(&self) -> Option<&PyBuffer> {
         match &self.keep {
             Keep::Buffer(buffer) => Some(buffer.0.get()),
             _ => None,
@@ -531,35 +536,14 @@ pub fn copy_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResul
     };
     let overlap: String = given.getattr(intern!(py, "overlap_mode"))?.extract()?;
     options.prefer_overlap_with_compute = overlap == "prefer_overlap_with_compute";
-    options.source_hint = location(&given.getattr(intern!(py, "src_location_hint"))?)?;
-    options.destination_hint = location(&given.getattr(intern!(py, "dst_location_hint"))?)?;
+    for (field, hint) in [
+        (intern!(py, "src_location_hint"), &mut options.source_hint),
+        (
+            intern!(py, "dst_location_hint"),
+            &mut options.destination_hint,
+        ),
+    ] {
+        *hint = location::accept(&given.getattr(field)?, || format!("CopyOptions.{field}"))?;
+    }
     Ok(options)
-}
-
-/// A `Device`, a `Host` or None.
-fn location(given: &Bound<'_, PyAny>) -> PyResult<Option<MemoryLocation>> {
-    if given.is_none() {
-        return Ok(None);
-    }
-    if let Ok(device) = given.cast::<PyDevice>() {
-        return Ok(Some(MemoryLocation::Device(
-            device.get().device().ordinal(),
-        )));
-    }
-    let py = given.py();
-    let host =
-        PyModule::import(py, intern!(py, "cuda.core._host"))?.getattr(intern!(py, "Host"))?;
-    if !given.is_instance(&host)? {
-        return Err(PyTypeError::new_err(format!(
-            "a location hint of CopyOptions is of type {}; expected a Device, a Host or None",
-            given.get_type().name()?
-        )));
-    }
-    if given.getattr(intern!(py, "is_numa_current"))?.is_truthy()? {
-        return Ok(Some(MemoryLocation::HostNumaCurrent));
-    }
-    let node: Option<i32> = given.getattr(intern!(py, "numa_id"))?.extract()?;
-    Ok(Some(
-        node.map_or(MemoryLocation::Host, MemoryLocation::HostNuma),
-    ))
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 #[derive(Debug)]
 pub struct Uses(AtomicUsize);
 
-/// Set once it was closed; never undone.
+/// Set once it was closed; undone only by who had it suspended.
 const CLOSED: usize = 1;
 /// What a holder adds.
 const ONE: usize = 2;
@@ -77,6 +77,19 @@ impl Uses {
             (uses & CLOSED == 0).then(|| uses.wrapping_sub(ONE))
         })
         .is_ok()
+    }
+
+    /// Closes it for a while, where nobody holds it and it is open; false where that is not so. Others find it closed until
+    /// [`Uses::resume`].
+    #[must_use]
+    pub fn suspend(&self, py: Python<'_>) -> bool {
+        self.step(py, |uses| (uses == 0).then_some(CLOSED)).is_ok()
+    }
+
+    /// Undoes [`Uses::suspend`].
+    pub fn resume(&self, py: Python<'_>) {
+        // Nobody can have begun meanwhile.
+        let _ = self.step(py, |uses| Some(uses & !CLOSED));
     }
 
     /// Closes it, once; true where nobody holds it, so that who closes has to end it.

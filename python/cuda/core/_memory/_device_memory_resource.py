@@ -41,4 +41,6 @@ def DMR_mempool_get_access(dmr: "DeviceMemoryResource", device_id: "int") -> "st
     device_id : int
         The number of the device.
     """
-    return mempool_get_access(dmr, device_id)
+    from cuda.core._device import Device
+
+    return mempool_get_access(dmr, Device(device_id).device_id)

@@ -1,5 +1,5 @@
 """Memory without pools."""
 
-from cupyrite._native.core import _SynchronousMemoryResource
+from cupyrite._native.core import LegacyPinnedMemoryResource, _SynchronousMemoryResource
 
-__all__ = ["_SynchronousMemoryResource"]
+__all__ = ["LegacyPinnedMemoryResource", "_SynchronousMemoryResource"]

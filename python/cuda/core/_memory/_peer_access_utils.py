@@ -97,13 +97,16 @@ def _number(device):
     return Device(device).device_id
 
 
+def _numbers(devices):
+    """The numbers of those devices that are there; others have no access that could be taken."""
+    there = range(len(Device.get_all_devices()))
+    return {n for n in [d if isinstance(d, int) else _number(d) for d in devices] if n in there}
+
+
 def _peers(mr):
-    owner = mr.device_id
-    return {
-        device.device_id
-        for device in Device.get_all_devices()
-        if device.device_id != owner and mempool_get_access(mr, device.device_id) == "rw"
-    }
+    # The owner is asked about too, so that a closed resource says so wherever there is but one device.
+    devices = [device.device_id for device in Device.get_all_devices()]
+    return {number for number in devices if mempool_get_access(mr, number) == "rw"} - {mr.device_id}
 
 
 def replace_peer_accessible_by(mr: "DeviceMemoryResource", devices: "Iterable[Device | int]") -> "None":
@@ -188,7 +191,7 @@ class PeerAccessibleBySetProxy(MutableSet):
 
     def difference_update(self, *others: "Iterable[Device | int]") -> "None":
         """Takes the access of all devices of some iterables."""
-        self._change([], [_number(value) for other in others for value in other])
+        self._change([], _numbers(value for other in others for value in other))
 
     def intersection_update(self, *others: "Iterable[Device | int]") -> "None":
         """Takes the access of devices that are not in all of some iterables."""
@@ -199,7 +202,7 @@ class PeerAccessibleBySetProxy(MutableSet):
 
     def symmetric_difference_update(self, other: "Iterable[Device | int]") -> "None":
         """Takes the access of those devices of an iterable that have it, and lets the others use the memory."""
-        given, now = {_number(value) for value in other}, _peers(self._mr)
+        given, now = _numbers(other), _peers(self._mr)
         self._change(given - now, given & now)
 
     def __ior__(self, other: "Set[Device | int]"):

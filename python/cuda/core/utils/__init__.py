@@ -1,4 +1,4 @@
-"""Utilities: caches of compiled programs, options of copies."""
+"""Utilities: caches of compiled programs, copies and moves of several buffers at once."""
 
 # Public name -> module that has it, seen from this package.
 _HOMES = {
@@ -8,7 +8,11 @@ _HOMES = {
     "MemcpyOverlapMode": ".._memory._copy_enums",
     "MemcpySrcAccessOrder": ".._memory._copy_enums",
     "ProgramCacheResource": "._program_cache",
+    "copy_batch": ".._memory._copy_ops",
+    "discard_batch": ".._memory._managed_memory_ops",
+    "discard_prefetch_batch": ".._memory._managed_memory_ops",
     "make_program_cache_key": "._program_cache",
+    "prefetch_batch": ".._memory._managed_memory_ops",
 }
 
 __all__ = sorted(_HOMES)

@@ -1,9 +1,15 @@
-"""Utilities: caches of compiled programs, options of copies."""
+"""Utilities: caches of compiled programs, copies and moves of several buffers at once."""
 
 from .._memory._copy_enums import (
     CopyOptions as CopyOptions,
     MemcpyOverlapMode as MemcpyOverlapMode,
     MemcpySrcAccessOrder as MemcpySrcAccessOrder,
+)
+from .._memory._copy_ops import copy_batch as copy_batch
+from .._memory._managed_memory_ops import (
+    discard_batch as discard_batch,
+    discard_prefetch_batch as discard_prefetch_batch,
+    prefetch_batch as prefetch_batch,
 )
 from ._program_cache import (
     FileStreamProgramCache as FileStreamProgramCache,
@@ -19,7 +25,11 @@ __all__ = [
     "MemcpyOverlapMode",
     "MemcpySrcAccessOrder",
     "ProgramCacheResource",
+    "copy_batch",
+    "discard_batch",
+    "discard_prefetch_batch",
     "make_program_cache_key",
+    "prefetch_batch",
 ]
 
 def __dir__() -> list[str]: ...

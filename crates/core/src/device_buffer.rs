@@ -1,0 +1,393 @@
+//! Untyped memory that is freed in the order of streams, whichever resource it came from.
+
+use std::sync::{Arc, Mutex};
+
+use cupyrite_sys::driver::{CUdeviceptr, CUstreamCaptureStatus};
+
+use crate::birth::Birth;
+use crate::context::{Context, Entered};
+use crate::device::Device;
+use crate::error::{Error, Result, driver, report};
+use crate::memory::DeviceCopy;
+use crate::pool::MemoryPool;
+use crate::resource::MemoryResource;
+use crate::stream::Stream;
+use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
+
+/// Where memory comes from and goes back to. Pools are the common case, and need no second pointer.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Pool(MemoryPool),
+    Resource(Arc<dyn MemoryResource>),
+}
+
+/// Untyped memory of a [`MemoryPool`] or another [`MemoryResource`]; freed once, in the order of a stream, when it is closed or dropped.
+///
+/// It owns its resource and the stream that it is freed on, so these may be let go of first. Copies and fills that ran on
+/// other streams are waited for by that stream before the memory is freed, never by the host. A kernel's use of the
+/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`]. The per-thread default stream is that of
+/// the thread that frees.
+#[derive(Debug)]
+pub struct DeviceBuffer {
+    pub(crate) address: CUdeviceptr,
+    pub(crate) size: usize,
+    /// Where it is freed.
+    stream: Stream,
+    /// The context that `stream` is of, where the stream alone does not say it.
+    context: Option<Context>,
+    /// Other streams whose work uses it.
+    others: Mutex<Vec<Stream>>,
+    source: Source,
+    /// Whose default streams are meant.
+    home: Device,
+    birth: Birth,
+}
+
+impl Drop for DeviceBuffer {
+    fn drop(&mut self) {
+        report(self.free());
+    }
+}
+
+impl DeviceBuffer {
+    /// Allocates memory from a resource, for work of `stream`; the resource lives as long as the memory.
+    ///
+    /// The memory is freed in the order of the same stream, unless it is told otherwise. No bytes need no resource: such a
+    /// buffer has the address 0.
+    ///
+    /// # Errors
+    ///
+    /// What the resource says.
+    pub fn from_resource(
+        resource: Arc<dyn MemoryResource>,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<DeviceBuffer> {
+        let home = resource.device().map_or_else(Device::current, Ok)?;
+        let bytes = if bytes == 0 {
+            0
+        } else {
+            resource.rounded(bytes)?
+        };
+        Self::from_source(Source::Resource(resource), home, bytes, stream)
+    }
+
+    #[inline]
+    pub(crate) fn from_source(
+        source: Source,
+        home: Device,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<DeviceBuffer> {
+        let (mut address, mut context) = (0, None);
+        if bytes != 0 {
+            let (known, _entered) = home_of(stream, home)?;
+            context = known;
+            address = match &source {
+                Source::Pool(pool) => pool.take(bytes, stream)?,
+                Source::Resource(resource) => resource.allocate(bytes, stream)?,
+            };
+        }
+        Ok(DeviceBuffer {
+            address,
+            size: bytes,
+            stream: stream.clone(),
+            context,
+            others: Mutex::default(),
+            source,
+            home,
+            birth: Birth::now(),
+        })
+    }
+
+    /// Frees the memory; does nothing the second time.
+    fn free(&mut self) -> Result<()> {
+        let address = std::mem::take(&mut self.address);
+        if address == 0 || !self.birth.is_here() {
+            return Ok(());
+        }
+        let others = std::mem::take(self.others.get_mut().unwrap_or_else(|e| e.into_inner()));
+        let _entered = match &self.context {
+            Some(context) => Some(context.enter()?),
+            None if others.iter().any(Stream::is_default) => Some(self.home.enter()?.0),
+            None => None,
+        };
+        // The memory is freed in any case: what fails here is a context that can no longer be used.
+        report(wait_for_streams(&self.stream, &others));
+        match &self.source {
+            // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
+            Source::Pool(_) => self
+                .stream
+                .call(|| unsafe { driver!(cuMemFreeAsync(address, self.stream.handle())) }),
+            // SAFETY: the resource allocated it, and it is freed once: it was taken out above.
+            Source::Resource(resource) => unsafe {
+                resource.deallocate(address, self.size, &self.stream)
+            },
+        }
+    }
+
+    /// Frees the memory, in the order of `stream` where one is given.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. The buffer is gone in any case.
+    pub fn close(mut self, stream: Option<&Stream>) -> Result<()> {
+        if let Some(stream) = stream
+            && self.birth.is_here()
+        {
+            self.set_deallocation_stream(stream)?;
+        }
+        self.free()
+    }
+
+    /// Has the memory freed in the order of another stream, after the work that the stream set before holds then.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says of a stream whose context it cannot tell; nothing is changed then.
+    pub fn set_deallocation_stream(&mut self, stream: &Stream) -> Result<()> {
+        let (context, _entered) = home_of(stream, self.home)?;
+        if stream.handle() != self.stream.handle() {
+            self.context = context;
+            let before = std::mem::replace(&mut self.stream, stream.clone());
+            self.used_by(&before);
+        }
+        Ok(())
+    }
+
+    /// Says that work of `stream` uses the memory, so that it is freed after what the stream holds when it is freed.
+    ///
+    /// Nothing has to be said of the stream that it is freed on.
+    pub fn used_by(&self, stream: &Stream) {
+        if stream.handle() == self.stream.handle() {
+            return;
+        }
+        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
+        if !others.iter().any(|o| o.handle() == stream.handle()) {
+            others.push(stream.clone());
+        }
+    }
+
+    /// The streams whose work uses the memory, as far as this buffer knows: see [`DeviceBuffer::used_by`].
+    pub fn streams(&self) -> Vec<Stream> {
+        let mut streams = self
+            .others
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone();
+        streams.push(self.stream.clone());
+        streams
+    }
+
+    /// The device address; 0 for no bytes.
+    pub fn address(&self) -> CUdeviceptr {
+        self.address
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The pool that it came from; `None` for memory of another resource.
+    pub fn pool(&self) -> Option<&MemoryPool> {
+        match &self.source {
+            Source::Pool(pool) => Some(pool),
+            Source::Resource(_) => None,
+        }
+    }
+
+    /// The device whose memory it is; `None` for memory of no device in particular.
+    pub fn device(&self) -> Option<Device> {
+        match &self.source {
+            Source::Pool(pool) => pool.device(),
+            Source::Resource(resource) => resource.device(),
+        }
+    }
+
+    /// The device whose default streams are meant for it: that of the memory, or else the one that was current when it was
+    /// allocated.
+    pub fn home(&self) -> Device {
+        self.home
+    }
+
+    /// The stream that it is freed on.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Copies the whole buffer into another one of the same size, in the order of `stream`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the sizes differ; otherwise what the driver says.
+    pub fn copy_to(
+        &self,
+        destination: &DeviceBuffer,
+        stream: &Stream,
+        options: &CopyOptions,
+    ) -> Result<()> {
+        self.same_size(
+            "DeviceBuffer::copy_to",
+            "destination",
+            destination.size,
+            "bytes",
+        )?;
+        // Noted first: the copy may have begun even where an error is returned.
+        self.used_by(stream);
+        destination.used_by(stream);
+        let _entered = enter_for(stream, self.home)?;
+        // SAFETY: both blocks hold `size` bytes, and are not freed before the copy is done: see `used_by`.
+        unsafe {
+            copy_async(
+                destination.address,
+                self.address,
+                self.size,
+                stream,
+                options,
+            )
+        }
+    }
+
+    /// Copies a slice as large as the buffer into it, in the order of `stream`, and waits for that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the sizes differ; otherwise what earlier work raised.
+    pub fn write<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
+        self.same_size("DeviceBuffer::write", "data", size_of_val(data), "bytes")?;
+        self.used_by(stream);
+        let options = CopyOptions::default();
+        let _entered = enter_for(stream, self.home)?;
+        // SAFETY: both sides hold `size` bytes; the slice is borrowed until the copy is done.
+        unsafe {
+            copy_async(
+                self.address,
+                data.as_ptr() as u64,
+                self.size,
+                stream,
+                &options,
+            )?
+        };
+        stream.synchronize()
+    }
+
+    /// Copies the buffer into a slice as large as it is, in the order of `stream`, and waits for that.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::write`].
+    pub fn read<T: DeviceCopy>(&self, out: &mut [T], stream: &Stream) -> Result<()> {
+        self.same_size("DeviceBuffer::read", "out", size_of_val(out), "bytes")?;
+        self.used_by(stream);
+        let options = CopyOptions::default();
+        let _entered = enter_for(stream, self.home)?;
+        // SAFETY: as in `write`; `T: DeviceCopy` makes every bit pattern valid.
+        unsafe {
+            copy_async(
+                out.as_mut_ptr() as u64,
+                self.address,
+                self.size,
+                stream,
+                &options,
+            )?
+        };
+        stream.synchronize()
+    }
+
+    /// Fills the buffer with a pattern, in the order of `stream`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the size is no multiple of the pattern's; otherwise what the driver says.
+    pub fn fill(&self, pattern: FillPattern, stream: &Stream) -> Result<()> {
+        self.used_by(stream);
+        let _entered = enter_for(stream, self.home)?;
+        // SAFETY: the block holds `size` bytes and is not freed before it is filled: see `used_by`.
+        unsafe { fill_async(self.address, self.size, pattern, stream) }
+    }
+
+    fn same_size(
+        &self,
+        function: &'static str,
+        parameter: &str,
+        given: usize,
+        unit: &str,
+    ) -> Result<()> {
+        if given == self.size {
+            return Ok(());
+        }
+        let problem = format!("has {given} {unit}, the buffer {}", self.size);
+        Err(Error::argument(function, parameter, problem))
+    }
+}
+
+/// The context in which a stream means what it is to mean for memory of `device`, if the stream alone does not say
+/// that; it is current while the guard lives.
+///
+/// A default stream is one of the current context: that has to be one of the memory's device. A stream that somebody
+/// else made is looked up while that somebody certainly has it.
+fn home_of(stream: &Stream, device: Device) -> Result<(Option<Context>, Option<Entered>)> {
+    if stream.is_default() {
+        let (entered, context) = device.enter()?;
+        Ok((Some(context), Some(entered)))
+    } else if stream.is_foreign() {
+        Ok((Some(stream.context()?), None))
+    } else {
+        Ok((None, None))
+    }
+}
+
+/// Makes a context of `device` current, where `stream` is a default stream and the current one is of another device or
+/// there is none. Other streams need no current context.
+///
+/// # Errors
+///
+/// What the driver says.
+pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
+    if stream.is_default() {
+        Ok(Some(device.enter()?.0))
+    } else {
+        Ok(None)
+    }
+}
+
+/// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
+/// those of the current context.
+///
+/// # Errors
+///
+/// What the driver says.
+pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
+    let mut done = Ok(());
+    for other in others {
+        if other.handle() != stream.handle() {
+            // One that fails does not keep the others from being waited for.
+            done = done.and(order(other, stream));
+        }
+    }
+    done
+}
+
+/// Makes `later` wait for what `earlier` holds now.
+fn order(earlier: &Stream, later: &Stream) -> Result<()> {
+    if is_capturing(earlier)? {
+        // What was captured runs when its graph is launched, which no wait here can foresee; and a wait for a capture
+        // would make the other stream part of it.
+        return Ok(());
+    }
+    later.wait_for_stream(earlier)
+}
+
+/// Whether the stream is recording its work into a graph.
+///
+/// # Errors
+///
+/// What the driver says. Source: `cuStreamIsCapturing`.
+pub fn is_capturing(stream: &Stream) -> Result<bool> {
+    let mut status = CUstreamCaptureStatus(0);
+    let place = &raw mut status;
+    // SAFETY: the handle is live, `place` a valid place for the result.
+    stream.call(|| unsafe { driver!(cuStreamIsCapturing(stream.handle(), place)) })?;
+    Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+}

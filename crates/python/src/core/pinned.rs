@@ -1,0 +1,334 @@
+//! Page-locked memory of the host: `PinnedMemoryResource` and `LegacyPinnedMemoryResource`.
+
+use std::sync::Arc;
+
+use cupyrite::sys::driver::CUresult;
+use cupyrite::{
+    DeviceBuffer, Error, HostMemory, MemoryPool, MemoryResource, PoolKind, PoolOptions, Stream,
+};
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyRuntimeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use super::buffer::{Backing, PyBuffer};
+use super::errors::OrRaise;
+use super::memory_resource::{PyMemPool, PyMemoryResource, no_ipc};
+use super::numbers::{address_argument, size_argument};
+use super::options::{OptionClass, Options};
+use super::stream;
+
+/// Page-locked memory of the host, from a pool of the driver's, allocated and freed in the order of streams. The host and all
+/// devices can use it.
+///
+/// Parameters
+/// ----------
+/// options : PinnedMemoryResourceOptions or dict, optional
+///     How a pool of the resource's own is made. Without options the resource uses the driver's pool for memory of the host;
+///     drivers before CUDA 13 have none, and the resource makes its own.
+///
+/// See `Stream-ordered memory allocator <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html>`_.
+#[pyclass(
+    frozen,
+    subclass,
+    extends = PyMemPool,
+    module = "cuda.core._memory._pinned_memory_resource",
+    name = "PinnedMemoryResource"
+)]
+pub struct PyPinnedMemoryResource;
+
+const CLASS: &str = "PinnedMemoryResource";
+
+static OPTIONS: OptionClass = OptionClass::new(
+    "cuda.core._memory._pinned_memory_resource",
+    "PinnedMemoryResourceOptions",
+);
+
+/// The driver's pool of the host's memory, or an own one where the driver is too old to have it.
+fn host_pool() -> cupyrite::Result<MemoryPool> {
+    let kind = PoolKind::Host(None);
+    match MemoryPool::current_of(kind) {
+        Err(
+            Error::Load(_)
+            | Error::Driver {
+                status:
+                    CUresult::CUDA_ERROR_NOT_FOUND | CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
+                ..
+            },
+        ) => MemoryPool::new_of(kind, &PoolOptions::default()),
+        found => found,
+    }
+}
+
+#[pymethods]
+impl PyPinnedMemoryResource {
+    // `__init__` has the parameters, so that derived classes may have others.
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs), text_signature = "(options=None)")]
+    fn new(
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyClassInitializer<PyPinnedMemoryResource> {
+        PyMemPool::unmade().add_subclass(PyPinnedMemoryResource)
+    }
+
+    #[pyo3(signature = (options=None))]
+    fn __init__(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let py = slf.py();
+        let made = match options.filter(|options| !options.is_none()) {
+            None => py.detach(host_pool),
+            given => {
+                let class = "PinnedMemoryResourceOptions";
+                let options = Options::accept(CLASS, &OPTIONS, given)?;
+                if options.flag(intern!(py, "ipc_enabled"), false)? {
+                    return Err(PyNotImplementedError::new_err(
+                        "PinnedMemoryResourceOptions.ipc_enabled: sharing memory with other processes is not implemented yet",
+                    ));
+                }
+                let max_size = match options.value(intern!(py, "max_size"))? {
+                    None => 0,
+                    Some(size) => size.extract::<usize>().map_err(|_| {
+                        PyOverflowError::new_err(format!(
+                            "{class}.max_size is {size}; expected a number of bytes from 0 to 2**64-1"
+                        ))
+                    })?,
+                };
+                let node = match options.value(intern!(py, "numa_id"))? {
+                    None => None,
+                    Some(node) => Some(node.extract::<i32>().map_err(|_| {
+                        PyOverflowError::new_err(format!(
+                            "{class}.numa_id is {node}, which is the number of no NUMA node"
+                        ))
+                    })?),
+                };
+                if let Some(node) = node
+                    && node < 0
+                {
+                    return Err(PyValueError::new_err(format!(
+                        "{class}.numa_id is {node}; NUMA nodes are numbered from 0, and None leaves the choice to the system"
+                    )));
+                }
+                let options = PoolOptions::default().max_size(max_size);
+                py.detach(|| MemoryPool::new_of(PoolKind::Host(node), &options))
+            }
+        };
+        slf.as_super().get().set(made.or_raise(py)?, CLASS);
+        Ok(())
+    }
+
+    /// -1: the memory is of no device.
+    #[getter]
+    fn device_id(&self) -> i64 {
+        -1
+    }
+
+    /// The NUMA node of the memory; -1 where the system chooses.
+    #[getter]
+    fn numa_id(slf: &Bound<'_, Self>) -> PyResult<i32> {
+        match slf.as_super().get().kind()? {
+            PoolKind::Host(Some(node)) => Ok(node),
+            _ => Ok(-1),
+        }
+    }
+
+    /// True: kernels can use the memory.
+    #[getter]
+    fn is_device_accessible(&self) -> bool {
+        true
+    }
+
+    /// True: it is memory of the host.
+    #[getter]
+    fn is_host_accessible(&self) -> bool {
+        true
+    }
+
+    /// What another process needs to use the pool. ``RuntimeError``: the resource is not IPC-enabled.
+    #[getter]
+    fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().pool()?;
+        Err(no_ipc())
+    }
+
+    /// Registers the resource under a UUID, so that buffers which arrive from other processes find it. ``RuntimeError``: the
+    /// resource is not IPC-enabled.
+    ///
+    /// Parameters
+    /// ----------
+    /// uuid : uuid.UUID
+    ///     The pool's.
+    fn register(slf: &Bound<'_, Self>, uuid: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let _ = uuid;
+        slf.as_super().get().pool()?;
+        Err(no_ipc())
+    }
+
+    /// The resource that was registered under a UUID.
+    ///
+    /// Parameters
+    /// ----------
+    /// uuid : uuid.UUID
+    ///     The pool's.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     There is none.
+    #[staticmethod]
+    fn from_registry(uuid: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Err(PyRuntimeError::new_err(format!(
+            "no memory resource of this process is registered as {uuid}"
+        )))
+    }
+
+    /// A resource over another process's pool. Not implemented yet: this raises.
+    ///
+    /// Parameters
+    /// ----------
+    /// alloc_handle : int or IPCAllocationHandle
+    ///     What the other process exported.
+    #[classmethod]
+    fn from_allocation_handle(
+        _class: &Bound<'_, PyType>,
+        alloc_handle: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = alloc_handle;
+        Err(PyNotImplementedError::new_err(
+            "PinnedMemoryResource.from_allocation_handle(): sharing memory with other processes is not implemented yet",
+        ))
+    }
+
+    /// Pickling shares the pool with another process, which it has to allow.
+    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
+        Err(no_ipc())
+    }
+}
+
+/// Page-locked memory of the host, allocated at once (``cuMemHostAlloc``). The host and all devices can use it.
+///
+/// Freeing waits for the streams that use the memory; :class:`PinnedMemoryResource` does not.
+#[pyclass(
+    frozen,
+    dict,
+    subclass,
+    extends = PyMemoryResource,
+    module = "cuda.core._memory._legacy",
+    name = "LegacyPinnedMemoryResource"
+)]
+pub struct PyLegacyPinnedMemoryResource;
+
+/// The stream that is given, or the default one.
+fn given_stream(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Stream> {
+    match given {
+        Some(given) => stream::accept(given, function, "stream", false),
+        None => Ok(Stream::default_stream()),
+    }
+}
+
+#[pymethods]
+impl PyLegacyPinnedMemoryResource {
+    // Derived classes may have parameters.
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs), text_signature = "()")]
+    fn new(
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyClassInitializer<PyLegacyPinnedMemoryResource> {
+        PyClassInitializer::from(PyMemoryResource).add_subclass(PyLegacyPinnedMemoryResource)
+    }
+
+    /// Allocates memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int
+    ///     Bytes; 0 gives a buffer with the address 0.
+    /// stream : Stream, optional
+    ///     What freeing waits for; the default stream by default. The memory is there at once.
+    ///
+    /// Returns
+    /// -------
+    /// Buffer
+    #[pyo3(signature = (size, *, stream=None))]
+    fn allocate(
+        slf: &Bound<'_, Self>,
+        size: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyBuffer>> {
+        let py = slf.py();
+        let size = size_argument(size, "allocate")?;
+        let stream = given_stream(stream, "allocate")?;
+        let memory = py
+            .detach(|| DeviceBuffer::from_resource(Arc::new(HostMemory), size, &stream))
+            .or_raise(py)?;
+        let (address, resource) = (memory.address(), slf.clone().into_any().unbind());
+        PyBuffer::make(
+            py,
+            Backing::Pool(memory),
+            address,
+            size,
+            Some(resource),
+            None,
+        )
+    }
+
+    /// Frees memory by its address, once the stream has done its work. A buffer frees its memory itself.
+    ///
+    /// Parameters
+    /// ----------
+    /// ptr : int or cuda.bindings.driver.CUdeviceptr
+    ///     The address.
+    /// size : int
+    ///     Bytes.
+    /// stream : Stream, optional
+    ///     What to wait for; the default stream by default.
+    #[pyo3(signature = (ptr, size, *, stream=None))]
+    fn deallocate(
+        &self,
+        py: Python<'_>,
+        ptr: &Bound<'_, PyAny>,
+        size: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let address = address_argument(ptr, "deallocate")?;
+        let size = size_argument(size, "deallocate")?;
+        let stream = given_stream(stream, "deallocate")?;
+        if address == 0 {
+            return Ok(());
+        }
+        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
+        // that it did not give out.
+        py.detach(|| unsafe { HostMemory.deallocate(address, size, &stream) })
+            .or_raise(py)
+    }
+
+    /// ``RuntimeError``: the memory is of no device.
+    #[getter]
+    fn device_id(&self) -> PyResult<i64> {
+        Err(PyRuntimeError::new_err(
+            "page-locked memory of the host is of no device in particular",
+        ))
+    }
+
+    /// True: kernels can use the memory.
+    #[getter]
+    fn is_device_accessible(&self) -> bool {
+        true
+    }
+
+    /// True: it is memory of the host.
+    #[getter]
+    fn is_host_accessible(&self) -> bool {
+        true
+    }
+}
+
+/// Adds the classes.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyPinnedMemoryResource>()?;
+    core.add_class::<PyLegacyPinnedMemoryResource>()
+}

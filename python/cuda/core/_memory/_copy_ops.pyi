@@ -1,0 +1,16 @@
+from collections.abc import Sequence
+
+from cuda.core._memory._buffer import Buffer
+from cuda.core._memory._copy_enums import CopyOptions
+from cuda.core._stream import Stream
+
+__all__ = ["copy_batch"]
+
+def copy_batch(
+    stream: Stream,
+    srcs: Sequence[Buffer],
+    dsts: Sequence[Buffer],
+    *,
+    options: CopyOptions | Sequence[CopyOptions] | None = None,
+) -> None:
+    """Copies buffers into others, in the order of a stream."""

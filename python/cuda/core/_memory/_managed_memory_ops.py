@@ -1,0 +1,5 @@
+"""Moving and discarding managed memory, several buffers at once."""
+
+from cupyrite._native.core import discard_batch, discard_prefetch_batch, prefetch_batch
+
+__all__ = ["discard_batch", "discard_prefetch_batch", "prefetch_batch"]

@@ -1,0 +1,88 @@
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, SupportsInt
+
+from cuda.bindings.driver import CUdeviceptr
+from cuda.core._device import Device
+from cuda.core._memory._buffer import Buffer, MemoryResource
+from cuda.core._stream import Stream
+from cuda.core.typing import (
+    VirtualMemoryAccessType,
+    VirtualMemoryAllocationType,
+    VirtualMemoryGranularityType,
+    VirtualMemoryHandleType,
+    VirtualMemoryLocationType,
+)
+from typing_extensions import disjoint_base
+
+__all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
+
+class VirtualMemoryResourceOptions:
+    """How a `VirtualMemoryResource` creates and maps memory."""
+
+    allocation_type: VirtualMemoryAllocationType | str
+    location_type: VirtualMemoryLocationType | str
+    handle_type: VirtualMemoryHandleType | str | None
+    granularity: VirtualMemoryGranularityType | str
+    gpu_direct_rdma: bool
+    addr_hint: int | None
+    addr_align: int | None
+    peers: Iterable[int | Device]
+    self_access: VirtualMemoryAccessType | str | None
+    peer_access: VirtualMemoryAccessType | str | None
+    def __init__(
+        self,
+        allocation_type: VirtualMemoryAllocationType | str = ...,
+        location_type: VirtualMemoryLocationType | str = ...,
+        handle_type: VirtualMemoryHandleType | str | None = ...,
+        granularity: VirtualMemoryGranularityType | str = ...,
+        gpu_direct_rdma: bool = False,
+        addr_hint: int | None = 0,
+        addr_align: int | None = None,
+        peers: Iterable[int | Device] = (),
+        self_access: VirtualMemoryAccessType | str | None = ...,
+        peer_access: VirtualMemoryAccessType | str | None = ...,
+    ) -> None: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+    __match_args__ = (
+        "allocation_type",
+        "location_type",
+        "handle_type",
+        "granularity",
+        "gpu_direct_rdma",
+        "addr_hint",
+        "addr_align",
+        "peers",
+        "self_access",
+        "peer_access",
+    )
+
+@disjoint_base
+class VirtualMemoryResource(MemoryResource):
+    """Memory whose addresses and physical pieces are managed apart, so that an allocation can grow."""
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> VirtualMemoryResource: ...
+    def __init__(
+        self,
+        device_id: Device | int | None,
+        config: VirtualMemoryResourceOptions | dict[str, Any] | None = None,
+    ) -> None: ...
+    def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
+        """Allocates memory."""
+    def deallocate(
+        self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | None = None
+    ) -> None:
+        """Frees memory by its address, once the stream has done its work."""
+    def modify_allocation(
+        self,
+        buf: Buffer,
+        new_size: SupportsIndex,
+        config: VirtualMemoryResourceOptions | dict[str, Any] | None = None,
+    ) -> Buffer:
+        """Lets a buffer of this resource grow."""
+    @property
+    def device(self) -> Device | None:
+        """The device; None for memory of the host."""
+    @property
+    def config(self) -> VirtualMemoryResourceOptions:
+        """How memory is created and mapped."""
