@@ -199,6 +199,30 @@ impl PyBuffer {
         }
     }
 
+    /// The address of a stream that is behind all work that is known to use the memory; `None` for memory of no stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn one_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let Some((device, streams)) = self.streams() else {
+            return Ok(None);
+        };
+        // The last reference to one of them may go here, which destroys it: detached.
+        py.detach(move || {
+            let Some((first, others)) = streams.split_first() else {
+                return Ok(None);
+            };
+            if !others.is_empty() {
+                let _entered = device.enter()?;
+                cupyrite::wait_for_streams(first, others)?;
+            }
+            // 0 is not allowed where this goes, for it could be either default stream.
+            Ok(Some(first.handle().addr().max(1)))
+        })
+        .or_raise(py)
+    }
+
     /// The number of the memory's device, -1 for none.
     ///
     /// # Errors
@@ -795,12 +819,20 @@ impl PyBuffer {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        dlpack::export(slf, stream, max_version, dl_device, copy)
+        let request = dlpack::Request {
+            class: "Buffer",
+            stream,
+            max_version,
+            dl_device,
+            copy,
+        };
+        dlpack::export(slf, &request)
     }
 
     /// ``(device type, device number)`` of the memory, as DLPack numbers them.
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
-        dlpack::device(slf.get(), slf.py())
+        let here = dlpack::device(slf.get(), slf.py())?;
+        Ok((here.kind.0, here.number))
     }
 
     // Anything but a buffer does not get here: Python is told that this class does not know it.

@@ -11,10 +11,13 @@ pub mod buffer;
 pub mod context;
 pub mod device;
 pub mod dlpack;
+pub mod dlpack_exchange;
+pub mod dtype;
 pub mod errors;
 pub mod event;
 pub mod kernel;
 pub mod launch;
+pub mod layout;
 pub mod linker;
 pub mod memory_resource;
 pub mod numbers;
@@ -28,6 +31,8 @@ pub mod properties;
 pub mod slot;
 pub mod stream;
 pub mod unlocked;
+pub mod view;
+pub mod view_import;
 
 use pyo3::prelude::*;
 
@@ -53,6 +58,8 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stream::init(&core)?;
     memory_resource::init(&core)?;
     buffer::init(&core)?;
+    layout::init(&core)?;
+    view::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

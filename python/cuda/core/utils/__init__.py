@@ -1,4 +1,4 @@
-"""Utilities: caches of compiled programs, options of copies."""
+"""Utilities: views of everyone's arrays, caches of compiled programs, options of copies."""
 
 # Public name -> module that has it, seen from this package.
 _HOMES = {
@@ -8,6 +8,8 @@ _HOMES = {
     "MemcpyOverlapMode": ".._memory._copy_enums",
     "MemcpySrcAccessOrder": ".._memory._copy_enums",
     "ProgramCacheResource": "._program_cache",
+    "StridedMemoryView": ".._memoryview",
+    "args_viewable_as_strided_memory": ".._memoryview",
     "make_program_cache_key": "._program_cache",
 }
 
