@@ -48,6 +48,7 @@ mod pool;
 mod program;
 mod status;
 mod stream;
+mod strided_copy;
 mod transfer;
 mod typed;
 
@@ -77,6 +78,7 @@ pub use program::{
 };
 pub use status::explanation;
 pub use stream::{Stream, StreamOptions};
+pub use strided_copy::{StridedMemory, copy_strided};
 pub use transfer::{
     CopyOptions, FillPattern, MemoryKind, MemoryLocation, PointerInfo, SourceAccessOrder,
     copy_async, fill_async, pointer_info,

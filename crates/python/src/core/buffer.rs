@@ -1,8 +1,9 @@
 //! `Buffer`: memory with an owner.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cupyrite::dlpack::DlDevice;
 use cupyrite::{
     Birth, Device, DeviceBuffer, MemoryKind, PointerInfo, Stream, enter_for, fill_async,
     pointer_info,
@@ -40,6 +41,8 @@ pub struct PyBuffer {
     size: AtomicUsize,
     open: AtomicBool,
     state: Mutex<State>,
+    /// Where the memory is for DLPack, once somebody asked; it does not move.
+    place: OnceLock<DlDevice>,
 }
 
 /// What is needed to give the memory back; of its own, so that it can leave the object before Python is called.
@@ -131,6 +134,7 @@ impl PyBuffer {
                     pins: 0,
                     info: None,
                 }),
+                place: OnceLock::new(),
             },
         )
     }
@@ -221,6 +225,22 @@ impl PyBuffer {
             Ok(Some(first.handle().addr().max(1)))
         })
         .or_raise(py)
+    }
+
+    /// Where the memory is for DLPack.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was closed, else those of `find`, which is asked the first time.
+    pub fn dl_device(&self, find: impl FnOnce() -> PyResult<DlDevice>) -> PyResult<DlDevice> {
+        if !self.place().open {
+            return Err(closed("Buffer"));
+        }
+        if let Some(known) = self.place.get() {
+            return Ok(*known);
+        }
+        let found = find()?;
+        Ok(*self.place.get_or_init(|| found))
     }
 
     /// The number of the memory's device, -1 for none.

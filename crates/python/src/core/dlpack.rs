@@ -144,6 +144,10 @@ unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
 ///
 /// `RuntimeError` where it was closed, `BufferError` where neither host nor device can use it.
 pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
+    buffer.dl_device(|| find_device(buffer, py))
+}
+
+fn find_device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
     let (on_device, on_host, managed) = buffer.accessible(py)?;
     let (kind, number) = match (on_device, on_host) {
         (true, false) => {
@@ -160,6 +164,30 @@ pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
         }
     };
     Ok(DlDevice { kind, number })
+}
+
+/// The numbers of a tuple of two.
+#[inline]
+pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
+    // SAFETY: a live tuple, of which only places that it has are read, and those of ints.
+    unsafe {
+        if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
+            return None;
+        }
+        let number = |place| {
+            let item = ffi::PyTuple_GetItem(pair.as_ptr(), place);
+            if ffi::PyLong_Check(item) == 0 {
+                return None;
+            }
+            let number = ffi::PyLong_AsLongLong(item);
+            if number == -1 && !ffi::PyErr_Occurred().is_null() {
+                ffi::PyErr_Clear();
+                return None;
+            }
+            Some(number)
+        };
+        Some((number(0)?, number(1)?))
+    }
 }
 
 /// What a consumer asked `__dlpack__` for.
@@ -191,10 +219,7 @@ impl Request<'_, '_> {
                     wanted.get_type().name()?
                 )));
             };
-            if !pair
-                .extract::<(i32, i32)>()
-                .is_ok_and(|wanted| wanted == (here.kind.0, here.number))
-            {
+            if two(pair) != Some((here.kind.0.into(), here.number.into())) {
                 return Err(PyBufferError::new_err(format!(
                     "{class}.__dlpack__() argument 'dl_device' is {}; the memory is on ({}, {}) and is not moved",
                     wanted.repr()?,
@@ -217,7 +242,7 @@ impl Request<'_, '_> {
                         given.get_type().name()?
                     )));
                 };
-                let Ok((major, _)) = pair.extract::<(u32, u32)>() else {
+                let Some((major, _)) = two(pair) else {
                     return Err(PyBufferError::new_err(format!(
                         "{class}.__dlpack__() argument 'max_version' is {}; expected (major, minor)",
                         given.repr()?

@@ -47,6 +47,11 @@ impl Typestr {
             Some(_) => return None,
             None => rest,
         };
+        // References to objects may come without the size that all of them have.
+        let digits = match (kind, digits) {
+            (b'O', "") => "8",
+            _ => digits,
+        };
         if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit()) {
             return None;
         }
@@ -190,6 +195,8 @@ impl Dtype {
                     && parsed.kind == b'V'
                     && let Ok(dtype) = described(descr.bind(py))
                     && item_size(&dtype)? == parsed.size
+                    // Plain bytes are described by one field without a name, which is none.
+                    && dtype.getattr(intern!(py, "names"))?.is_truthy()?
                 {
                     return Ok(Some(dtype));
                 }
@@ -251,6 +258,11 @@ impl Dtype {
             Some(parsed) => parsed.data_type().ok_or_else(|| unsupported(&name)),
             None => Err(unsupported(&name)),
         }
+    }
+
+    /// Whether nobody said.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Dtype::Unknown)
     }
 
     /// The same type for another view.

@@ -32,6 +32,7 @@ pub mod slot;
 pub mod stream;
 pub mod unlocked;
 pub mod view;
+pub mod view_copy;
 pub mod view_import;
 
 use pyo3::prelude::*;

@@ -529,6 +529,30 @@ pub fn copy(
     if holds.is_empty() {
         return Ok(());
     }
+    hold(py, device, stream, holds)
+}
+
+/// Keeps objects until the stream has done what it holds now.
+///
+/// # Errors
+///
+/// What the driver says; nothing runs any more then.
+pub fn keep_until_done(
+    py: Python<'_>,
+    device: Option<Device>,
+    stream: &Stream,
+    objects: Vec<Py<PyAny>>,
+) -> PyResult<()> {
+    reap(py);
+    hold(
+        py,
+        device,
+        stream,
+        objects.into_iter().map(Hold::Object).collect(),
+    )
+}
+
+fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold>) -> PyResult<()> {
     let count = holds.len();
     let marks = py.detach(|| {
         let _entered = device.map(|device| enter_for(stream, device)).transpose()?;

@@ -20,7 +20,7 @@ use super::dtype::{self, Dtype};
 use super::errors::OrRaise;
 use super::layout::{PyLayout, item_size, numbers, tuple};
 use super::view_import::{Consumer, Keep, Parts, PinnedBuffer, Protocol};
-use super::{dlpack, dlpack_exchange, view_import};
+use super::{dlpack, dlpack_exchange, view_copy, view_import};
 
 /// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
 ///
@@ -88,6 +88,11 @@ impl PyView {
         }
     }
 
+    /// Whether nobody said what the elements are.
+    pub fn has_unknown_type(&self) -> bool {
+        self.parts.dtype.is_unknown()
+    }
+
     /// Where the memory is, as DLPack numbers it.
     pub fn device(&self) -> DlDevice {
         self.parts.device
@@ -124,6 +129,11 @@ impl PyView {
         Ok(*self.data_type.get_or_init(|| found))
     }
 
+    /// The address that the layout counts from.
+    pub fn base(&self) -> u64 {
+        self.parts.base
+    }
+
     /// The buffer whose memory this is, where it is one's.
     pub fn buffer<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBuffer>> {
         match &self.parts.keep {
@@ -133,7 +143,12 @@ impl PyView {
         }
     }
 
-    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// The `numpy.dtype`; None where the type is not known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dtype::numpy`].
+    pub fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let made = || -> PyResult<Option<Py<PyAny>>> {
             Ok(self.parts.dtype.numpy(py)?.map(Bound::unbind))
         };
@@ -485,7 +500,7 @@ impl PyView {
                 let size = dtype::item_size(&dtype)?;
                 (Dtype::Numpy(dtype.unbind()), Some(size))
             }
-            None if matches!(parts.dtype, Dtype::Unknown) => (Dtype::Unknown, None),
+            None if parts.dtype.is_unknown() => (Dtype::Unknown, None),
             None => (parts.dtype.clone_ref(py), Some(parts.layout.item_size())),
         };
         if let Some(size) = size
@@ -512,6 +527,59 @@ impl PyView {
                 keep: Keep::Parent(slf.clone().unbind()),
             },
         )
+    }
+
+    /// Copies another view's elements into this one's memory, in the order of a stream. Layouts may differ.
+    ///
+    /// Parameters
+    /// ----------
+    /// other : StridedMemoryView
+    ///     Where from; of the same shape and type of elements. The two must not overlap.
+    /// stream : Stream
+    ///     In whose order.
+    /// allocator : MemoryResource, optional
+    ///     Not needed: elements are copied from where they are to where they go.
+    /// blocking : bool, optional
+    ///     Whether to wait until the elements are there; by default where one side is the host's and the other a device's.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Other shapes or types, a read-only destination, or one with elements that share memory.
+    #[pyo3(signature = (other, stream, allocator=None, blocking=None))]
+    fn copy_from<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        stream: &Bound<'py, PyAny>,
+        allocator: Option<&Bound<'py, PyAny>>,
+        blocking: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let function = "StridedMemoryView.copy_from";
+        let other = view_copy::accept(function, other)?;
+        view_copy::copy(function, slf, &other, Some(stream), allocator, blocking)
+    }
+
+    /// Copies this view's elements into another one's memory: as :meth:`copy_from` there.
+    ///
+    /// Parameters
+    /// ----------
+    /// other : StridedMemoryView
+    ///     Where to.
+    /// stream : Stream, optional
+    ///     In whose order; the default stream by default.
+    /// allocator, blocking : optional
+    ///     As there.
+    #[pyo3(signature = (other, stream=None, allocator=None, blocking=None))]
+    fn copy_to<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+        allocator: Option<&Bound<'py, PyAny>>,
+        blocking: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let function = "StridedMemoryView.copy_to";
+        let other = view_copy::accept(function, other)?;
+        view_copy::copy(function, &other, slf, stream, allocator, blocking)
     }
 
     /// The address of the element with all indices zero.

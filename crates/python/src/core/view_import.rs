@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyAttributeError, PyBufferError, PyKeyError, PyTypeError,
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 
 use super::buffer::PyBuffer;
@@ -404,7 +405,10 @@ fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
         )))
     };
     // The kind may be an enumeration.
-    let Ok((kind, number)) = answer.extract::<(i32, i32)>() else {
+    let pair = answer.cast::<PyTuple>().ok().and_then(dlpack::two);
+    let numbers = pair
+        .and_then(|(kind, number)| Some((i32::try_from(kind).ok()?, i32::try_from(number).ok()?)));
+    let Some((kind, number)) = numbers else {
         return Err(wrong()?);
     };
     let kind = DeviceType(kind);
@@ -450,7 +454,9 @@ pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts
     }
     let method = obj.getattr(intern!(py, "__dlpack__"))?;
     let newest = intern!(py, "max_version");
-    keywords.set_item(newest, (VERSION.major, VERSION.minor))?;
+    static NEWEST: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    let version = || PyTuple::new(py, [VERSION.major, VERSION.minor]).map(Bound::unbind);
+    keywords.set_item(newest, NEWEST.get_or_try_init(py, version)?)?;
     let capsule = match method.call((), Some(&keywords)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             // Exporters of before version 1 do not know that argument.
@@ -543,9 +549,8 @@ impl<'py> Interface<'py> {
                 given.get_type().name()?
             )));
         };
-        // A snapshot: other threads may change theirs.
         let interface = Interface {
-            dict: dict.copy()?,
+            dict: dict.clone(),
             name,
         };
         let version = match interface.get(intern!(py, "version"))? {

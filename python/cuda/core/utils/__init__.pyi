@@ -1,9 +1,13 @@
-"""Utilities: caches of compiled programs, options of copies."""
+"""Utilities: views of everyone's arrays, caches of compiled programs, options of copies."""
 
 from .._memory._copy_enums import (
     CopyOptions as CopyOptions,
     MemcpyOverlapMode as MemcpyOverlapMode,
     MemcpySrcAccessOrder as MemcpySrcAccessOrder,
+)
+from .._memoryview import (
+    StridedMemoryView as StridedMemoryView,
+    args_viewable_as_strided_memory as args_viewable_as_strided_memory,
 )
 from ._program_cache import (
     FileStreamProgramCache as FileStreamProgramCache,
@@ -19,6 +23,8 @@ __all__ = [
     "MemcpyOverlapMode",
     "MemcpySrcAccessOrder",
     "ProgramCacheResource",
+    "StridedMemoryView",
+    "args_viewable_as_strided_memory",
     "make_program_cache_key",
 ]
 

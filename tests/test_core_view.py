@@ -1,0 +1,1017 @@
+"""cuda.core.utils.StridedMemoryView: everyone's arrays, by every protocol, right ones and lying ones."""
+
+import array
+import copy
+import ctypes
+import gc
+import io
+import pickle
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from cuda.core import Buffer, Device
+from cuda.core._layout import _StridedLayout
+from cuda.core._utils.cuda_utils import CUDAError
+from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
+from dlpack_support import DELETER, ExchangeApi, Exporter, ManagedVersioned, Tensor, get_pointer, new_capsule
+
+
+@pytest.fixture(scope="module")
+def device():
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+@pytest.fixture
+def stream(device):
+    stream = device.create_stream()
+    yield stream
+    stream.sync()
+    stream.close()
+
+
+@pytest.fixture
+def buffer(device, stream):
+    buffer = device.allocate(96, stream=stream)
+    yield buffer
+    buffer.close()
+
+
+class Cai:
+    """An object with __cuda_array_interface__."""
+
+    def __init__(self, buffer, **changes):
+        entries = {"shape": (3, 4), "typestr": "<f4", "data": (int(buffer.handle), False), "version": 3, **changes}
+        self.__cuda_array_interface__ = {k: v for k, v in entries.items() if v is not ...}
+
+
+class Ai:
+    """An object with __array_interface__."""
+
+    def __init__(self, source, **changes):
+        entries = {"shape": (3, 4), "typestr": "<f4", "data": (source.ctypes.data, False), "version": 3, **changes}
+        self.__array_interface__ = {k: v for k, v in entries.items() if v is not ...}
+
+
+def floats():
+    return np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def facts(view):
+    return view.ptr, view.shape, view.strides, view.size, view.dtype, view.device_id, view.is_device_accessible
+
+
+# NumPy and the host
+
+
+@pytest.mark.parametrize("how", ["from_dlpack", "from_any_interface", "from_array_interface"])
+def test_a_numpy_array(how):
+    source = floats()
+    arguments = () if how == "from_array_interface" else (-1,)
+    view = getattr(StridedMemoryView, how)(source, *arguments)
+    strides = None if how == "from_array_interface" else (4, 1)
+    assert facts(view) == (source.ctypes.data, (3, 4), strides, 12, np.float32, -1, False)
+    assert view.exporting_obj is source and view.readonly is False
+    assert view.__dlpack_device__() == (1, 0)
+    back = np.from_dlpack(view)
+    back[1, 2] = 77
+    assert source[1, 2] == 77
+
+
+def test_strides_count_elements():
+    source = floats()
+    for part in (source.T, source[::-1], source[:, ::2], source[1:, 1:]):
+        for view in (StridedMemoryView.from_dlpack(part, -1), StridedMemoryView.from_array_interface(part)):
+            assert view.ptr == part.ctypes.data and view.shape == part.shape
+            assert view.strides == tuple(s // 4 for s in part.strides)
+            assert np.array_equal(np.from_dlpack(view), part)
+            assert np.array_equal(np.asarray(view), part)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 4), (4, 0), (1, 1, 1)])
+def test_unusual_shapes(shape):
+    source = np.ones(shape)
+    for view in (StridedMemoryView.from_dlpack(source, -1), StridedMemoryView.from_array_interface(source)):
+        assert view.shape == shape and view.size == source.size
+        assert np.from_dlpack(view).shape == shape
+        assert np.asarray(memoryview(view)).shape == shape
+
+
+@pytest.mark.parametrize("name", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
+def test_types_make_the_round_trip(name):
+    source = np.ones(5, dtype=name)
+    for view in (StridedMemoryView.from_dlpack(source, -1), StridedMemoryView.from_array_interface(source)):
+        assert view.dtype == source.dtype and view.dtype is view.dtype
+        assert np.from_dlpack(view).dtype == source.dtype
+        assert np.asarray(memoryview(view)).dtype == source.dtype
+        assert np.array_equal(np.asarray(view), source)
+        again = StridedMemoryView.from_any_interface(view, -1)
+        assert facts(again)[:2] == facts(view)[:2] and again.dtype == source.dtype
+
+
+@pytest.mark.parametrize("name", [">f4", "S3", "U2", "M8[s]", "O", "g", "V4"])
+def test_types_that_dlpack_does_not_have_are_viewed_all_the_same(name):
+    source = np.zeros(2, dtype=name)
+    view = StridedMemoryView.from_array_interface(source)
+    assert view.dtype == source.dtype and view._layout.itemsize == source.itemsize
+    with pytest.raises(BufferError):
+        view.__dlpack__()
+    with pytest.raises(BufferError):
+        memoryview(view)
+
+
+def test_structured_types():
+    plain = np.dtype([("x", "f4"), ("y", "i4")])
+    padded = np.dtype({"names": ["a", "b"], "formats": ["u1", "f8"], "offsets": [0, 8], "itemsize": 24})
+    for dtype in (plain, padded):
+        source = np.zeros(3, dtype=dtype)
+        view = StridedMemoryView.from_array_interface(source)
+        assert view.dtype.names == dtype.names and view.dtype.itemsize == dtype.itemsize
+        assert [view.dtype.fields[n][1] for n in dtype.names] == [dtype.fields[n][1] for n in dtype.names]
+        np.asarray(view)[dtype.names[0]][1] = 5
+        assert source[dtype.names[0]][1] == 5
+        with pytest.raises(BufferError, match="no type"):
+            view.__dlpack__()
+    # A description that contradicts the size is none.
+    assert StridedMemoryView.from_array_interface(Ai(np.zeros(99), typestr="|V8", descr=[("x", "f8"), ("y", "f8")])).dtype == "V8"
+
+
+def test_read_only_arrays():
+    source = floats()
+    source.flags.writeable = False
+    for view in (StridedMemoryView.from_dlpack(source, -1), StridedMemoryView.from_array_interface(source)):
+        assert view.readonly is True and view.view(view._layout[1:]).readonly is True
+        assert np.from_dlpack(view).flags.writeable is False
+        assert memoryview(view).readonly and np.asarray(view).flags.writeable is False
+    assert StridedMemoryView.from_any_interface(b"abc", -1).readonly is True
+
+
+def test_the_buffer_protocol():
+    numbers = array.array("h", [1, 2, 3])
+    view = StridedMemoryView.from_any_interface(numbers, -1)
+    assert view.shape == (3,) and view.dtype == np.int16 and view.exporting_obj is numbers
+    np.from_dlpack(view)[1] = 9
+    assert numbers[1] == 9
+    with pytest.raises(BufferError):
+        numbers.append(4)  # the memory is in use
+    del view
+    gc.collect()
+    numbers.append(4)
+    two = memoryview(bytearray(24)).cast("i", (2, 3))
+    assert StridedMemoryView.from_any_interface(two, -1).shape == (2, 3)
+
+    class Point(ctypes.Structure):
+        _fields_ = [("x", ctypes.c_float), ("y", ctypes.c_int)]
+
+    points = StridedMemoryView.from_any_interface((Point * 2)(), -1)
+    assert points.shape == (2,) and points.dtype.names == ("x", "y")
+
+
+def test_memoryview_of_a_view_honours_the_request():
+    source = floats()
+    shown = memoryview(StridedMemoryView.from_array_interface(source))
+    assert shown.format == "f" and shown.shape == (3, 4) and shown.strides == (16, 4) and shown.nbytes == 48
+    shown[2, 3] = 5.5
+    assert source[2, 3] == 5.5
+    with pytest.raises(BufferError, match="contiguous"):
+        io.BytesIO().write(StridedMemoryView.from_array_interface(source.T))
+    assert io.BytesIO().write(StridedMemoryView.from_array_interface(source)) == 48
+    assert memoryview(StridedMemoryView.from_array_interface(source.T)).strides == (4, 16)
+    assert bytes(StridedMemoryView.from_any_interface(b"abc", -1)) == b"abc"
+
+
+# __array_interface__
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"version": 2}, BufferError),
+        ({"version": ...}, BufferError),
+        ({"version": "x"}, TypeError),
+        ({"mask": 3}, BufferError),
+        ({"shape": ...}, KeyError),
+        ({"shape": [3, 4]}, TypeError),
+        ({"shape": 3}, TypeError),
+        ({"shape": (-3, 4)}, ValueError),
+        ({"shape": ("x",)}, TypeError),
+        ({"shape": (1 << 70,)}, OverflowError),
+        ({"shape": (1 << 62, 1 << 62)}, ValueError),
+        ({"shape": (1,) * 65}, ValueError),
+        ({"strides": (16,)}, ValueError),
+        ({"strides": (15, 4)}, ValueError),
+        ({"strides": "ab"}, TypeError),
+        ({"strides": (1 << 62, 4)}, ValueError),
+        ({"typestr": ...}, KeyError),
+        ({"typestr": "zz"}, TypeError),
+        ({"typestr": "<f"}, TypeError),
+        ({"typestr": "<f99999999999999999999"}, TypeError),
+        ({"typestr": "|V0"}, ValueError),
+        ({"typestr": 3}, TypeError),
+        ({"data": ...}, KeyError),
+        ({"data": None}, TypeError),
+        ({"data": 3}, TypeError),
+        ({"data": (0, False)}, BufferError),
+        ({"data": (1, False, 2)}, ValueError),
+        ({"data": ("x", False)}, TypeError),
+        ({"data": (-1, False)}, OverflowError),
+        ({"data": bytearray(47)}, ValueError),
+        ({"data": bytearray(48), "offset": 1}, ValueError),
+        ({"data": bytearray(48), "offset": -1}, OverflowError),
+        ({"data": bytearray(480), "strides": (-16, 4)}, ValueError),
+    ],
+)
+def test_array_interfaces_that_cannot_be_right(changes, error, buffer):
+    source = floats()
+    with pytest.raises(error):
+        StridedMemoryView.from_array_interface(Ai(source, **changes))
+    if "offset" not in changes and not isinstance(changes.get("data"), bytearray):
+        with pytest.raises(error):
+            StridedMemoryView.from_cuda_array_interface(Cai(buffer, **changes), -1)
+
+
+def test_array_interface_of_an_object_with_memory():
+    memory = bytearray(64)
+    view = StridedMemoryView.from_array_interface(Ai(floats(), data=memory, offset=16))
+    np.from_dlpack(view)[0, 0] = 1
+    assert memory[16:20] == np.float32(1).tobytes()
+
+
+def test_what_shows_no_memory():
+    class Half:
+        def __dlpack_device__(self):
+            return 1, 0
+
+    class Off:
+        __dlpack__ = __dlpack_device__ = __cuda_array_interface__ = None
+
+    for nothing in (3, None, "text", [1.0], Half(), Off(), object()):
+        with pytest.raises(BufferError, match=type(nothing).__name__):
+            StridedMemoryView.from_any_interface(nothing, -1)
+    for method in ("from_dlpack", "from_cuda_array_interface"):
+        with pytest.raises(AttributeError):
+            getattr(StridedMemoryView, method)(3, -1)
+    with pytest.raises(AttributeError):
+        StridedMemoryView.from_array_interface(3)
+
+
+# Streams
+
+
+@pytest.mark.parametrize("method", ["from_dlpack", "from_cuda_array_interface", "from_any_interface"])
+def test_stream_ptr_has_to_be_said(method, buffer, stream):
+    make = getattr(StridedMemoryView, method)
+    source = Cai(buffer) if "cuda" in method else buffer
+    for arguments in ((), (None,)):
+        with pytest.raises(BufferError, match="stream_ptr"):
+            make(source, *arguments)
+    for wrong in ("x", 1.5, [], object()):
+        with pytest.raises(TypeError, match="stream_ptr"):
+            make(source, wrong)
+    for wrong in (-2, 1 << 64):
+        with pytest.raises(ValueError, match="stream_ptr"):
+            make(source, wrong)
+    for right in (-1, 0, 1, int(stream.handle), stream, stream.handle):
+        assert make(source, stream_ptr=right).ptr == int(buffer.handle)
+
+
+def test_dlpack_is_told_the_stream(stream):
+    source = floats()
+    asked = {}
+    for given in (-1, 0, 1, 2, int(stream.handle)):
+        exporter = Exporter(source, says=(3, 0), device=(3, 0))
+        StridedMemoryView.from_dlpack(exporter, given)
+        asked[given] = exporter.calls
+    assert asked == {
+        given: [{"stream": None if given == 0 else given, "max_version": (1, 3)}] for given in asked
+    }
+    host = Exporter(source)
+    StridedMemoryView.from_dlpack(host, 1)
+    assert host.calls == [{"stream": None, "max_version": (1, 3)}]
+
+
+def test_exporters_of_before_version_1():
+    source = floats()
+
+    class Old(Exporter):
+        def __dlpack__(self, *, stream):
+            return super().__dlpack__(stream=stream)
+
+    old = Old(source)
+    assert StridedMemoryView.from_dlpack(old, -1).shape == (3, 4)
+    assert old.calls == [{"stream": None}]
+
+
+def test_a_view_waits_for_the_interfaces_stream(device, buffer, stream):
+    other = device.create_stream()
+    # What the producer has queued is done when the consumer's work runs.
+    for producer, consumer in ((stream, other), (other, stream)):
+        for value in range(20):
+            buffer.fill(value, stream=producer)
+            view = StridedMemoryView.from_cuda_array_interface(
+                Cai(buffer, stream=int(producer.handle)), int(consumer.handle)
+            )
+            out = np.zeros(96, dtype=np.uint8)
+            buffer.copy_to(out, stream=consumer)
+            consumer.sync()
+            assert (out == value).all() and view.ptr == int(buffer.handle)
+    StridedMemoryView.from_cuda_array_interface(Cai(buffer, stream=1), int(stream.handle))
+    StridedMemoryView.from_cuda_array_interface(Cai(buffer, stream=12345), -1)
+    for wrong, error in ((0, ValueError), (-1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="stream"):
+            StridedMemoryView.from_cuda_array_interface(Cai(buffer, stream=wrong), int(stream.handle))
+    other.close()
+
+
+# Device memory
+
+
+def test_cuda_array_interface(buffer, device):
+    view = StridedMemoryView.from_cuda_array_interface(Cai(buffer), -1)
+    assert facts(view) == (int(buffer.handle), (3, 4), None, 12, np.float32, device.device_id, True)
+    assert view.__dlpack_device__() == (2, device.device_id)
+    assert StridedMemoryView.from_cuda_array_interface(Cai(buffer, strides=(4, 12)), -1).strides == (1, 3)
+    assert StridedMemoryView.from_cuda_array_interface(Cai(buffer, data=(int(buffer.handle), 1)), -1).readonly is True
+    empty = StridedMemoryView.from_cuda_array_interface(Cai(buffer, shape=(0, 4), data=(0, False)), -1)
+    assert empty.ptr == 0 and empty.size == 0 and empty.is_device_accessible
+
+
+def test_device_memory_is_nobodys_host_array(buffer):
+    view = StridedMemoryView.from_dlpack(buffer, -1)
+    assert not hasattr(view, "__array_interface__")
+    with pytest.raises(BufferError, match="device"):
+        memoryview(view)
+    assert not hasattr(StridedMemoryView.from_array_interface(floats()), "__cuda_array_interface__")
+
+
+def test_cuda_array_interface_out(buffer, stream):
+    view = StridedMemoryView.from_buffer(buffer, (2, 3), (4, 1), dtype=np.dtype("f4"))
+    given = view.__cuda_array_interface__
+    assert given == {
+        "shape": (2, 3),
+        "typestr": "<f4",
+        "data": (int(buffer.handle), False),
+        "version": 3,
+        "strides": (16, 4),
+        "stream": int(stream.handle),
+    }
+    again = StridedMemoryView.from_cuda_array_interface(view, int(stream.handle))
+    assert facts(again) == facts(view)
+
+
+@pytest.mark.cpu
+def test_addresses_that_the_driver_does_not_know(buffer):
+    for address in (1234, floats().ctypes.data):
+        with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+            StridedMemoryView.from_cuda_array_interface(Cai(buffer, data=(address, False)), -1)
+
+
+# from_buffer and view
+
+
+def test_from_buffer(buffer):
+    view = StridedMemoryView.from_buffer(buffer, (3, 4), dtype=np.dtype("f4"))
+    assert facts(view) == (int(buffer.handle), (3, 4), None, 12, np.float32, 0, True)
+    assert view.exporting_obj is buffer and view.readonly is False
+    assert StridedMemoryView.from_buffer(buffer, (3, 4), (8, 1), itemsize=4).strides == (8, 1)
+    assert StridedMemoryView.from_buffer(buffer, (3, 4), itemsize=4).dtype is None
+    assert StridedMemoryView.from_buffer(buffer, shape=(3,), dtype="f8", is_readonly=True).readonly is True
+    for arguments, keywords, error in (
+        (((3, 4),), {}, ValueError),
+        (((3, 4),), {"itemsize": 8, "dtype": "f4"}, ValueError),
+        (((3, 4),), {"itemsize": 0}, ValueError),
+        (((3, 40),), {"itemsize": 4}, ValueError),
+        (((3, 4), (-4, 1)), {"itemsize": 4}, ValueError),
+        (((3, 4), (4,)), {"itemsize": 4}, ValueError),
+        (((-3,),), {"itemsize": 4}, ValueError),
+        (([3, 4],), {"itemsize": 4}, TypeError),
+        (((3, 4), [4, 1]), {"itemsize": 4}, TypeError),
+        (((3, 4),), {"itemsize": "4"}, TypeError),
+        (((3, 4),), {"dtype": "nonsense"}, TypeError),
+    ):
+        with pytest.raises(error):
+            StridedMemoryView.from_buffer(buffer, *arguments, **keywords)
+    with pytest.raises(TypeError, match="buffer"):
+        StridedMemoryView.from_buffer(floats(), (3,), itemsize=4)
+
+
+def test_memory_stays_while_a_view_lives(device, stream):
+    buffer = device.allocate(64, stream=stream)
+    buffer.fill(7, stream=stream)
+    view = StridedMemoryView.from_buffer(buffer, (64,), dtype="u1")
+    address = int(buffer.handle)
+    buffer.close()
+    assert view.ptr == address
+    out = np.zeros(64, dtype=np.uint8)
+    StridedMemoryView.from_array_interface(out).copy_from(view, stream)
+    assert (out == 7).all()
+    with pytest.raises(RuntimeError, match="closed"):
+        StridedMemoryView.from_buffer(buffer, (1,), itemsize=1)
+
+
+def test_view_stays_inside(buffer):
+    whole = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4")
+    assert whole.view() is whole
+    assert whole.view(_StridedLayout((24,), None, 4)).size == 24  # all of the buffer
+    with pytest.raises(ValueError, match="0 to 96"):
+        whole.view(_StridedLayout((25,), None, 4))
+    source = floats()
+    view = StridedMemoryView.from_array_interface(source)
+    part = view.view(view._layout[1:, ::2])
+    assert part.ptr == source[1:, ::2].ctypes.data and part.exporting_obj is source
+    assert np.array_equal(np.from_dlpack(part), source[1:, ::2])
+    again = part.view(part._layout[1:])  # layouts count from the same base
+    assert np.array_equal(np.from_dlpack(again), source[2:, ::2])
+    for outside in (_StridedLayout((13,), None, 4), _StridedLayout((3,), (-1,), 4)):
+        with pytest.raises(ValueError):
+            view.view(outside)
+    back = StridedMemoryView.from_array_interface(source[::-1])
+    assert np.array_equal(np.from_dlpack(back.view(back._layout[::-1])), source)
+
+
+def test_view_as_another_type(buffer):
+    source = floats()
+    view = StridedMemoryView.from_array_interface(source)
+    assert np.array_equal(np.from_dlpack(view.view(dtype="i4")), source.view("i4"))
+    assert view.view(dtype=np.int32).dtype == np.int32
+    packed = view.view(view._layout.repacked(8), np.complex64)
+    assert np.array_equal(np.from_dlpack(packed), source.view("c8"))
+    for layout, dtype in ((None, "f8"), (view._layout.repacked(8), None), (view._layout, "f8")):
+        with pytest.raises(ValueError):
+            view.view(layout, dtype)
+    for wrong in (3, (4, 3)):
+        with pytest.raises(TypeError, match="layout"):
+            view.view(wrong)
+    untyped = StridedMemoryView.from_buffer(buffer, (4,), itemsize=4)
+    with pytest.raises(BufferError, match="dtype"):
+        untyped.__dlpack__()
+    assert untyped.view(dtype="f4").dtype == np.float32 and untyped.view(_StridedLayout((2,), None, 8)).dtype is None
+
+
+# DLPack out
+
+
+def test_capsules(buffer, stream):
+    view = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4")
+    for exporter in (view, buffer):
+        assert '"dltensor"' in repr(exporter.__dlpack__())
+        assert '"dltensor"' in repr(exporter.__dlpack__(max_version=(0, 8), copy=False))
+        assert '"dltensor_versioned"' in repr(exporter.__dlpack__(max_version=(1, 0)))
+        assert '"dltensor_versioned"' in repr(exporter.__dlpack__(max_version=(2, 0)))
+        assert exporter.__dlpack__(dl_device=(2, 0)) and exporter.__dlpack__(stream=int(stream.handle))
+        for keywords, error in (
+            ({"copy": True}, BufferError),
+            ({"dl_device": (2, 1)}, BufferError),
+            ({"dl_device": (1, 0)}, BufferError),
+            ({"dl_device": ()}, BufferError),
+            ({"dl_device": 3}, TypeError),
+            ({"max_version": 3}, TypeError),
+            ({"max_version": ()}, BufferError),
+            ({"max_version": ("a", "b")}, BufferError),
+            ({"max_version": (1 << 80, 0)}, BufferError),
+            ({"stream": "x"}, TypeError),
+            ({"stream": stream}, TypeError),
+            ({"stream": -2}, TypeError),
+        ):
+            with pytest.raises(error):
+                exporter.__dlpack__(**keywords)
+        with pytest.raises(TypeError):
+            exporter.__dlpack__(None)
+
+
+def test_exports_keep_what_they_show():
+    source = floats()
+    life = weakref.ref(source)
+    view = StridedMemoryView.from_array_interface(source)
+    back = np.from_dlpack(view)
+    capsule = view.__dlpack__()
+    shown = memoryview(view)
+    del source, view
+    for holder in ("back", "capsule", "shown"):
+        gc.collect()
+        assert life() is not None, holder
+        if holder == "back":
+            del back
+        elif holder == "capsule":
+            del capsule
+        else:
+            del shown
+    gc.collect()
+    assert life() is None
+
+
+def test_exports_are_deleted_in_other_threads():
+    source = floats()
+    life = weakref.ref(source)
+    capsules = [StridedMemoryView.from_array_interface(source).__dlpack__(max_version=(1, 0)) for _ in range(50)]
+    del source
+    thread = threading.Thread(target=capsules.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert life() is None
+
+
+# DLPack in: exporters that are wrong
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"ndim": -1}, BufferError),
+        ({"ndim": 65}, BufferError),
+        ({"ndim": 1 << 30}, BufferError),
+        ({"shape": (-3,)}, ValueError),
+        ({"shape": (1 << 62, 1 << 62)}, ValueError),
+        ({"strides": (1 << 62, 1)}, ValueError),
+        ({"strides": (-(1 << 63), 1)}, ValueError),
+        ({"without": ("shape",)}, BufferError),
+        ({"data": 0}, BufferError),
+        ({"offset": (1 << 64) - 1}, BufferError),
+        ({"bits": 12}, ValueError),
+        ({"bits": 4}, ValueError),
+        ({"bits": 0}, ValueError),
+        ({"lanes": 0}, ValueError),
+        ({"device": (10, 0)}, BufferError),
+        ({"device": (99, 0)}, BufferError),
+        ({"device": (2, 0), "says": (1, 0)}, BufferError),
+        ({"device": (1, 0), "says": (2, 0)}, BufferError),
+        ({"device": (2, 0), "says": (2, 1)}, BufferError),
+        ({"device": (2, -1)}, BufferError),
+    ],
+)
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_lying_exports_are_refused_and_deleted(changes, error, version):
+    exporter = Exporter(floats(), version=version, **changes)
+    with pytest.raises(error):
+        StridedMemoryView.from_dlpack(exporter, -1)
+    assert exporter.deleted == len(exporter.calls)
+
+
+def test_versions():
+    for version in ((0, 9), (2, 0), (1 << 31, 0)):
+        # Nothing but the version may be looked at.
+        exporter = Exporter(floats(), version=version, ndim=-5, without=("shape",))
+        with pytest.raises(BufferError, match=f"DLPack {version[0]}"):
+            StridedMemoryView.from_dlpack(exporter, -1)
+        assert exporter.deleted == 1
+    assert StridedMemoryView.from_dlpack(Exporter(floats(), version=(1, 99)), -1).readonly is False
+    assert StridedMemoryView.from_dlpack(Exporter(floats(), version=(1, 0), flags=1), -1).readonly is True
+
+
+def test_an_export_is_deleted_once():
+    source = floats()
+    for version in (None, (1, 0)):
+        exporter = Exporter(source, version=version, offset=8, shape=(2,))
+        view = StridedMemoryView.from_dlpack(exporter, -1)
+        part = view.view(view._layout[1:])
+        assert view.ptr == source.ctypes.data + 8 and exporter.deleted == 0
+        del view
+        assert exporter.deleted == 0
+        del part
+        assert exporter.deleted == 1
+    # One without a deleter is nobody's to delete.
+    eternal = Exporter(source, without=("deleter",))
+    assert StridedMemoryView.from_dlpack(eternal, -1).shape == (3, 4)
+    assert eternal.deleted == 0
+
+
+def test_capsules_that_are_wrong():
+    source = floats()
+
+    class Answers(Exporter):
+        def __dlpack__(self, **_):
+            return self.answer
+
+    for answer, error in (
+        (None, TypeError),
+        (3, TypeError),
+        (new_capsule(8, b"other", None), BufferError),
+        (new_capsule(8, b"used_dltensor", None), BufferError),
+        (new_capsule(8, None, None), BufferError),
+        (new_capsule(9, b"dltensor", None), BufferError),
+    ):
+        exporter = Answers(source)
+        exporter.answer = answer
+        with pytest.raises(error):
+            StridedMemoryView.from_dlpack(exporter, -1)
+    twice = Answers(source)
+    twice.answer = source.__dlpack__()
+    view = StridedMemoryView.from_dlpack(twice, -1)
+    with pytest.raises(BufferError, match="used_dltensor"):
+        StridedMemoryView.from_dlpack(twice, -1)
+    assert np.array_equal(np.from_dlpack(view), source)
+
+
+def test_exceptions_of_exporters_pass():
+    class Fails:
+        where = None
+
+        def __dlpack_device__(self):
+            if self.where == "device":
+                raise KeyError("mine")
+            return self.answer
+
+        def __dlpack__(self, **_):
+            raise KeyError("mine")
+
+    fails = Fails()
+    fails.answer = (1, 0)
+    for fails.where in ("device", "tensor"):
+        with pytest.raises(KeyError, match="mine"):
+            StridedMemoryView.from_dlpack(fails, -1)
+    for fails.answer in (3, (1,), ("a", 0), (1, 0, 0), None, (1 << 40, 0)):
+        fails.where = None
+        with pytest.raises(TypeError, match="__dlpack_device__"):
+            StridedMemoryView.from_dlpack(fails, -1)
+
+    class Property:
+        @property
+        def __cuda_array_interface__(self):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        StridedMemoryView.from_any_interface(Property(), -1)
+
+
+def test_more_types_of_elements():
+    source = np.zeros(16, dtype=np.uint16)
+    brain = StridedMemoryView.from_dlpack(Exporter(source, code=4, bits=16, shape=(4,)), -1)
+    # Handed on without a package that knows the type.
+    assert '"dltensor"' in repr(brain.__dlpack__())
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(NotImplementedError, match="ml_dtypes"):
+            brain.dtype  # noqa: B018
+    else:
+        assert brain.dtype == ml_dtypes.bfloat16
+        small = StridedMemoryView.from_dlpack(Exporter(source, code=10, bits=8, shape=(4,)), -1)
+        assert small.dtype == ml_dtypes.float8_e4m3fn
+        view = StridedMemoryView.from_array_interface(source).view(dtype=ml_dtypes.bfloat16)
+        assert StridedMemoryView.from_dlpack(view, -1).dtype == ml_dtypes.bfloat16
+    vectors = StridedMemoryView.from_dlpack(Exporter(floats(), lanes=4, shape=(3,)), -1)
+    assert vectors._layout.itemsize == 16 and vectors.dtype == np.dtype(("f4", (4,)))
+    for code, bits in ((3, 64), (2, 128), (99, 8)):
+        odd = StridedMemoryView.from_dlpack(Exporter(source, code=code, bits=bits, shape=(1,)), -1)
+        assert "shape=(1,)" in repr(odd)
+        with pytest.raises(TypeError, match="NumPy"):
+            odd.dtype  # noqa: B018
+
+
+# DLPack between classes in C
+
+
+def test_exchange_api_of_views():
+    capsule = StridedMemoryView.__dlpack_c_exchange_api__
+    api = ExchangeApi.from_address(get_pointer(capsule, b"dlpack_exchange_api"))
+    assert (api.major, api.previous) == (1, None)
+    source = floats()
+    view = StridedMemoryView.from_array_interface(source)
+
+    tensor = Tensor()
+    describe = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(api.describe)
+    assert describe(view, ctypes.addressof(tensor)) == 0
+    assert (tensor.data, tensor.ndim, tensor.code, tensor.bits) == (source.ctypes.data, 2, 2, 32)
+    assert (tensor.shape[:2], tensor.strides[:2]) == ([3, 4], [4, 1])
+    with pytest.raises(TypeError):
+        describe(source, ctypes.addressof(tensor))
+    with pytest.raises(BufferError):
+        describe(StridedMemoryView.from_array_interface(np.zeros(1, "S3")), ctypes.addressof(tensor))
+
+    managed = ctypes.c_void_p()
+    export = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(api.export)
+    assert export(view, ctypes.addressof(managed)) == 0
+    life = weakref.ref(source)
+    del source, view
+    made = ctypes.py_object()
+    import_ = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(api.import_)
+    assert import_(managed, ctypes.addressof(made)) == 0
+    assert made.value.shape == (3, 4) and made.value.exporting_obj is None
+    ctypes.pythonapi.Py_DecRef(made)  # what was given to C
+    made = None
+    gc.collect()
+    assert life() is None
+    with pytest.raises(TypeError):
+        import_(None, ctypes.addressof(managed))
+
+    stream = ctypes.c_void_p(5)
+    current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.c_void_p)(api.current_stream)
+    assert current(2, 0, ctypes.addressof(stream)) == 0 and stream.value is None
+    told = []
+    set_error = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, set_error)(api.allocate)
+    assert allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: told.append(a))) == -1
+    assert told[0][1] == b"NotImplementedError"
+
+
+def exchange(version=1, *, stream=0, fails=False, name=b"dlpack_exchange_api"):
+    """A class with the functions, all made here, and what it counts."""
+    counts = {"exports": 0, "deleted": 0, "streams": []}
+    source = floats()
+    kept = []
+
+    @DELETER
+    def delete(_pointer):
+        counts["deleted"] += 1
+
+    @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+    def export(_obj, out):
+        if fails:
+            return -1
+        counts["exports"] += 1
+        exporter = Exporter(source, version=(version, 0), device=(13, 0))
+        exporter.managed.deleter = ctypes.cast(delete, ctypes.c_void_p)
+        kept.append(exporter)
+        out[0] = ctypes.addressof(exporter.managed)
+        return 0
+
+    @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    def current(kind, number, out):
+        counts["streams"].append((kind, number))
+        out[0] = stream
+        return 0
+
+    pointer = [ctypes.cast(f, ctypes.c_void_p) for f in (export, current)]
+    api = ExchangeApi(version, 0, None, None, pointer[0], None, None, pointer[1])
+    capsule = new_capsule(ctypes.addressof(api), name, None)
+    made = type("Foreign", (), {"__dlpack_c_exchange_api__": capsule, "kept": (kept, api, export, current, delete, source)})
+    return made, counts
+
+
+def test_exchange_api_of_others(stream):
+    made, counts = exchange(stream=int(stream.handle))
+    obj = made()
+    view = StridedMemoryView.from_any_interface(obj, -1)
+    assert view.shape == (3, 4) and view.exporting_obj is obj and view.device_id == 0
+    assert counts == {"exports": 1, "deleted": 0, "streams": []}
+    del view
+    assert counts["deleted"] == 1
+    for consumer in (0, 1, int(stream.handle)):
+        StridedMemoryView.from_dlpack(obj, consumer)
+    assert counts["exports"] == counts["deleted"] == 4 and counts["streams"] == [(13, 0)] * 3
+    failing, _ = exchange(fails=True)
+    with pytest.raises(BufferError, match="export"):
+        StridedMemoryView.from_dlpack(failing(), -1)
+
+
+def test_exchange_apis_that_we_do_not_know():
+    for made, _ in (exchange(version=2), exchange(name=b"something")):
+        with pytest.raises(AttributeError):
+            StridedMemoryView.from_dlpack(made(), -1)
+    wrong = type("Wrong", (), {"__dlpack_c_exchange_api__": 3})
+    with pytest.raises(AttributeError):
+        StridedMemoryView.from_dlpack(wrong(), -1)
+
+
+def test_many_classes():
+    # More than are remembered at once, each with its own functions.
+    for _ in range(3):
+        for made, counts in [exchange() for _ in range(25)]:
+            before = counts["exports"]
+            StridedMemoryView.from_dlpack(made(), -1)
+            assert counts["exports"] == before + 1
+
+
+# Copies
+
+
+@pytest.mark.parametrize("shape", [(), (0, 4), (5,), (3, 4), (2, 3, 4), (2, 3, 4, 5)])
+def test_copies_between_layouts(device, stream, shape):
+    rng = np.random.default_rng(3)
+    source = rng.integers(0, 1000, shape, dtype=np.int32)
+    buffer = device.allocate(max(source.nbytes, 1) * 2, stream=stream)
+    axes = tuple(reversed(range(len(shape))))
+    for make in (lambda a: a, lambda a: a.T.copy().T, lambda a: a[..., ::-1] if a.ndim else a, lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a):
+        for order in (None, _StridedLayout.dense(shape, 4, axes).strides):
+            given = make(source)
+            there = StridedMemoryView.from_buffer(buffer, shape, order, dtype=np.dtype("i4"))
+            there.copy_from(StridedMemoryView.from_array_interface(given), stream)
+            back = make(np.zeros(shape, dtype=np.int32))
+            there.copy_to(StridedMemoryView.from_array_interface(back), stream)
+            assert np.array_equal(back, given)
+    other = device.allocate(max(source.nbytes, 1), stream=stream)
+    flat = StridedMemoryView.from_buffer(other, shape, dtype="i4")
+    there = StridedMemoryView.from_buffer(buffer, shape, dtype="i4")
+    there.copy_from(StridedMemoryView.from_array_interface(source), stream)
+    flat.copy_from(there, stream)
+    back = np.zeros(shape, dtype=np.int32)
+    flat.copy_to(StridedMemoryView.from_array_interface(back), stream, blocking=True)
+    assert np.array_equal(back, source)
+    buffer.close()
+    other.close()
+
+
+def test_copies_that_cannot_be_done(device, stream, buffer):
+    there = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4")
+    here = StridedMemoryView.from_array_interface(floats())
+    for other in (floats(), None, buffer):
+        with pytest.raises(TypeError, match="other"):
+            there.copy_from(other, stream)
+    for wrong in (
+        StridedMemoryView.from_array_interface(floats().reshape(4, 3)),
+        StridedMemoryView.from_array_interface(floats().astype("i4")),
+        StridedMemoryView.from_array_interface(floats().astype("f8")),
+    ):
+        with pytest.raises(ValueError):
+            there.copy_from(wrong, stream)
+    with pytest.raises(ValueError, match="read-only"):
+        StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4", is_readonly=True).copy_from(here, stream)
+    with pytest.raises(ValueError, match="share"):
+        StridedMemoryView.from_buffer(buffer, (3, 4), (0, 1), dtype="f4").copy_from(here, stream)
+    for keywords in ({"blocking": 3}, {"allocator": 3}):
+        with pytest.raises(TypeError):
+            there.copy_from(here, stream, **keywords)
+    with pytest.raises(TypeError):
+        there.copy_from(here)
+    with pytest.raises(TypeError, match="stream"):
+        there.copy_from(here, 3)
+
+
+def test_copies_keep_what_they_use(device, stream):
+    buffer = device.allocate(1 << 16, stream=stream)
+    there = StridedMemoryView.from_buffer(buffer, (1 << 16,), dtype="u1")
+    source = np.full(1 << 16, 9, dtype=np.uint8)
+    life = weakref.ref(source)
+    there.copy_from(StridedMemoryView.from_array_interface(source), stream, blocking=False)
+    del source
+    out = np.zeros(1 << 16, dtype=np.uint8)
+    there.copy_to(StridedMemoryView.from_array_interface(out), stream)
+    assert (out == 9).all()
+    stream.sync()
+    buffer.copy_to(out, stream=stream)  # a later call lets go of what is done
+    gc.collect()
+    assert life() is None
+    buffer.close()
+
+
+# The decorator
+
+
+def test_args_viewable_as_strided_memory(buffer):
+    @args_viewable_as_strided_memory((1,))
+    def function(x, y, z=3):
+        "Doc."
+        return y
+
+    source = floats()
+    assert function.__name__ == "function" and function.__doc__ == "Doc." and function.__wrapped__
+    proxy = function(1, source)
+    assert proxy.obj is source and proxy.has_dlpack is True
+    assert proxy.view(-1).shape == (3, 4)
+    assert function(1, Cai(buffer)).has_dlpack is False
+    assert function(1, Cai(buffer)).view(-1).ptr == int(buffer.handle)
+    assert function(1, y=source).view(stream_ptr=-1).shape == (3, 4)
+    for view in (proxy.view, lambda: proxy.view(None)):
+        with pytest.raises(BufferError):
+            view()
+    with pytest.raises(BufferError, match="int"):
+        function(1, 3)
+    with pytest.raises(TypeError, match="missing"):
+        function(1)
+    both = args_viewable_as_strided_memory((0, -1, 0))(lambda *a: a)
+    assert [p.obj for p in both(source, buffer)] == [source, buffer]
+    default = args_viewable_as_strided_memory((1,))(lambda a, b=None: b)
+    assert default(1) is None
+    with pytest.raises(IndexError, match="5"):
+        args_viewable_as_strided_memory((5,))(lambda a: a)(source)
+    for wrong in ([0], 0, None):
+        with pytest.raises(TypeError, match="arg_indices"):
+            args_viewable_as_strided_memory(wrong)
+    with pytest.raises(TypeError):
+        args_viewable_as_strided_memory(("x",))(lambda a: a)(source)
+
+
+# The object
+
+
+def test_the_class(buffer):
+    view = StridedMemoryView.from_array_interface(floats())
+    assert repr(view) == (
+        f"StridedMemoryView(ptr={view.ptr},\n                  shape=(3, 4),\n                  strides=None,\n"
+        "                  itemsize=4,\n                  dtype=numpy.dtypes.Float32DType,\n"
+        "                  device_id=-1,\n                  is_device_accessible=False,\n"
+        "                  readonly=False,\n                  exporting_obj=numpy.ndarray)"
+    )
+    assert view.shape is view.shape and view._layout is view._layout
+    assert view == view and hash(view) and view != StridedMemoryView.from_array_interface(floats())
+    assert weakref.ref(view)() is view
+    for name in ("ptr", "shape", "strides", "dtype", "device_id", "is_device_accessible", "readonly", "exporting_obj", "new"):
+        with pytest.raises(AttributeError):
+            setattr(view, name, 3)
+    for function in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError):
+            function(view)
+
+
+def test_derived_classes(buffer):
+    class Mine(StridedMemoryView):
+        pass
+
+    made = [
+        Mine.from_dlpack(buffer, -1),
+        Mine.from_any_interface(buffer, -1),
+        Mine.from_cuda_array_interface(Cai(buffer), -1),
+        Mine.from_array_interface(floats()),
+        Mine.from_buffer(buffer, (4,), itemsize=4),
+    ]
+    made.append(made[-1].view(dtype="f4"))
+    for view in made:
+        assert type(view) is Mine
+        view.more = 3
+
+
+def test_the_constructor_is_deprecated(buffer):
+    with pytest.warns(DeprecationWarning):
+        assert StridedMemoryView(buffer, -1).size == 96
+    with pytest.warns(DeprecationWarning):
+        assert StridedMemoryView(Cai(buffer), stream_ptr=-1).size == 12
+    with pytest.warns(DeprecationWarning):
+        empty = StridedMemoryView()
+    assert (empty.ptr, empty.size, empty.dtype, empty.exporting_obj) == (0, 0, None, None)
+    with pytest.raises(BufferError):
+        StridedMemoryView(buffer)
+    with pytest.raises(BufferError):
+        StridedMemoryView(3, -1)
+
+
+def test_cycles_are_collected():
+    class Exporting:
+        pass
+
+    source = Exporting()
+    life = weakref.ref(source)
+    source.__array_interface__ = Ai(floats()).__array_interface__
+    source.view = StridedMemoryView.from_array_interface(source)
+    del source
+    gc.collect()
+    assert life() is None
+
+
+def test_nothing_leaks(buffer):
+    source = floats()
+    view = StridedMemoryView.from_dlpack(source, -1)
+    interface = Cai(buffer)
+
+    def once():
+        StridedMemoryView.from_dlpack(source, -1)
+        StridedMemoryView.from_dlpack(view, -1)
+        StridedMemoryView.from_dlpack(buffer, -1)
+        StridedMemoryView.from_array_interface(source)
+        StridedMemoryView.from_cuda_array_interface(interface, -1)
+        StridedMemoryView.from_any_interface(b"abc", -1)
+        view.view(view._layout[1:])
+        view.__dlpack__(max_version=(1, 0))
+        np.from_dlpack(view)
+        memoryview(view)
+        view.dtype, view.shape, view.strides, repr(view)
+        try:
+            StridedMemoryView.from_dlpack(Exporter(source, ndim=-1), -1)
+        except BufferError:
+            pass
+
+    for _ in range(20):
+        once()
+    gc.collect()
+    counted = [sys.getrefcount(o) for o in (source, buffer, view, interface, source.dtype, StridedMemoryView)]
+    blocks = sys.getallocatedblocks()
+    for _ in range(200):
+        once()
+    gc.collect()
+    assert [sys.getrefcount(o) for o in (source, buffer, view, interface, source.dtype, StridedMemoryView)] == counted
+    assert sys.getallocatedblocks() - blocks < 100
+
+
+def test_threads_share_views(buffer):
+    source = floats()
+    view = StridedMemoryView.from_array_interface(source)
+    errors = []
+
+    def work():
+        try:
+            for _ in range(200):
+                assert np.from_dlpack(view).shape == (3, 4)
+                assert StridedMemoryView.from_dlpack(view, -1).view(view._layout[1:]).size == 8
+                assert StridedMemoryView.from_dlpack(buffer, -1).dtype == np.int8
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_views_of_host_buffers():
+    source = np.zeros(64, dtype=np.uint8)
+    buffer = Buffer.from_handle(source.ctypes.data, 64, owner=source)
+    view = StridedMemoryView.from_buffer(buffer, (4, 4), dtype="f4")
+    assert view.device_id == -1 and view.__dlpack_device__() == (1, 0)
+    np.from_dlpack(view)[:] = 1
+    assert (source.view("f4")[:16] == 1).all()
