@@ -2,7 +2,7 @@
 
 from typing import Literal, final
 
-from typing_extensions import Self, disjoint_base
+from typing_extensions import Self
 
 __all__: list[str] = []
 
@@ -10,7 +10,6 @@ _Order = Literal["C", "F", "K"] | tuple[int, ...]
 _Index = int | slice
 
 @final
-@disjoint_base
 class _StridedLayout:
     """Shape, strides and element size of an array; methods make new layouts and touch no memory."""
 
@@ -101,7 +100,7 @@ class _StridedLayout:
         """Repeats axes of extent 1, and the whole, up to another shape."""
     def repacked(self, itemsize: int, data_ptr: int = 0, axis: int = -1, keep_dim: bool = True) -> _StridedLayout:
         """The same bytes as elements of another size."""
-    def max_compatible_itemsize(self, max_itemsize: int | None = None, data_ptr: int = 0, axis: int = -1) -> int:
+    def max_compatible_itemsize(self, max_itemsize: int | None = 16, data_ptr: int = 0, axis: int = -1) -> int:
         """The largest element size that :meth:`repacked` takes."""
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]

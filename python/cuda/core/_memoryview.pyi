@@ -113,7 +113,6 @@ class StridedMemoryView:
     def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 @final
-@disjoint_base
 class _StridedMemoryViewProxy:
     """An argument that :func:`args_viewable_as_strided_memory` prepared."""
 

@@ -416,7 +416,10 @@ impl PyLayout {
     ///     Only these axes and those between them.
     /// mask : int, optional
     ///     Bit ``i`` allows it for axis ``i``; takes the place of the two others.
-    #[pyo3(signature = (start_axis=0, end_axis=-1, mask=None))]
+    #[pyo3(
+        signature = (start_axis=0, end_axis=-1, mask=None),
+        text_signature = "($self, start_axis=0, end_axis=-1, mask=None)"
+    )]
     fn flattened(
         &self,
         py: Python<'_>,
@@ -488,7 +491,10 @@ impl PyLayout {
     ///     Along which axis; its elements must be neighbours.
     /// keep_dim : bool, optional
     ///     Whether an axis stays of which one element is left.
-    #[pyo3(signature = (itemsize, data_ptr=0, axis=-1, keep_dim=true))]
+    #[pyo3(
+        signature = (itemsize, data_ptr=0, axis=-1, keep_dim=true),
+        text_signature = "($self, itemsize, data_ptr=0, axis=-1, keep_dim=True)"
+    )]
     fn repacked(
         &self,
         py: Python<'_>,
@@ -511,7 +517,10 @@ impl PyLayout {
     ///     The largest one wanted.
     /// data_ptr, axis : int, optional
     ///     As there.
-    #[pyo3(signature = (max_itemsize=None, data_ptr=0, axis=-1))]
+    #[pyo3(
+        signature = (max_itemsize=None, data_ptr=0, axis=-1),
+        text_signature = "($self, max_itemsize=16, data_ptr=0, axis=-1)"
+    )]
     fn max_compatible_itemsize(
         &self,
         py: Python<'_>,
