@@ -65,7 +65,11 @@ def test_methods():
     assert _StridedLayout.dense((2, 3), 1, "F").strides == (1, 2)
     columns = _StridedLayout((3, 4), (1, 3), 4)
     assert _StridedLayout.dense_like(columns) == columns and columns.to_dense("C").strides == (4, 1)
-    assert columns.stride_order == (1, 0)
+    assert columns.stride_order == (1, 0) and _StridedLayout((2, 3), (2, 2), 4).stride_order == (1, 0)
+    assert _StridedLayout((), None, 4).flattened() == _StridedLayout((1,), (1,), 4)
+    assert _StridedLayout((0, 3), None, 4).flattened() == _StridedLayout((0,), (0,), 4)
+    assert layout[2:2] == _StridedLayout((0, 4), (0, 0), 4)
+    assert _StridedLayout((6,), None, 4).max_compatible_itemsize() == 8
     assert layout.to_dense().strides is None
     assert layout[1:3].required_size_in_bytes() == 48
     with pytest.raises(ValueError):
@@ -84,6 +88,8 @@ def test_methods():
         (lambda: layout.unsqueezed((0, 0)), ValueError),
         (lambda: layout.unsqueezed(4), ValueError),
         (lambda: layout.repacked(12), ValueError),
+        (lambda: layout.max_compatible_itemsize(2), ValueError),
+        (lambda: _StridedLayout.dense((2,), 1, "K"), ValueError),
         (lambda: layout.repacked(8, 4), ValueError),
         (lambda: layout.repacked(8, axis=0), ValueError),
         (lambda: layout.repacked(8, axis=2), ValueError),

@@ -465,6 +465,7 @@ def test_capsules(buffer, stream):
         assert exporter.__dlpack__(dl_device=(2, 0)) and exporter.__dlpack__(stream=int(stream.handle))
         for keywords, error in (
             ({"copy": True}, BufferError),
+            ({"copy": "x"}, TypeError),
             ({"dl_device": (2, 1)}, BufferError),
             ({"dl_device": (1, 0)}, BufferError),
             ({"dl_device": ()}, BufferError),
@@ -933,10 +934,11 @@ def test_the_constructor_is_deprecated(buffer):
     with pytest.warns(DeprecationWarning):
         empty = StridedMemoryView()
     assert (empty.ptr, empty.size, empty.dtype, empty.exporting_obj) == (0, 0, None, None)
-    with pytest.raises(BufferError):
+    with pytest.warns(DeprecationWarning), pytest.raises(BufferError):
         StridedMemoryView(buffer)
-    with pytest.raises(BufferError):
-        StridedMemoryView(3, -1)
+    for other in (3, b"abc", Ai(floats())):
+        with pytest.raises(BufferError):
+            StridedMemoryView(other, -1)
 
 
 def test_cycles_are_collected():
@@ -1015,3 +1017,59 @@ def test_views_of_host_buffers():
     assert view.device_id == -1 and view.__dlpack_device__() == (1, 0)
     np.from_dlpack(view)[:] = 1
     assert (source.view("f4")[:16] == 1).all()
+
+
+def test_our_own_objects_are_viewed_as_any_other(buffer, stream):
+    class Plain:
+        """The same methods, seen from outside."""
+
+        def __init__(self, obj):
+            self.__dlpack__, self.__dlpack_device__ = obj.__dlpack__, obj.__dlpack_device__
+
+    part = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4", is_readonly=True)
+    part = part.view(part._layout[1:, ::2])
+    for obj in (buffer, part, StridedMemoryView.from_array_interface(floats().T)):
+        for consumer in (-1, 0, int(stream.handle)):
+            own = StridedMemoryView.from_dlpack(obj, consumer)
+            foreign = StridedMemoryView.from_dlpack(Plain(obj), consumer)
+            assert facts(own) == facts(foreign) and own.readonly == foreign.readonly
+            assert own.exporting_obj is obj and own._layout == foreign._layout
+    with pytest.raises(BufferError, match="dtype"):
+        StridedMemoryView.from_dlpack(StridedMemoryView.from_buffer(buffer, (3,), itemsize=4), -1)
+    gone = Buffer.from_handle(int(buffer.handle), 8)
+    gone.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        StridedMemoryView.from_dlpack(gone, -1)
+
+
+def test_buffers_show_bytes(buffer, stream):
+    assert buffer.__cuda_array_interface__ == {
+        "shape": (96,),
+        "typestr": "|u1",
+        "data": (int(buffer.handle), False),
+        "strides": None,
+        "version": 3,
+        "stream": int(stream.handle),
+    }
+    assert not hasattr(buffer, "__array_interface__")
+    with pytest.raises(BufferError, match="device"):
+        memoryview(buffer)
+    source = np.arange(64, dtype=np.uint8)
+    host = Buffer.from_handle(source.ctypes.data, 64, owner=source)
+    assert not hasattr(host, "__cuda_array_interface__")
+    shown = memoryview(host)
+    assert shown.format == "B" and shown.nbytes == 64 and not shown.readonly
+    assert np.array_equal(np.asarray(host), source) and bytes(host) == source.tobytes()
+    life = weakref.ref(source)
+    host.close()
+    del source
+    gc.collect()
+    assert shown[5] == 5 and life() is not None  # the memory stays while somebody looks at it
+    shown.release()
+    gc.collect()
+    assert life() is None
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        with pytest.raises(RuntimeError, match="closed"):
+            getattr(host, name)
+    with pytest.raises(RuntimeError, match="closed"):
+        memoryview(host)

@@ -82,11 +82,16 @@ fn dense_strides(
     order: impl DoubleEndedIterator<Item = usize>,
     strides: &mut [i64],
 ) {
+    if shape.contains(&0) {
+        // Without elements strides mean nothing.
+        strides.fill(0);
+        return;
+    }
     let mut next = 1i64;
     for axis in order.rev() {
         strides[axis] = next;
-        // Too many elements are found by `checked`; where there are none the strides do not matter.
-        next = next.saturating_mul(shape[axis].max(1));
+        // Too many elements are found by `checked`.
+        next = next.saturating_mul(shape[axis]);
     }
 }
 
@@ -405,10 +410,13 @@ impl StridedLayout {
         true
     }
 
-    /// The axes from the one with the largest stride to the one with the smallest; those with equal strides as they are.
+    /// The axes from the one with the largest stride to the one with the smallest; of those with equal strides the longer ones
+    /// first.
     pub fn stride_order(&self) -> Vec<usize> {
         let mut axes: Vec<usize> = (0..self.dims).collect();
-        axes.sort_by_key(|&axis| std::cmp::Reverse(self.strides()[axis].unsigned_abs()));
+        axes.sort_by_key(|&axis| {
+            std::cmp::Reverse((self.strides()[axis].unsigned_abs(), self.shape()[axis]))
+        });
         axes
     }
 
@@ -490,6 +498,9 @@ impl StridedLayout {
                 }
             };
             offset = offset.saturating_add(first.saturating_mul(stride));
+        }
+        if shape.contains(&0) {
+            strides.fill(0);
         }
         self.with(&shape, &strides, self.item_size, offset)
     }
@@ -593,12 +604,17 @@ impl StridedLayout {
             .fold(0, |mask, axis| mask | 1 << axis)
     }
 
-    /// Merges axes with the axis before them, where that can be done and bit `i` of the mask allows it for axis `i`.
+    /// Merges axes with the axis before them, where that can be done and bit `i` of the mask allows it for axis `i`. There is
+    /// always one axis left.
     ///
     /// # Errors
     ///
     /// None for a layout that was checked.
     pub fn flattened(&self, mask: u64) -> Result<StridedLayout> {
+        if self.shape().contains(&0) || self.dims == 0 {
+            let volume = self.volume();
+            return self.with(&[volume], &[volume], self.item_size, self.offset);
+        }
         let mask = mask & self.flattened_axis_mask();
         let (mut shape, mut strides): (Vec<i64>, Vec<i64>) = Default::default();
         for (axis, (&extent, &stride)) in self.shape().iter().zip(self.strides()).enumerate() {
@@ -787,11 +803,11 @@ impl StridedLayout {
         self.with(&shape, &strides, new, offset)
     }
 
-    /// The largest element size up to `most` that [`StridedLayout::repacked`] takes.
+    /// The largest element size up to `most`, the present one times a power of two, that [`StridedLayout::repacked`] takes.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if there is none.
+    /// [`Error::InvalidArgument`] if `most` is less than the present one.
     pub fn max_compatible_item_size(&self, most: usize, base: u64, axis: usize) -> Result<usize> {
         let possible = |&size: &usize| self.repacked(size, base, axis, true).is_ok();
         // Sizes are a few bytes; what is asked for beyond the axis has no chance.
@@ -799,16 +815,20 @@ impl StridedLayout {
             self.item_size
                 .saturating_mul(usize::try_from(extent).unwrap_or(0).max(1))
         });
-        let multiples = (1..=(most.min(whole) / self.item_size).min(1 << 16))
-            .rev()
-            .map(|times| times * self.item_size);
-        let divisors = (1..=most.min(self.item_size.min(1 << 16))).rev();
-        multiples.chain(divisors).find(possible).ok_or_else(|| {
-            wrong(
-                "max_itemsize",
-                format!("is {most}; no element size up to that is possible along axis {axis}"),
-            )
-        })
+        let factors = (0..63).rev().map(|bits| 1usize << bits);
+        factors
+            .filter_map(|factor| factor.checked_mul(self.item_size))
+            .filter(|&size| size <= most.min(whole))
+            .find(possible)
+            .ok_or_else(|| {
+                wrong(
+                    "max_itemsize",
+                    format!(
+                        "is {most}; elements have {} bytes as they are",
+                        self.item_size
+                    ),
+                )
+            })
     }
 }
 
@@ -1017,7 +1037,19 @@ mod tests {
         assert!(rows.repacked(12, 0, 1, true).is_err() && rows.repacked(6, 0, 1, true).is_err());
         assert_eq!(rows.max_compatible_item_size(16, 0, 1).unwrap(), 16);
         assert_eq!(rows.max_compatible_item_size(16, 8, 1).unwrap(), 8);
-        assert_eq!(rows.max_compatible_item_size(2, 0, 1).unwrap(), 2);
+        assert!(rows.max_compatible_item_size(2, 0, 1).is_err());
+        assert_eq!(
+            layout(&[6], &[1])
+                .max_compatible_item_size(16, 0, 0)
+                .unwrap(),
+            8
+        );
+        assert_eq!(
+            layout(&[3], &[1])
+                .max_compatible_item_size(16, 0, 0)
+                .unwrap(),
+            4
+        );
     }
 
     #[test]

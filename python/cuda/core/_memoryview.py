@@ -62,11 +62,18 @@ def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable
     return decorate
 
 
+def _no_view(view):
+    if view is not None:
+        raise TypeError("a view cannot be made into another one: argument 'view' must be None")
+
+
 def view_as_cai(obj, stream_ptr, view=None) -> "StridedMemoryView":
-    """As :meth:`StridedMemoryView.from_cuda_array_interface`; `view` is not used."""
+    """As :meth:`StridedMemoryView.from_cuda_array_interface`; views do not change, so `view` must be None."""
+    _no_view(view)
     return StridedMemoryView.from_cuda_array_interface(obj, stream_ptr)
 
 
 def view_as_array_interface(obj, view=None) -> "StridedMemoryView":
-    """As :meth:`StridedMemoryView.from_array_interface`; `view` is not used."""
+    """As :meth:`StridedMemoryView.from_array_interface`; views do not change, so `view` must be None."""
+    _no_view(view)
     return StridedMemoryView.from_array_interface(obj)

@@ -129,8 +129,8 @@ class _StridedMemoryViewProxy:
 def args_viewable_as_strided_memory(arg_indices: tuple[int, ...]) -> Callable[[_F], _F]:
     """A decorator for functions that take arrays of any library."""
 
-def view_as_cai(obj: Any, stream_ptr: _Consumer | None, view: Any = None) -> StridedMemoryView:
+def view_as_cai(obj: Any, stream_ptr: _Consumer | None, view: None = None) -> StridedMemoryView:
     """As StridedMemoryView.from_cuda_array_interface."""
 
-def view_as_array_interface(obj: Any, view: Any = None) -> StridedMemoryView:
+def view_as_array_interface(obj: Any, view: None = None) -> StridedMemoryView:
     """As StridedMemoryView.from_array_interface."""

@@ -19,7 +19,7 @@ use super::memory_resource::{self, PyMemoryResource};
 use super::numbers::{address_argument, pattern, size_argument};
 use super::operand::{self, Operand};
 use super::slot::closed;
-use super::{dlpack, stream};
+use super::{buffer_shown, dlpack, stream};
 
 /// Memory that a memory resource allocated, or that somebody else owns.
 ///
@@ -853,6 +853,33 @@ impl PyBuffer {
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
         let here = dlpack::device(slf.get(), slf.py())?;
         Ok((here.kind.0, here.number))
+    }
+
+    /// Address and size for libraries of device arrays (version 3), as bytes; where a device can use the memory. Its stream is
+    /// behind all work that is known to use the memory.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        buffer_shown::cuda_array_interface(self, py)
+    }
+
+    /// Address and size for NumPy (version 3), as bytes; where the host can use the memory.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        buffer_shown::array_interface(self, py)
+    }
+
+    /// The memory by the buffer protocol, as bytes, where the host can use it.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        out: *mut ffi::Py_buffer,
+        flags: std::ffi::c_int,
+    ) -> PyResult<()> {
+        // SAFETY: as Python has it: a place for the answer, or null from those that err.
+        unsafe { buffer_shown::show(&slf, out, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        self.unpin();
     }
 
     // Anything but a buffer does not get here: Python is told that this class does not know it.

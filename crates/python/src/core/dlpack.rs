@@ -10,7 +10,7 @@ use cupyrite::{Device, Stream};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use super::buffer::PyBuffer;
 use super::errors::OrRaise;
@@ -228,6 +228,14 @@ impl Request<'_, '_> {
                 )));
             }
         }
+        if let Some(copy) = self.copy
+            && copy.cast::<PyBool>().is_err()
+        {
+            return Err(PyTypeError::new_err(format!(
+                "{class}.__dlpack__() argument 'copy' is of type {}; expected a bool or None",
+                copy.get_type().name()?
+            )));
+        }
         if self.copy.map_or(Ok(false), Bound::is_truthy)? {
             return Err(PyBufferError::new_err(format!(
                 "{class}.__dlpack__() argument 'copy' is true; a {class} exports its memory and makes no copies"
@@ -347,8 +355,12 @@ pub fn describe(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
     })
 }
 
-/// Makes the consumer's stream wait for the work that is known to use the memory.
-fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -> PyResult<()> {
+/// Makes the consumer's stream wait for the work that is known to use the memory; -1 is none.
+///
+/// # Errors
+///
+/// What the driver says.
+pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -> PyResult<()> {
     if handle == -1 || kind != DeviceType::CUDA {
         return Ok(());
     }

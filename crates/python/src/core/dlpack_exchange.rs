@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 use super::dlpack;
@@ -171,12 +172,17 @@ unsafe impl Sync for Table {}
 /// # Errors
 ///
 /// Memory.
-pub fn ours(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: table and name live for ever.
-    unsafe {
+pub fn ours(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    static CAPSULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = || {
         let table = (&raw const OURS.0).cast_mut().cast();
-        Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(table, EXCHANGE_API.as_ptr(), None))
-    }
+        // SAFETY: table and name live for ever.
+        unsafe {
+            let capsule = ffi::PyCapsule_New(table, EXCHANGE_API.as_ptr(), None);
+            Bound::from_owned_ptr_or_err(py, capsule).map(Bound::unbind)
+        }
+    };
+    Ok(CAPSULE.get_or_try_init(py, made)?.clone_ref(py))
 }
 
 /// Runs one of our functions: an exception is set where it fails.

@@ -184,7 +184,11 @@ impl PyLayout {
     ) -> PyResult<PyLayout> {
         let shape = numbers(shape, "_StridedLayout.dense", "shape")?;
         let order = match stride_order {
-            Some(given) => order(given, shape.len())?.unwrap_or(StrideOrder::C),
+            Some(given) => order(given, shape.len())?.ok_or_else(|| {
+                PyValueError::new_err(
+                    "_StridedLayout.dense() argument 'stride_order' is 'K', which keeps an order; there is none to be kept",
+                )
+            })?,
             None => StrideOrder::C,
         };
         let layout = StridedLayout::dense(&shape, item_size(itemsize, "itemsize")?, &order);

@@ -8,6 +8,7 @@
 
 pub mod attributes;
 pub mod buffer;
+pub mod buffer_shown;
 pub mod context;
 pub mod device;
 pub mod dlpack;

@@ -253,16 +253,20 @@ impl PyView {
                 .ok_or_else(|| PyTypeError::new_err("these parts of a view were used before"));
         }
         let protocol = Protocol::of(obj)?;
-        let consumer = match protocol {
-            Protocol::DlPack | Protocol::CudaArrayInterface => Consumer::accept(stream_ptr)?,
-            _ => Consumer::Ignore,
-        };
+        if !matches!(protocol, Protocol::DlPack | Protocol::CudaArrayInterface) {
+            return Err(PyBufferError::new_err(format!(
+                "StridedMemoryView() takes arrays with DLPack or __cuda_array_interface__; for one of type {} use \
+                 StridedMemoryView.from_any_interface()",
+                obj.get_type().name()?
+            )));
+        }
         PyErr::warn(
             py,
             &py.get_type::<PyDeprecationWarning>(),
             c"calling StridedMemoryView is deprecated; use StridedMemoryView.from_any_interface() or another class method",
             1,
         )?;
+        let consumer = Consumer::accept(stream_ptr)?;
         Ok(PyView::of(protocol.view(obj, consumer)?))
     }
 
@@ -696,13 +700,13 @@ impl PyView {
     /// DLPack's functions for C.
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        dlpack_exchange::ours(py).map(Bound::unbind)
+        dlpack_exchange::ours(py)
     }
 
     /// The same under the name that it had in DLPack 1.2.
     #[classattr]
     fn __c_dlpack_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        dlpack_exchange::ours(py).map(Bound::unbind)
+        dlpack_exchange::ours(py)
     }
 
     /// Address, shape, strides and type for libraries of device arrays (version 3); where a device can use the memory.

@@ -1,7 +1,8 @@
 //! Everyone else's arrays: what DLPack, the array interfaces and the buffer protocol say of memory, as a view has it.
 
 use cupyrite::dlpack::{
-    DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, VERSION,
+    DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
+    VERSION,
 };
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
@@ -187,6 +188,14 @@ impl Consumer {
         }
     }
 
+    /// As the argument `stream` of `__dlpack__`: the legacy default stream is 1.
+    fn as_number(self) -> i64 {
+        match self {
+            Consumer::Ignore => -1,
+            Consumer::Stream(address) => address.max(1) as i64,
+        }
+    }
+
     /// Makes it wait for what `producer` holds now; both on that device.
     fn wait_for(self, py: Python<'_>, producer: usize, device: i32) -> PyResult<()> {
         let Consumer::Stream(consumer) = self else {
@@ -289,7 +298,7 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
 fn parts(
     obj: &Bound<'_, PyAny>,
     (base, layout): (u64, StridedLayout),
-    tensor: (cupyrite::dlpack::DataType, DlDevice),
+    tensor: (DataType, DlDevice),
     readonly: bool,
     keep: Keep,
 ) -> Parts {
@@ -431,6 +440,13 @@ fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
 /// and what the methods raise.
 pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
     let py = obj.py();
+    // Of our own objects all is known that their methods would say; classes derived from them have a say of their own.
+    if let Ok(buffer) = obj.cast_exact::<PyBuffer>() {
+        return of_buffer(buffer, consumer);
+    }
+    if let Ok(view) = obj.cast_exact::<PyView>() {
+        return of_view(view, consumer);
+    }
     if let Some(api) = dlpack_exchange::of(obj)? {
         let parts = of_versioned(obj, api.export(obj)?, None)?;
         if parts.device.kind.is_device_accessible()
@@ -478,6 +494,49 @@ pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts
     } else {
         Err(not_a_tensor(obj, &capsule)?)
     }
+}
+
+/// As an export of a buffer would be viewed.
+fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<Parts> {
+    let py = buffer.py();
+    let device = dlpack::device(buffer.get(), py)?;
+    dlpack::order(buffer.get(), py, consumer.as_number(), device.kind)?;
+    let pinned = buffer.get().pin()?;
+    let size = i64::try_from(pinned.size).unwrap_or(i64::MAX);
+    let layout = StridedLayout::new(&[size], Some(&[1]), 1).or_raise(py)?;
+    let base = pinned.address;
+    // The view undoes the pin.
+    std::mem::forget(pinned);
+    let keep = Keep::Buffer(PinnedBuffer(buffer.clone().unbind()));
+    let bytes = DataType::new(DataType::INT, 8);
+    Ok(parts(
+        buffer.as_any(),
+        (base, layout),
+        (bytes, device),
+        false,
+        keep,
+    ))
+}
+
+/// As an export of a view would be viewed.
+fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<Parts> {
+    let (py, this) = (view.py(), view.get());
+    let dtype = this.data_type(py)?;
+    if let Some(buffer) = this.buffer(py) {
+        dlpack::order(buffer.get(), py, consumer.as_number(), this.device().kind)?;
+    }
+    let old = this.layout();
+    let layout =
+        StridedLayout::new(old.shape(), Some(old.strides()), old.item_size()).or_raise(py)?;
+    let keep = Keep::Parent(view.clone().unbind());
+    let tensor = (dtype, this.device());
+    Ok(parts(
+        view.as_any(),
+        (this.address(), layout),
+        tensor,
+        this.is_readonly(),
+        keep,
+    ))
 }
 
 /// Takes the export out of a capsule: its new name says that it is taken.
