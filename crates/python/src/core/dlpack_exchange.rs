@@ -17,7 +17,7 @@ use pyo3::types::PyType;
 
 use super::dlpack;
 use super::view::{self, PyView};
-use super::view_import::{Managed, of_versioned};
+use super::view_dlpack::{Managed, of_versioned};
 
 /// The functions of a class, which lives for ever or is kept by the table of them.
 #[derive(Clone, Copy)]

@@ -33,8 +33,11 @@ pub mod slot;
 pub mod stream;
 pub mod unlocked;
 pub mod view;
+pub mod view_argument;
 pub mod view_copy;
+pub mod view_dlpack;
 pub mod view_import;
+pub mod view_shown;
 
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! `StridedMemoryView`: everyone's arrays as address, shape, strides and type.
 
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cupyrite::StridedLayout;
@@ -20,7 +20,7 @@ use super::dtype::{self, Dtype};
 use super::errors::OrRaise;
 use super::layout::{PyLayout, item_size, numbers, tuple};
 use super::view_import::{Consumer, Keep, Parts, PinnedBuffer, Protocol};
-use super::{dlpack, dlpack_exchange, view_copy, view_import};
+use super::{dlpack, dlpack_exchange, view_copy, view_dlpack, view_import, view_shown};
 
 /// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
 ///
@@ -292,7 +292,7 @@ impl PyView {
         stream_ptr: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let consumer = Consumer::accept(stream_ptr)?;
-        make_of(cls, view_import::from_dlpack(obj, consumer)?)
+        make_of(cls, view_dlpack::from_dlpack(obj, consumer)?)
     }
 
     /// A view of an array by ``__cuda_array_interface__`` (version 3).
@@ -744,12 +744,12 @@ impl PyView {
         flags: c_int,
     ) -> PyResult<()> {
         // SAFETY: as Python has it: a place for the answer, or null from those that err.
-        unsafe { show(&slf, out, flags) }
+        unsafe { view_shown::show(&slf, out, flags) }
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: made by `show`, given back once.
-        drop(unsafe { Box::from_raw((*view).internal.cast::<Shown>()) });
+        // SAFETY: made by `view_shown::show`, given back once.
+        drop(unsafe { Box::from_raw((*view).internal.cast::<view_shown::Shown>()) });
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -814,172 +814,6 @@ fn fits(function: &str, layout: &StridedLayout, room: (i64, i64)) -> PyResult<()
     )))
 }
 
-/// What a consumer of the buffer protocol points into.
-struct Shown {
-    shape: Vec<ffi::Py_ssize_t>,
-    strides: Vec<ffi::Py_ssize_t>,
-    format: CString,
-}
-
-/// Fills in an answer of the buffer protocol.
-///
-/// # Safety
-///
-/// `out` is a place for it, or null.
-unsafe fn show(slf: &Bound<'_, PyView>, out: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-    let (py, view) = (slf.py(), slf.get());
-    let refuse = |why: &str| Err(PyBufferError::new_err(why.to_owned()));
-    if out.is_null() {
-        return refuse("there is no place for the answer");
-    }
-    // SAFETY: a place, see above; errors leave no object in it.
-    unsafe { (*out).obj = std::ptr::null_mut() };
-    if !view.parts.device.kind.is_host_accessible() {
-        return refuse(
-            "the memory is a device's, which the buffer protocol cannot show; copy it to the host",
-        );
-    }
-    if flags & ffi::PyBUF_WRITABLE != 0 && view.parts.readonly {
-        return refuse("the memory is read-only");
-    }
-    let layout = &view.parts.layout;
-    let wants = |what: c_int| flags & what == what;
-    let dense = layout.is_contiguous_c();
-    if wants(ffi::PyBUF_C_CONTIGUOUS) && !dense
-        || wants(ffi::PyBUF_F_CONTIGUOUS) && !layout.is_contiguous_f()
-        || wants(ffi::PyBUF_ANY_CONTIGUOUS) && !dense && !layout.is_contiguous_f()
-        || !wants(ffi::PyBUF_STRIDES) && !dense
-    {
-        return refuse("the elements are not contiguous as they were asked for");
-    }
-    let format = match view.parts.dtype {
-        Dtype::Unknown => format!("{}s", layout.item_size()),
-        _ => format_of(view.data_type(py)?)?,
-    };
-    let numbers = |from: &[i64]| {
-        from.iter()
-            .map(|&n| n as ffi::Py_ssize_t)
-            .collect::<Vec<_>>()
-    };
-    let mut shown = Box::new(Shown {
-        shape: numbers(layout.shape()),
-        strides: numbers(&layout.strides_in_bytes()),
-        format: CString::new(format).unwrap_or_default(),
-    });
-    let none = std::ptr::null_mut();
-    // SAFETY: a place, see above. What it points to is freed when it is released; the view keeps the memory.
-    unsafe {
-        (*out).buf = std::ptr::with_exposed_provenance_mut(view.address() as usize);
-        (*out).len = (layout.volume() * layout.item_size() as i64) as ffi::Py_ssize_t;
-        (*out).readonly = view.parts.readonly.into();
-        (*out).itemsize = layout.item_size() as ffi::Py_ssize_t;
-        (*out).format = if wants(ffi::PyBUF_FORMAT) {
-            shown.format.as_ptr().cast_mut()
-        } else {
-            none
-        };
-        (*out).ndim = layout.ndim() as c_int;
-        (*out).shape = if wants(ffi::PyBUF_ND) {
-            shown.shape.as_mut_ptr()
-        } else {
-            std::ptr::null_mut()
-        };
-        (*out).strides = if wants(ffi::PyBUF_STRIDES) {
-            shown.strides.as_mut_ptr()
-        } else {
-            std::ptr::null_mut()
-        };
-        (*out).suboffsets = std::ptr::null_mut();
-        (*out).internal = Box::into_raw(shown).cast();
-        (*out).obj = slf.clone().into_ptr();
-    }
-    Ok(())
-}
-
-/// What module `struct` calls a type.
-fn format_of(dtype: DataType) -> PyResult<String> {
-    let code = match (dtype.code, dtype.bits, dtype.lanes) {
-        (DataType::INT, 8, 1) => "b",
-        (DataType::INT, 16, 1) => "h",
-        (DataType::INT, 32, 1) => "i",
-        (DataType::INT, 64, 1) => "q",
-        (DataType::UINT, 8, 1) => "B",
-        (DataType::UINT, 16, 1) => "H",
-        (DataType::UINT, 32, 1) => "I",
-        (DataType::UINT, 64, 1) => "Q",
-        (DataType::FLOAT, 16, 1) => "e",
-        (DataType::FLOAT, 32, 1) => "f",
-        (DataType::FLOAT, 64, 1) => "d",
-        (DataType::COMPLEX, 64, 1) => "Zf",
-        (DataType::COMPLEX, 128, 1) => "Zd",
-        (DataType::BOOL, 8, 1) => "?",
-        _ => {
-            return Err(PyBufferError::new_err(
-                "the buffer protocol has no name for elements of this type; view them as integers of the same size",
-            ));
-        }
-    };
-    Ok(code.to_owned())
-}
-
-/// An argument that :func:`args_viewable_as_strided_memory` prepared: the array, and how to view it.
-#[pyclass(
-    frozen,
-    module = "cuda.core._memoryview",
-    name = "_StridedMemoryViewProxy"
-)]
-struct Proxy {
-    object: Py<PyAny>,
-    protocol: Protocol,
-}
-
-#[pymethods]
-impl Proxy {
-    #[new]
-    fn new(obj: &Bound<'_, PyAny>) -> PyResult<Proxy> {
-        Ok(Proxy {
-            object: obj.clone().unbind(),
-            protocol: Protocol::of(obj)?,
-        })
-    }
-
-    /// The array.
-    #[getter]
-    fn obj(&self, py: Python<'_>) -> Py<PyAny> {
-        self.object.clone_ref(py)
-    }
-
-    /// Whether it is viewed by DLPack.
-    #[getter]
-    fn has_dlpack(&self) -> bool {
-        self.protocol == Protocol::DlPack
-    }
-
-    /// Views the array.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream_ptr : int
-    ///     As in :meth:`StridedMemoryView.from_any_interface`.
-    ///
-    /// Returns
-    /// -------
-    /// StridedMemoryView
-    #[pyo3(signature = (stream_ptr=None))]
-    fn view<'py>(
-        &self,
-        py: Python<'py>,
-        stream_ptr: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let consumer = Consumer::accept(stream_ptr)?;
-        make(py, self.protocol.view(self.object.bind(py), consumer)?)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.object)
-    }
-}
-
 /// Adds the classes.
 ///
 /// # Errors
@@ -987,5 +821,5 @@ impl Proxy {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyView>()?;
-    core.add_class::<Proxy>()
+    core.add_class::<super::view_argument::Proxy>()
 }
