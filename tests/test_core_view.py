@@ -627,16 +627,17 @@ def test_nothing_leaks(buffer):
         except BufferError:
             pass
 
-    for _ in range(20):
+    for _ in range(100):
         once()
     gc.collect()
     counted = [sys.getrefcount(o) for o in (source, buffer, view, interface, source.dtype, StridedMemoryView)]
     blocks = sys.getallocatedblocks()
-    for _ in range(200):
+    for _ in range(500):
         once()
     gc.collect()
     assert [sys.getrefcount(o) for o in (source, buffer, view, interface, source.dtype, StridedMemoryView)] == counted
-    assert sys.getallocatedblocks() - blocks < 100
+    # One block of each round would be 500; caches of the interpreter's own grow by some.
+    assert sys.getallocatedblocks() - blocks < 300
 
 
 def test_threads_share_views(buffer):

@@ -71,21 +71,32 @@ def test_exports_keep_what_they_show():
     source = floats()
     life = weakref.ref(source)
     view = StridedMemoryView.from_array_interface(source)
-    back = np.from_dlpack(view)
-    capsule = view.__dlpack__()
-    shown = memoryview(view)
+    holders = [np.from_dlpack(view), view.__dlpack__(), memoryview(view)]
     del source, view
-    for holder in ("back", "capsule", "shown"):
+    while holders:
         gc.collect()
-        assert life() is not None, holder
-        if holder == "back":
-            del back
-        elif holder == "capsule":
-            del capsule
-        else:
-            del shown
+        assert life() is not None, holders[0]
+        holders.pop(0)
     gc.collect()
     assert life() is None
+
+
+def test_exports_wait_for_work_that_is_known(device, stream):
+    other = device.create_stream()
+    buffer = device.allocate(1 << 20, stream=stream)
+    out = np.zeros(1 << 20, dtype=np.uint8)
+    for value in range(1, 30):
+        buffer.fill(value, stream=stream)
+        # The consumer's stream is ordered behind the fill, whether that is done by now or not.
+        exporter = buffer if value % 2 else StridedMemoryView.from_buffer(buffer, (1 << 18,), dtype="f4")
+        capsule = exporter.__dlpack__(stream=int(other.handle))
+        StridedMemoryView.from_array_interface(out).copy_from(
+            StridedMemoryView.from_buffer(buffer, (1 << 20,), dtype="u1"), other, blocking=True
+        )
+        assert (out == value).all()
+        del capsule
+    buffer.close()
+    other.close()
 
 
 def test_exports_are_deleted_in_other_threads():

@@ -64,7 +64,7 @@ def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable
 
 def _no_view(view):
     if view is not None:
-        raise TypeError("a view cannot be made into another one: argument 'view' must be None")
+        raise TypeError("a view does not change once it is made: argument 'view' must be None")
 
 
 def view_as_cai(obj, stream_ptr, view=None) -> "StridedMemoryView":

@@ -375,8 +375,19 @@ pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -
     waited.or_raise(py)
 }
 
-fn wait_for_all(device: Device, consumer: &Stream, streams: Vec<Stream>) -> cupyrite::Result<()> {
-    if streams.iter().all(|s| s.handle() == consumer.handle()) {
+fn wait_for_all(
+    device: Device,
+    consumer: &Stream,
+    mut streams: Vec<Stream>,
+) -> cupyrite::Result<()> {
+    // Asking costs less than an event. A stream that is being captured must not be asked, nor a default one while any is.
+    let is_idle = |stream: &Stream| {
+        !stream.is_default()
+            && matches!(cupyrite::is_capturing(stream), Ok(false))
+            && matches!(stream.is_done(), Ok(true))
+    };
+    streams.retain(|stream| stream.handle() != consumer.handle() && !is_idle(stream));
+    if streams.is_empty() {
         return Ok(());
     }
     let _entered = device.enter()?;
