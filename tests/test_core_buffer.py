@@ -655,7 +655,7 @@ def test_capsules(device, stream):
         assert f'"{name}"' in repr(buffer.__dlpack__(**arguments))
     for arguments, error in [
         ({"dl_device": (1, 0)}, BufferError),
-        ({"dl_device": 3}, BufferError),
+        ({"dl_device": 3}, TypeError),
         ({"copy": True}, BufferError),
         ({"max_version": 1}, TypeError),
         ({"max_version": (1, 0, 0)}, BufferError),

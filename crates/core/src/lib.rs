@@ -31,6 +31,7 @@ pub mod cache;
 mod context;
 mod device;
 mod device_buffer;
+pub mod dlpack;
 pub mod doctor;
 mod error;
 mod event;
@@ -38,6 +39,7 @@ mod host_buffer;
 mod image;
 mod kernel;
 mod launch;
+mod layout;
 mod library;
 mod linker;
 mod linker_options;
@@ -51,6 +53,7 @@ mod program;
 mod resource;
 mod status;
 mod stream;
+mod strided_copy;
 mod transfer;
 mod typed;
 mod virtual_memory;
@@ -66,6 +69,7 @@ pub use event::{Event, EventOptions, IpcEventHandle};
 pub use host_buffer::{HostBuffer, StreamScope};
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
+pub use layout::{Index, MAX_DIMS, StrideOrder, StridedLayout};
 pub use library::Library;
 pub use linker::{Linker, LinkerBackend};
 pub use linker_options::LinkerOptions;
@@ -81,6 +85,7 @@ pub use program::{
 pub use resource::{HostMemory, MemoryResource};
 pub use status::explanation;
 pub use stream::{Stream, StreamOptions};
+pub use strided_copy::{StridedMemory, copy_strided};
 pub use transfer::{
     CopyOptions, CopyRange, FillPattern, MemoryKind, PointerInfo, SourceAccessOrder, copy_async,
     copy_batch_async, fill_async, pointer_info,

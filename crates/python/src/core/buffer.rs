@@ -1,8 +1,9 @@
 //! `Buffer`: memory with an owner.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cupyrite::dlpack::DlDevice;
 use cupyrite::{
     Birth, Device, DeviceBuffer, MemoryKind, PointerInfo, Stream, enter_for, fill_async,
     pointer_info,
@@ -20,7 +21,7 @@ use super::operand::{self, Operand};
 use super::slot::closed;
 use super::stream::PyStream;
 use super::uses::Uses;
-use super::{dlpack, stream};
+use super::{buffer_shown, dlpack, stream};
 
 mod parts;
 
@@ -47,6 +48,8 @@ pub struct PyBuffer {
     /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
     uses: Uses,
     state: Mutex<State>,
+    /// Where the memory is for DLPack, once somebody asked; it does not move.
+    place: OnceLock<DlDevice>,
 }
 
 /// What is needed to give the memory back; of its own, so that it can leave the object before Python is called.
@@ -150,6 +153,7 @@ impl PyBuffer {
                 owner,
                 info: None,
             }),
+            place: OnceLock::new(),
         }
     }
 
@@ -244,6 +248,46 @@ impl PyBuffer {
             Backing::View(whole) => whole.get().streams(),
             _ => None,
         }
+    }
+
+    /// The address of a stream that is behind all work that is known to use the memory; `None` for memory of no stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn one_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let Some((device, streams)) = self.streams() else {
+            return Ok(None);
+        };
+        // The last reference to one of them may go here, which destroys it: detached.
+        py.detach(move || {
+            let Some((first, others)) = streams.split_first() else {
+                return Ok(None);
+            };
+            if !others.is_empty() {
+                let _entered = device.enter()?;
+                cupyrite::wait_for_streams(first, others)?;
+            }
+            // 0 is not allowed where this goes, for it could be either default stream.
+            Ok(Some(first.handle().addr().max(1)))
+        })
+        .or_raise(py)
+    }
+
+    /// Where the memory is for DLPack.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was closed, else those of `find`, which is asked the first time.
+    pub fn dl_device(&self, find: impl FnOnce() -> PyResult<DlDevice>) -> PyResult<DlDevice> {
+        if !self.place().open {
+            return Err(closed("Buffer"));
+        }
+        if let Some(known) = self.place.get() {
+            return Ok(*known);
+        }
+        let found = find()?;
+        Ok(*self.place.get_or_init(|| found))
     }
 
     /// The number of the memory's device, -1 for none.
@@ -855,12 +899,47 @@ impl PyBuffer {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        dlpack::export(slf, stream, max_version, dl_device, copy)
+        let request = dlpack::Request {
+            class: "Buffer",
+            stream,
+            max_version,
+            dl_device,
+            copy,
+        };
+        dlpack::export(slf, &request)
     }
 
     /// ``(device type, device number)`` of the memory, as DLPack numbers them.
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
-        dlpack::device(slf.get(), slf.py())
+        let here = dlpack::device(slf.get(), slf.py())?;
+        Ok((here.kind.0, here.number))
+    }
+
+    /// Address and size for libraries of device arrays (version 3), as bytes; where a device can use the memory. Its stream is
+    /// behind all work that is known to use the memory.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        buffer_shown::cuda_array_interface(self, py)
+    }
+
+    /// Address and size for NumPy (version 3), as bytes; where the host can use the memory.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        buffer_shown::array_interface(self, py)
+    }
+
+    /// The memory by the buffer protocol, as bytes, where the host can use it.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        out: *mut ffi::Py_buffer,
+        flags: std::ffi::c_int,
+    ) -> PyResult<()> {
+        // SAFETY: as Python has it: a place for the answer, or null from those that err.
+        unsafe { buffer_shown::show(&slf, out, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, py: Python<'_>, _view: *mut ffi::Py_buffer) {
+        self.unpin(py);
     }
 
     // Anything but a buffer does not get here: Python is told that this class does not know it.

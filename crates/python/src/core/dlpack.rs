@@ -2,102 +2,62 @@
 
 use std::ffi::{CStr, c_void};
 
+use cupyrite::dlpack::{
+    DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
+    VERSION,
+};
 use cupyrite::{Device, Stream};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use super::buffer::PyBuffer;
 use super::errors::OrRaise;
+use super::view::PyView;
 
-/// `DLDeviceType`: memory of the host.
-const CPU: i32 = 1;
-/// `DLDeviceType`: memory of a device.
-const CUDA: i32 = 2;
-/// `DLDeviceType`: page-locked memory of the host.
-const CUDA_HOST: i32 = 3;
-/// `DLDeviceType`: managed memory.
-const CUDA_MANAGED: i32 = 13;
+/// The name of capsules of version 0.
+pub const NAME: &CStr = c"dltensor";
+/// The name of capsules of version 1.
+pub const NAME_VERSIONED: &CStr = c"dltensor_versioned";
 
-#[repr(C)]
-struct DlDevice {
-    kind: i32,
-    number: i32,
+/// Whose memory an export is; it stays for as long as the export lives.
+enum Owner {
+    /// A buffer with a pin.
+    Buffer(Py<PyBuffer>),
+    /// A view, which keeps what it views.
+    View(#[expect(dead_code, reason = "it is kept, not read")] Py<PyView>),
 }
-
-#[repr(C)]
-struct DlDataType {
-    code: u8,
-    bits: u8,
-    lanes: u16,
-}
-
-#[repr(C)]
-struct DlTensor {
-    data: *mut c_void,
-    device: DlDevice,
-    ndim: i32,
-    dtype: DlDataType,
-    shape: *mut i64,
-    strides: *mut i64,
-    byte_offset: u64,
-}
-
-/// `DLManagedTensor`.
-#[repr(C)]
-struct Managed {
-    tensor: DlTensor,
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut Managed)>,
-}
-
-/// `DLManagedTensorVersioned`.
-#[repr(C)]
-struct ManagedVersioned {
-    version: [u32; 2],
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
-    flags: u64,
-    tensor: DlTensor,
-}
-
-/// The version of `dlpack.h` that the structures above are of; they are the same in all of version 1.
-const VERSION: [u32; 2] = [1, 3];
-
-const NAME: &CStr = c"dltensor";
-const NAME_VERSIONED: &CStr = c"dltensor_versioned";
 
 /// One export: the structure that the consumer gets, and what it points to.
 struct Export<M> {
     managed: M,
     shape: i64,
     stride: i64,
-    /// Pinned for as long as the export lives.
-    buffer: Option<Py<PyBuffer>>,
+    owner: Owner,
 }
 
 /// A structure of the consumer's kind around a tensor.
 trait Kind: Sized {
     const NAME: &'static CStr;
-    fn wrap(tensor: DlTensor) -> Self;
-    fn tensor(&mut self) -> &mut DlTensor;
+    fn wrap(tensor: Tensor, readonly: bool) -> Self;
+    fn tensor(&mut self) -> &mut Tensor;
     fn set_context(&mut self, context: *mut c_void);
     fn context(&self) -> *mut c_void;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
 }
 
-impl Kind for Managed {
+impl Kind for ManagedTensor {
     const NAME: &'static CStr = NAME;
 
-    fn wrap(tensor: DlTensor) -> Self {
-        Managed {
+    fn wrap(tensor: Tensor, _readonly: bool) -> Self {
+        ManagedTensor {
             tensor,
             context: std::ptr::null_mut(),
             deleter: Some(delete::<Self>),
         }
     }
-    fn tensor(&mut self) -> &mut DlTensor {
+    fn tensor(&mut self) -> &mut Tensor {
         &mut self.tensor
     }
     fn set_context(&mut self, context: *mut c_void) {
@@ -111,19 +71,19 @@ impl Kind for Managed {
     }
 }
 
-impl Kind for ManagedVersioned {
+impl Kind for ManagedTensorVersioned {
     const NAME: &'static CStr = NAME_VERSIONED;
 
-    fn wrap(tensor: DlTensor) -> Self {
-        ManagedVersioned {
+    fn wrap(tensor: Tensor, readonly: bool) -> Self {
+        ManagedTensorVersioned {
             version: VERSION,
             context: std::ptr::null_mut(),
             deleter: Some(delete::<Self>),
-            flags: 0,
+            flags: if readonly { READ_ONLY } else { 0 },
             tensor,
         }
     }
-    fn tensor(&mut self) -> &mut DlTensor {
+    fn tensor(&mut self) -> &mut Tensor {
         &mut self.tensor
     }
     fn set_context(&mut self, context: *mut c_void) {
@@ -151,11 +111,12 @@ unsafe extern "C" fn delete<M: Kind>(managed: *mut M) {
     // At the end of the process there may be no interpreter to be had: then nothing needs to be released any more.
     let mut export = Some(export);
     let _ = Python::try_attach(|py| {
-        if let Some(mut export) = export.take()
-            && let Some(buffer) = export.buffer.take()
-        {
-            buffer.get().unpin(py);
-            buffer.drop_ref(py);
+        if let Some(export) = export.take() {
+            if let Owner::Buffer(buffer) = &export.owner {
+                buffer.get().unpin(py);
+            }
+            // Attached, so the reference goes at once.
+            drop(export);
         }
     });
     std::mem::forget(export);
@@ -182,19 +143,141 @@ unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
 /// # Errors
 ///
 /// `RuntimeError` where it was closed, `BufferError` where neither host nor device can use it.
-pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<(i32, i32)> {
+pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
+    buffer.dl_device(|| find_device(buffer, py))
+}
+
+fn find_device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
     let (on_device, on_host, managed) = buffer.accessible(py)?;
-    match (on_device, on_host) {
+    let (kind, number) = match (on_device, on_host) {
         (true, false) => {
             let number = buffer.device_number(py)?;
-            Ok((CUDA, i32::try_from(number).unwrap_or(0)))
+            (DeviceType::CUDA, i32::try_from(number).unwrap_or(0))
         }
-        (true, true) if managed => Ok((CUDA_MANAGED, 0)),
-        (true, true) => Ok((CUDA_HOST, 0)),
-        (false, true) => Ok((CPU, 0)),
-        (false, false) => Err(PyBufferError::new_err(
-            "neither the host nor a device can use the memory of this buffer: its memory resource says so",
-        )),
+        (true, true) if managed => (DeviceType::CUDA_MANAGED, 0),
+        (true, true) => (DeviceType::CUDA_HOST, 0),
+        (false, true) => (DeviceType::CPU, 0),
+        (false, false) => {
+            return Err(PyBufferError::new_err(
+                "neither the host nor a device can use the memory of this buffer: its memory resource says so",
+            ));
+        }
+    };
+    Ok(DlDevice { kind, number })
+}
+
+/// The numbers of a tuple of two.
+#[inline]
+pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
+    // SAFETY: a live tuple, of which only places that it has are read, and those of ints.
+    unsafe {
+        if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
+            return None;
+        }
+        let number = |place| {
+            let item = ffi::PyTuple_GetItem(pair.as_ptr(), place);
+            if ffi::PyLong_Check(item) == 0 {
+                return None;
+            }
+            let number = ffi::PyLong_AsLongLong(item);
+            if number == -1 && !ffi::PyErr_Occurred().is_null() {
+                ffi::PyErr_Clear();
+                return None;
+            }
+            Some(number)
+        };
+        Some((number(0)?, number(1)?))
+    }
+}
+
+/// What a consumer asked `__dlpack__` for.
+pub struct Request<'a, 'py> {
+    /// `Buffer` or `StridedMemoryView`.
+    pub class: &'static str,
+    /// The arguments of `__dlpack__`.
+    pub stream: Option<&'a Bound<'py, PyAny>>,
+    /// See there.
+    pub max_version: Option<&'a Bound<'py, PyAny>>,
+    /// See there.
+    pub dl_device: Option<&'a Bound<'py, PyAny>>,
+    /// See there.
+    pub copy: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Request<'_, '_> {
+    /// Whether a versioned capsule is wanted, and on which stream the consumer is; -1 for one that waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// `BufferError` for what cannot be exported as asked, `TypeError` for arguments of the wrong type.
+    fn check(&self, here: DlDevice) -> PyResult<(bool, i64)> {
+        let class = self.class;
+        if let Some(wanted) = self.dl_device {
+            let Ok(pair) = wanted.cast::<PyTuple>() else {
+                return Err(PyTypeError::new_err(format!(
+                    "{class}.__dlpack__() argument 'dl_device' is of type {}; expected a tuple of two ints or None",
+                    wanted.get_type().name()?
+                )));
+            };
+            if two(pair) != Some((here.kind.0.into(), here.number.into())) {
+                return Err(PyBufferError::new_err(format!(
+                    "{class}.__dlpack__() argument 'dl_device' is {}; the memory is on ({}, {}) and is not moved",
+                    wanted.repr()?,
+                    here.kind.0,
+                    here.number
+                )));
+            }
+        }
+        if let Some(copy) = self.copy
+            && copy.cast::<PyBool>().is_err()
+        {
+            return Err(PyTypeError::new_err(format!(
+                "{class}.__dlpack__() argument 'copy' is of type {}; expected a bool or None",
+                copy.get_type().name()?
+            )));
+        }
+        if self.copy.map_or(Ok(false), Bound::is_truthy)? {
+            return Err(PyBufferError::new_err(format!(
+                "{class}.__dlpack__() argument 'copy' is true; a {class} exports its memory and makes no copies"
+            )));
+        }
+        let versioned = match self.max_version {
+            None => false,
+            Some(given) => {
+                let Ok(pair) = given.cast::<PyTuple>() else {
+                    return Err(PyTypeError::new_err(format!(
+                        "{class}.__dlpack__() argument 'max_version' is of type {}; expected a tuple of two ints or None",
+                        given.get_type().name()?
+                    )));
+                };
+                let Some((major, _)) = two(pair) else {
+                    return Err(PyBufferError::new_err(format!(
+                        "{class}.__dlpack__() argument 'max_version' is {}; expected (major, minor)",
+                        given.repr()?
+                    )));
+                };
+                major >= 1
+            }
+        };
+        let stream = match self.stream {
+            // Without a stream a consumer is on the legacy default stream (Python array API, `__dlpack__`).
+            None => 1,
+            Some(given) => {
+                let number = given
+                    .cast::<PyInt>()
+                    .ok()
+                    .and_then(|n| n.extract::<i64>().ok());
+                let Some(number) = number.filter(|&n| n >= -1) else {
+                    return Err(PyTypeError::new_err(format!(
+                        "{class}.__dlpack__() argument 'stream' is {}; expected the address of a stream, 1 or 2 for the \
+                         default streams, -1 for no waiting, or None",
+                        given.repr()?
+                    )));
+                };
+                number
+            }
+        };
+        Ok((versioned, stream))
     }
 }
 
@@ -205,80 +288,80 @@ pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<(i32, i32)> {
 /// `BufferError` for what cannot be exported as asked, `TypeError` for arguments of the wrong type.
 pub fn export<'py>(
     buffer: &Bound<'py, PyBuffer>,
-    stream: Option<&Bound<'py, PyAny>>,
-    max_version: Option<&Bound<'py, PyAny>>,
-    wanted: Option<&Bound<'py, PyAny>>,
-    copy: Option<&Bound<'py, PyAny>>,
+    request: &Request<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = buffer.py();
     let here = device(buffer.get(), py)?;
-    if let Some(wanted) = wanted
-        && !wanted
-            .extract::<(i32, i32)>()
-            .is_ok_and(|wanted| wanted == here)
-    {
-        return Err(PyBufferError::new_err(format!(
-            "Buffer.__dlpack__() argument 'dl_device' is {}; the memory is on {here:?} and is not moved",
-            wanted.repr()?
-        )));
-    }
-    if copy.map_or(Ok(false), Bound::is_truthy)? {
-        return Err(PyBufferError::new_err(
-            "Buffer.__dlpack__() argument 'copy' is true; a buffer exports its memory and makes no copies",
-        ));
-    }
-    let versioned = match max_version {
-        None => false,
-        Some(given) => {
-            let Ok(pair) = given.cast::<PyTuple>() else {
-                return Err(PyTypeError::new_err(format!(
-                    "Buffer.__dlpack__() argument 'max_version' is of type {}; expected a tuple of two ints or None",
-                    given.get_type().name()?
-                )));
-            };
-            let Ok((major, _)) = pair.extract::<(u32, u32)>() else {
-                return Err(PyBufferError::new_err(format!(
-                    "Buffer.__dlpack__() argument 'max_version' is {}; expected (major, minor)",
-                    given.repr()?
-                )));
-            };
-            major >= 1
-        }
-    };
-    order(buffer.get(), py, stream, here.0)?;
+    let (versioned, stream) = request.check(here)?;
+    order(buffer.get(), py, stream, here.kind)?;
     if versioned {
-        capsule::<ManagedVersioned>(buffer, here)
+        capsule(py, of_buffer::<ManagedTensorVersioned>(buffer, here)?)
     } else {
-        capsule::<Managed>(buffer, here)
+        capsule(py, of_buffer::<ManagedTensor>(buffer, here)?)
     }
 }
 
-/// Makes the consumer's stream wait for the work that is known to use the memory.
-fn order(
-    buffer: &PyBuffer,
-    py: Python<'_>,
-    stream: Option<&Bound<'_, PyAny>>,
-    kind: i32,
-) -> PyResult<()> {
-    let handle = match stream {
-        // Without a stream a consumer is on the legacy default stream (Python array API, `__dlpack__`).
-        None => 1,
-        Some(given) => {
-            let number = given
-                .cast::<PyInt>()
-                .ok()
-                .and_then(|n| n.extract::<i64>().ok());
-            let Some(number) = number.filter(|&n| n >= -1) else {
-                return Err(PyTypeError::new_err(format!(
-                    "Buffer.__dlpack__() argument 'stream' is {}; expected the address of a stream, 1 or 2 for the default \
-                     streams, -1 for no waiting, or None",
-                    given.repr()?
-                )));
-            };
-            number
-        }
-    };
-    if handle == -1 || kind != CUDA {
+/// A capsule of a view; see `StridedMemoryView.__dlpack__`.
+///
+/// # Errors
+///
+/// As [`export`]; `BufferError` for elements that DLPack has no type for.
+pub fn export_view<'py>(
+    view: &Bound<'py, PyView>,
+    request: &Request<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = view.py();
+    let here = view.get().device();
+    let (versioned, stream) = request.check(here)?;
+    if let Some(buffer) = view.get().buffer(py) {
+        order(buffer.get(), py, stream, here.kind)?;
+    }
+    let tensor = describe(view)?;
+    if versioned {
+        capsule(py, of_view::<ManagedTensorVersioned>(view, tensor))
+    } else {
+        capsule(py, of_view::<ManagedTensor>(view, tensor))
+    }
+}
+
+/// An export of a view for C, with nothing waited for.
+///
+/// # Errors
+///
+/// `BufferError` for elements that DLPack has no type for.
+pub fn managed(view: &Bound<'_, PyView>) -> PyResult<*mut ManagedTensorVersioned> {
+    Ok(of_view(view, describe(view)?))
+}
+
+/// The view as a tensor, whose numbers live as long as the view.
+///
+/// # Errors
+///
+/// As [`managed`].
+pub fn describe(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
+    let py = view.py();
+    let view = view.get();
+    let layout = view.layout();
+    Ok(Tensor {
+        data: std::ptr::with_exposed_provenance_mut(view.address() as usize),
+        device: view.device(),
+        // At most 64.
+        ndim: layout.ndim() as i32,
+        dtype: view.data_type(py)?,
+        // Consumers only read them.
+        shape: layout.shape().as_ptr().cast_mut(),
+        strides: layout.strides().as_ptr().cast_mut(),
+        byte_offset: 0,
+    })
+}
+
+/// Makes the consumer's stream wait for the work that is known to use the memory; -1 is none.
+///
+/// # Errors
+///
+/// What the driver says.
+pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -> PyResult<()> {
+    if handle == -1 || kind != DeviceType::CUDA {
         return Ok(());
     }
     let Some((device, streams)) = buffer.streams() else {
@@ -292,51 +375,78 @@ fn order(
     waited.or_raise(py)
 }
 
-fn wait_for_all(device: Device, consumer: &Stream, streams: Vec<Stream>) -> cupyrite::Result<()> {
-    if streams.iter().all(|s| s.handle() == consumer.handle()) {
+fn wait_for_all(
+    device: Device,
+    consumer: &Stream,
+    mut streams: Vec<Stream>,
+) -> cupyrite::Result<()> {
+    // Asking costs less than an event. A stream that is being captured must not be asked, nor a default one while any is.
+    let is_idle = |stream: &Stream| {
+        !stream.is_default()
+            && matches!(cupyrite::is_capturing(stream), Ok(false))
+            && matches!(stream.is_done(), Ok(true))
+    };
+    streams.retain(|stream| stream.handle() != consumer.handle() && !is_idle(stream));
+    if streams.is_empty() {
         return Ok(());
     }
     let _entered = device.enter()?;
     cupyrite::wait_for_streams(consumer, &streams)
 }
 
-fn capsule<'py, M: Kind>(
-    buffer: &Bound<'py, PyBuffer>,
-    (kind, number): (i32, i32),
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = buffer.py();
-    let pinned = buffer.get().pin(py)?;
-    let mut export = Box::new(Export {
-        managed: M::wrap(DlTensor {
-            data: std::ptr::with_exposed_provenance_mut(pinned.address as usize),
-            device: DlDevice { kind, number },
-            ndim: 1,
-            // 8-bit signed integers.
-            dtype: DlDataType {
-                code: 0,
-                bits: 8,
-                lanes: 1,
-            },
-            shape: std::ptr::null_mut(),
-            strides: std::ptr::null_mut(),
-            byte_offset: 0,
-        }),
-        shape: i64::try_from(pinned.size).unwrap_or(i64::MAX),
-        stride: 1,
-        buffer: None,
-    });
-    let (shape, stride) = (&raw mut export.shape, &raw mut export.stride);
-    let tensor = export.managed.tensor();
-    tensor.shape = shape;
-    tensor.strides = stride;
-    // The export undoes the pin.
-    std::mem::forget(pinned);
-    export.buffer = Some(buffer.clone().unbind());
-    let export = Box::into_raw(export);
-    // SAFETY: the export lives until its deleter is called, by the consumer or by the capsule's destructor.
+/// Puts an export on the heap, where it lives until its deleter is called.
+fn publish<M: Kind>(export: Export<M>) -> *mut M {
+    let export = Box::into_raw(Box::new(export));
+    // SAFETY: fresh and nobody else's yet.
     unsafe {
         (*export).managed.set_context(export.cast());
-        let managed = &raw mut (*export).managed;
+        &raw mut (*export).managed
+    }
+}
+
+fn of_view<M: Kind>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
+    publish(Export {
+        managed: M::wrap(tensor, view.get().is_readonly()),
+        shape: 0,
+        stride: 0,
+        owner: Owner::View(view.clone().unbind()),
+    })
+}
+
+fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<*mut M> {
+    let pinned = buffer.get().pin(buffer.py())?;
+    let tensor = Tensor {
+        data: std::ptr::with_exposed_provenance_mut(pinned.address as usize),
+        device: here,
+        ndim: 1,
+        dtype: DataType::new(DataType::INT, 8),
+        shape: std::ptr::null_mut(),
+        strides: std::ptr::null_mut(),
+        byte_offset: 0,
+    };
+    let shape = i64::try_from(pinned.size).unwrap_or(i64::MAX);
+    // The export undoes the pin.
+    std::mem::forget(pinned);
+    let managed = publish(Export {
+        managed: M::wrap(tensor, false),
+        shape,
+        stride: 1,
+        owner: Owner::Buffer(buffer.clone().unbind()),
+    });
+    // SAFETY: made just now, and it stays where it is.
+    unsafe {
+        let export = (*managed).context().cast::<Export<M>>();
+        let (shape, stride) = (&raw mut (*export).shape, &raw mut (*export).stride);
+        let tensor = (*managed).tensor();
+        tensor.shape = shape;
+        tensor.strides = stride;
+    }
+    Ok(managed)
+}
+
+fn capsule<M: Kind>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the export lives until its deleter is called, by the consumer or by the capsule's destructor.
+    unsafe {
         let capsule =
             ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(forget_capsule::<M>));
         if capsule.is_null() {

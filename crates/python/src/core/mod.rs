@@ -9,13 +9,17 @@
 pub mod attributes;
 pub mod batch;
 pub mod buffer;
+pub mod buffer_shown;
 pub mod context;
 pub mod device;
 pub mod dlpack;
+pub mod dlpack_exchange;
+pub mod dtype;
 pub mod errors;
 pub mod event;
 pub mod kernel;
 pub mod launch;
+pub mod layout;
 pub mod linker;
 pub mod location;
 pub mod managed;
@@ -32,6 +36,12 @@ pub mod properties;
 pub mod slot;
 pub mod stream;
 pub mod uses;
+pub mod view;
+pub mod view_argument;
+pub mod view_copy;
+pub mod view_dlpack;
+pub mod view_import;
+pub mod view_shown;
 pub mod virtual_memory;
 
 use pyo3::prelude::*;
@@ -62,6 +72,8 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pinned::init(&core)?;
     virtual_memory::init(&core)?;
     batch::init(&core)?;
+    layout::init(&core)?;
+    view::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

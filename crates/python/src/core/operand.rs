@@ -42,11 +42,13 @@ impl Drop for PinnedBuffer<'_> {
 }
 
 /// A view by the buffer protocol; dropped where Python may be called.
-struct View(Box<ffi::Py_buffer>);
+pub struct View(Box<ffi::Py_buffer>);
 
 // SAFETY: a view may be released by another thread than the one that took it, if it is attached (Python/C API, "Buffer
 // Protocol"); views are dropped by attached threads only.
 unsafe impl Send for View {}
+// SAFETY: shared references only read what the exporter filled in.
+unsafe impl Sync for View {}
 
 impl Drop for View {
     fn drop(&mut self) {
@@ -56,8 +58,12 @@ impl Drop for View {
 }
 
 impl View {
-    /// The view of an object, with these flags; the error is the exporter's.
-    fn take(given: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<View> {
+    /// The view of an object, with these flags.
+    ///
+    /// # Errors
+    ///
+    /// The exporter's.
+    pub fn take(given: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<View> {
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: a live object and a valid place, which stays where it is until it is released.
         if unsafe { ffi::PyObject_GetBuffer(given.as_ptr(), &raw mut *view, flags) } != 0 {
@@ -66,7 +72,48 @@ impl View {
         Ok(View(view))
     }
 
-    fn format(&self) -> &[u8] {
+    /// Where the first element is.
+    pub fn address(&self) -> usize {
+        self.0.buf.expose_provenance()
+    }
+
+    /// Whether nobody may write to it.
+    pub fn readonly(&self) -> bool {
+        self.0.readonly != 0
+    }
+
+    /// Shape, strides in bytes where there are some, and bytes of an element.
+    ///
+    /// # Errors
+    ///
+    /// `BufferError` for memory that is reached through pointers.
+    pub fn extents(&self) -> PyResult<(Vec<i64>, Option<Vec<i64>>, usize)> {
+        if !self.0.suboffsets.is_null() {
+            return Err(PyBufferError::new_err(
+                "the memory is reached through pointers (it has suboffsets), which a view cannot describe",
+            ));
+        }
+        let item = self.0.itemsize.max(1).cast_unsigned();
+        let dims = usize::try_from(self.0.ndim).unwrap_or(0);
+        if dims == 0 {
+            return Ok((Vec::new(), None, item));
+        }
+        if self.0.shape.is_null() {
+            return Ok((vec![(self.len() / item) as i64], None, item));
+        }
+        // SAFETY: the exporter filled in as many numbers as there are dimensions.
+        let numbers = |from: *mut ffi::Py_ssize_t| unsafe {
+            std::slice::from_raw_parts(from, dims)
+                .iter()
+                .map(|&n| n as i64)
+                .collect::<Vec<i64>>()
+        };
+        let strides = (!self.0.strides.is_null()).then(|| numbers(self.0.strides));
+        Ok((numbers(self.0.shape), strides, item))
+    }
+
+    /// What the elements are, as module `struct` names it.
+    pub fn format(&self) -> &[u8] {
         if self.0.format.is_null() {
             return b"B";
         }
@@ -74,7 +121,8 @@ impl View {
         unsafe { std::ffi::CStr::from_ptr(self.0.format) }.to_bytes()
     }
 
-    fn len(&self) -> usize {
+    /// Bytes.
+    pub fn len(&self) -> usize {
         self.0.len.max(0).cast_unsigned()
     }
 }
@@ -486,6 +534,30 @@ pub fn copy(
     if holds.is_empty() {
         return Ok(());
     }
+    hold(py, device, stream, holds)
+}
+
+/// Keeps objects until the stream has done what it holds now.
+///
+/// # Errors
+///
+/// What the driver says; nothing runs any more then.
+pub fn keep_until_done(
+    py: Python<'_>,
+    device: Option<Device>,
+    stream: &Stream,
+    objects: Vec<Py<PyAny>>,
+) -> PyResult<()> {
+    reap(py);
+    hold(
+        py,
+        device,
+        stream,
+        objects.into_iter().map(Hold::Object).collect(),
+    )
+}
+
+fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold>) -> PyResult<()> {
     let count = holds.len();
     let marks = py.detach(|| {
         let _entered = device.map(|device| enter_for(stream, device)).transpose()?;

@@ -1,4 +1,4 @@
-"""Utilities: caches of compiled programs, copies and moves of several buffers at once."""
+"""Utilities: views of everyone's arrays, caches of compiled programs, copies and moves of several buffers at once."""
 
 # Public name -> module that has it, seen from this package.
 _HOMES = {
@@ -8,6 +8,8 @@ _HOMES = {
     "MemcpyOverlapMode": ".._memory._copy_enums",
     "MemcpySrcAccessOrder": ".._memory._copy_enums",
     "ProgramCacheResource": "._program_cache",
+    "StridedMemoryView": ".._memoryview",
+    "args_viewable_as_strided_memory": ".._memoryview",
     "copy_batch": ".._memory._copy_ops",
     "discard_batch": ".._memory._managed_memory_ops",
     "discard_prefetch_batch": ".._memory._managed_memory_ops",

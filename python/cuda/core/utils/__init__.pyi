@@ -1,4 +1,4 @@
-"""Utilities: caches of compiled programs, copies and moves of several buffers at once."""
+"""Utilities: views of everyone's arrays, caches of compiled programs, copies and moves of several buffers at once."""
 
 from .._memory._copy_enums import (
     CopyOptions as CopyOptions,
@@ -10,6 +10,10 @@ from .._memory._managed_memory_ops import (
     discard_batch as discard_batch,
     discard_prefetch_batch as discard_prefetch_batch,
     prefetch_batch as prefetch_batch,
+)
+from .._memoryview import (
+    StridedMemoryView as StridedMemoryView,
+    args_viewable_as_strided_memory as args_viewable_as_strided_memory,
 )
 from ._program_cache import (
     FileStreamProgramCache as FileStreamProgramCache,
@@ -25,6 +29,8 @@ __all__ = [
     "MemcpyOverlapMode",
     "MemcpySrcAccessOrder",
     "ProgramCacheResource",
+    "StridedMemoryView",
+    "args_viewable_as_strided_memory",
     "copy_batch",
     "discard_batch",
     "discard_prefetch_batch",

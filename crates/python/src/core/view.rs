@@ -1,0 +1,825 @@
+//! `StridedMemoryView`: everyone's arrays as address, shape, strides and type.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use cupyrite::StridedLayout;
+use cupyrite::dlpack::{DataType, DeviceType, DlDevice};
+use pyo3::exceptions::{
+    PyAttributeError, PyBufferError, PyDeprecationWarning, PyTypeError, PyValueError,
+};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
+
+use super::buffer::PyBuffer;
+use super::dtype::{self, Dtype};
+use super::errors::OrRaise;
+use super::layout::{PyLayout, item_size, numbers, tuple};
+use super::view_import::{Consumer, Keep, Parts, PinnedBuffer, Protocol};
+use super::{dlpack, dlpack_exchange, view_copy, view_dlpack, view_import, view_shown};
+
+/// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
+///
+/// Views are made by :meth:`from_any_interface` and the other class methods, or in a function's arguments by
+/// :func:`args_viewable_as_strided_memory`. A view of device memory is in order with the stream that it was made for.
+///
+/// A view can be handed on: it has ``__dlpack__``, ``__cuda_array_interface__`` where a device can use the memory,
+/// ``__array_interface__`` and the buffer protocol where the host can.
+///
+/// Parameters
+/// ----------
+/// obj : object, optional
+///     Deprecated: an array with DLPack or ``__cuda_array_interface__``.
+/// stream_ptr : int, optional
+///     As in :meth:`from_any_interface`.
+#[pyclass(
+    frozen,
+    weakref,
+    subclass,
+    module = "cuda.core._memoryview",
+    name = "StridedMemoryView"
+)]
+pub struct PyView {
+    parts: Parts,
+    shape: PyOnceLock<Py<PyTuple>>,
+    strides: PyOnceLock<Option<Py<PyTuple>>>,
+    dtype: PyOnceLock<Option<Py<PyAny>>>,
+    layout: PyOnceLock<Py<PyLayout>>,
+    data_type: OnceLock<DataType>,
+}
+
+/// A view that is on its way into an object of a derived class.
+#[pyclass(frozen, module = "cuda.core._memoryview", name = "_Parts")]
+struct Adopted(Mutex<Option<Parts>>);
+
+/// The view with these parts.
+///
+/// # Errors
+///
+/// Memory.
+pub fn make(py: Python<'_>, parts: Parts) -> PyResult<Bound<'_, PyAny>> {
+    Ok(Bound::new(py, PyView::of(parts))?.into_any())
+}
+
+/// The same as an object of `class`, which is `StridedMemoryView` or derived from it.
+fn make_of<'py>(class: &Bound<'py, PyType>, parts: Parts) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    let own = py.get_type::<PyView>();
+    if class.is(&own) {
+        return make(py, parts);
+    }
+    let adopted = Bound::new(py, Adopted(Mutex::new(Some(parts))))?;
+    own.call_method1(intern!(py, "__new__"), (class, adopted))
+}
+
+impl PyView {
+    fn of(parts: Parts) -> PyView {
+        PyView {
+            parts,
+            shape: PyOnceLock::new(),
+            strides: PyOnceLock::new(),
+            dtype: PyOnceLock::new(),
+            layout: PyOnceLock::new(),
+            data_type: OnceLock::new(),
+        }
+    }
+
+    /// Whether nobody said what the elements are.
+    pub fn has_unknown_type(&self) -> bool {
+        self.parts.dtype.is_unknown()
+    }
+
+    /// Where the memory is, as DLPack numbers it.
+    pub fn device(&self) -> DlDevice {
+        self.parts.device
+    }
+
+    /// How the elements lie.
+    pub fn layout(&self) -> &StridedLayout {
+        &self.parts.layout
+    }
+
+    /// The address of the element with all indices zero.
+    #[inline]
+    pub fn address(&self) -> u64 {
+        self.parts
+            .base
+            .wrapping_add_signed(self.parts.layout.offset_in_bytes())
+    }
+
+    /// Whether the memory must not be written.
+    pub fn is_readonly(&self) -> bool {
+        self.parts.readonly
+    }
+
+    /// The type of the elements for DLPack.
+    ///
+    /// # Errors
+    ///
+    /// `BufferError` where it has none.
+    pub fn data_type(&self, py: Python<'_>) -> PyResult<DataType> {
+        if let Some(known) = self.data_type.get() {
+            return Ok(*known);
+        }
+        let found = self.parts.dtype.data_type(py)?;
+        Ok(*self.data_type.get_or_init(|| found))
+    }
+
+    /// The address that the layout counts from.
+    pub fn base(&self) -> u64 {
+        self.parts.base
+    }
+
+    /// The buffer whose memory this is, where it is one's.
+    pub fn buffer<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBuffer>> {
+        match &self.parts.keep {
+            Keep::Buffer(pinned) => Some(pinned.0.bind(py).clone()),
+            Keep::Parent(parent) => parent.get().buffer(py),
+            _ => None,
+        }
+    }
+
+    /// The `numpy.dtype`; None where the type is not known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dtype::numpy`].
+    pub fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let made = || -> PyResult<Option<Py<PyAny>>> {
+            Ok(self.parts.dtype.numpy(py)?.map(Bound::unbind))
+        };
+        let known = self.dtype.get_or_try_init(py, made)?;
+        Ok(known.as_ref().map(|dtype| dtype.bind(py).clone()))
+    }
+
+    /// `typestr`, and `descr` for structured types.
+    fn typestr<'py>(&self, py: Python<'py>) -> PyResult<(String, Option<Bound<'py, PyAny>>)> {
+        if let Dtype::DlPack(dtype) = &self.parts.dtype
+            && let Some(text) = dtype::typestr_of(*dtype)
+        {
+            return Ok((text, None));
+        }
+        let Some(dtype) = self.numpy(py)? else {
+            return Err(PyAttributeError::new_err(
+                "the type of the elements is not known, which an array interface needs; see view(dtype=...)",
+            ));
+        };
+        let text = dtype.getattr(intern!(py, "str"))?.extract()?;
+        let structured = !dtype.getattr(intern!(py, "names"))?.is_none();
+        let descr = structured
+            .then(|| dtype.getattr(intern!(py, "descr")))
+            .transpose()?;
+        Ok((text, descr))
+    }
+
+    fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (text, descr) = self.typestr(py)?;
+        let layout = &self.parts.layout;
+        let dict = PyDict::new(py);
+        dict.set_item(intern!(py, "shape"), self.shape(py)?)?;
+        dict.set_item(intern!(py, "typestr"), text)?;
+        let data = (self.address(), self.parts.readonly);
+        dict.set_item(intern!(py, "data"), data)?;
+        dict.set_item(intern!(py, "version"), 3)?;
+        // The buffer protocol and NumPy know the dense case by None.
+        if layout.is_contiguous_c() {
+            dict.set_item(intern!(py, "strides"), py.None())?;
+        } else {
+            let strides = tuple(py, &layout.strides_in_bytes())?;
+            dict.set_item(intern!(py, "strides"), strides)?;
+        }
+        if let Some(descr) = descr {
+            dict.set_item(intern!(py, "descr"), descr)?;
+        }
+        Ok(dict)
+    }
+}
+
+/// How a class is called in messages: module and name.
+fn class_name(of: &Bound<'_, PyAny>) -> PyResult<String> {
+    let class = of.get_type();
+    let module = class.module()?;
+    Ok(if module.to_string_lossy() == "builtins" {
+        class.qualname()?.to_string()
+    } else {
+        format!("{module}.{}", class.qualname()?)
+    })
+}
+
+#[pymethods]
+impl PyView {
+    #[new]
+    #[pyo3(signature = (obj=None, stream_ptr=None))]
+    fn new(
+        py: Python<'_>,
+        obj: Option<&Bound<'_, PyAny>>,
+        stream_ptr: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyView> {
+        let Some(obj) = obj else {
+            PyErr::warn(
+                py,
+                &py.get_type::<PyDeprecationWarning>(),
+                c"a StridedMemoryView of nothing is deprecated; make one with from_any_interface() or another class method",
+                1,
+            )?;
+            return Ok(PyView::of(Parts {
+                base: 0,
+                layout: StridedLayout::new(&[0], None, 1).or_raise(py)?,
+                dtype: Dtype::Unknown,
+                device: DlDevice {
+                    kind: DeviceType::CPU,
+                    number: 0,
+                },
+                device_id: 0,
+                readonly: false,
+                room: (0, 0),
+                exporting: None,
+                keep: Keep::Object,
+            }));
+        };
+        if let Ok(adopted) = obj.cast::<Adopted>() {
+            let parts = adopted
+                .get()
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            return parts
+                .map(PyView::of)
+                .ok_or_else(|| PyTypeError::new_err("these parts of a view were used before"));
+        }
+        let protocol = Protocol::of(obj)?;
+        if !matches!(protocol, Protocol::DlPack | Protocol::CudaArrayInterface) {
+            return Err(PyBufferError::new_err(format!(
+                "StridedMemoryView() takes arrays with DLPack or __cuda_array_interface__; for one of type {} use \
+                 StridedMemoryView.from_any_interface()",
+                obj.get_type().name()?
+            )));
+        }
+        PyErr::warn(
+            py,
+            &py.get_type::<PyDeprecationWarning>(),
+            c"calling StridedMemoryView is deprecated; use StridedMemoryView.from_any_interface() or another class method",
+            1,
+        )?;
+        let consumer = Consumer::accept(stream_ptr)?;
+        Ok(PyView::of(protocol.view(obj, consumer)?))
+    }
+
+    /// A view of an array by DLPack.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj : object
+    ///     An array whose class has ``__dlpack_c_exchange_api__``, or ``__dlpack__`` and ``__dlpack_device__``.
+    /// stream_ptr : int
+    ///     The address of the stream that the view will be used on (or a Stream), which waits for the array's work; 0 for the
+    ///     default stream; -1 to wait for nothing. It does not matter for memory of the host.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     `stream_ptr` is missing; memory of another kind of device; an export that cannot be right.
+    #[classmethod]
+    #[pyo3(signature = (obj, stream_ptr=None))]
+    fn from_dlpack<'py>(
+        cls: &Bound<'py, PyType>,
+        obj: &Bound<'py, PyAny>,
+        stream_ptr: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let consumer = Consumer::accept(stream_ptr)?;
+        make_of(cls, view_dlpack::from_dlpack(obj, consumer)?)
+    }
+
+    /// A view of an array by ``__cuda_array_interface__`` (version 3).
+    ///
+    /// Parameters
+    /// ----------
+    /// obj : object
+    ///     The array.
+    /// stream_ptr : int
+    ///     As in :meth:`from_dlpack`: it waits for the interface's stream.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     `stream_ptr` is missing; another version; a mask.
+    /// CUDAError
+    ///     The address is no memory that a device can use.
+    #[classmethod]
+    #[pyo3(signature = (obj, stream_ptr=None))]
+    fn from_cuda_array_interface<'py>(
+        cls: &Bound<'py, PyType>,
+        obj: &Bound<'py, PyAny>,
+        stream_ptr: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let consumer = Consumer::accept(stream_ptr)?;
+        make_of(cls, view_import::from_cuda_array_interface(obj, consumer)?)
+    }
+
+    /// A view of memory of the host by ``__array_interface__`` (version 3), which NumPy's arrays have.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj : object
+    ///     The array.
+    #[classmethod]
+    fn from_array_interface<'py>(
+        cls: &Bound<'py, PyType>,
+        obj: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        make_of(cls, view_import::from_array_interface(obj)?)
+    }
+
+    /// A view of an array by the first that it has of DLPack, ``__cuda_array_interface__``, ``__array_interface__`` and the
+    /// buffer protocol.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj : object
+    ///     The array.
+    /// stream_ptr : int
+    ///     As in :meth:`from_dlpack`.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     It has none of them; and as the other methods.
+    #[classmethod]
+    #[pyo3(signature = (obj, stream_ptr=None))]
+    fn from_any_interface<'py>(
+        cls: &Bound<'py, PyType>,
+        obj: &Bound<'py, PyAny>,
+        stream_ptr: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let protocol = Protocol::of(obj)?;
+        let consumer = Consumer::accept(stream_ptr)?;
+        make_of(cls, protocol.view(obj, consumer)?)
+    }
+
+    /// A view of a buffer's memory as an array. The memory stays while the view lives, also when the buffer is closed.
+    ///
+    /// Parameters
+    /// ----------
+    /// buffer : Buffer
+    ///     The memory.
+    /// shape : tuple of int
+    ///     The extents.
+    /// strides : tuple of int, optional
+    ///     In elements; C order by default. The first element is where the buffer begins.
+    /// itemsize : int, optional
+    ///     Bytes of an element; needed without `dtype`.
+    /// dtype : numpy.dtype, optional
+    ///     The type of the elements.
+    /// is_readonly : bool, optional
+    ///     Whether the memory must not be written.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The buffer is too small, or the arguments contradict each other.
+    #[classmethod]
+    #[pyo3(signature = (buffer, shape, strides=None, *, itemsize=None, dtype=None, is_readonly=false))]
+    fn from_buffer<'py>(
+        cls: &Bound<'py, PyType>,
+        buffer: &Bound<'py, PyAny>,
+        shape: &Bound<'py, PyAny>,
+        strides: Option<&Bound<'py, PyAny>>,
+        itemsize: Option<&Bound<'py, PyAny>>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        is_readonly: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = cls.py();
+        let function = "StridedMemoryView.from_buffer";
+        let Ok(buffer) = buffer.cast::<PyBuffer>() else {
+            return Err(PyTypeError::new_err(format!(
+                "{function}() argument 'buffer' is of type {}; expected a Buffer",
+                buffer.get_type().name()?
+            )));
+        };
+        let shape = numbers(shape, function, "shape")?;
+        let strides = strides
+            .map(|strides| numbers(strides, function, "strides"))
+            .transpose()?;
+        let dtype = dtype.map(dtype::accept).transpose()?;
+        let of_dtype = dtype.as_ref().map(dtype::item_size).transpose()?;
+        let given = itemsize
+            .map(|given| item_size(given, "itemsize"))
+            .transpose()?;
+        let item = match (given, of_dtype) {
+            (Some(given), Some(of_dtype)) if given != of_dtype => {
+                return Err(PyValueError::new_err(format!(
+                    "{function}() argument 'itemsize' is {given}, and 'dtype' has {of_dtype} bytes"
+                )));
+            }
+            (Some(size), _) | (None, Some(size)) => size,
+            (None, None) => {
+                return Err(PyValueError::new_err(format!(
+                    "{function}() needs 'dtype' or 'itemsize': the size of an element"
+                )));
+            }
+        };
+        let layout = StridedLayout::new(&shape, strides.as_deref(), item).or_raise(py)?;
+        let pinned = buffer.get().pin(py)?;
+        let (base, size) = (pinned.address, pinned.size);
+        fits(
+            function,
+            &layout,
+            (0, i64::try_from(size).unwrap_or(i64::MAX)),
+        )?;
+        let device = dlpack::device(buffer.get(), py)?;
+        // Memory resources of the host have no device, and some raise when asked for it.
+        let device_id = match device.kind {
+            DeviceType::CUDA => device.number,
+            DeviceType::CPU => -1,
+            _ => buffer
+                .get()
+                .device_number(py)
+                .ok()
+                .and_then(|number| i32::try_from(number).ok())
+                .unwrap_or(-1),
+        };
+        // The view undoes the pin.
+        std::mem::forget(pinned);
+        make_of(
+            cls,
+            Parts {
+                base,
+                layout,
+                dtype: dtype.map_or(Dtype::Unknown, |dtype| Dtype::Numpy(dtype.unbind())),
+                device,
+                device_id,
+                readonly: is_readonly,
+                room: (0, i64::try_from(size).unwrap_or(i64::MAX)),
+                exporting: Some(buffer.clone().into_any().unbind()),
+                keep: Keep::Buffer(PinnedBuffer(buffer.clone().unbind())),
+            },
+        )
+    }
+
+    /// The same memory with another layout, another type, or both.
+    ///
+    /// Parameters
+    /// ----------
+    /// layout : _StridedLayout, optional
+    ///     Made from this view's ``_layout``; it counts from the same base address and must stay inside of the memory that is
+    ///     known to be there: a buffer's, or what the array that was viewed spans.
+    /// dtype : numpy.dtype, optional
+    ///     Anything that ``numpy.dtype()`` takes; its size must be the layout's.
+    ///
+    /// Returns
+    /// -------
+    /// StridedMemoryView
+    ///     This one if there is nothing to change.
+    #[pyo3(signature = (layout=None, dtype=None))]
+    fn view<'py>(
+        slf: &Bound<'py, Self>,
+        layout: Option<&Bound<'py, PyAny>>,
+        dtype: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, parts) = (slf.py(), &slf.get().parts);
+        if layout.is_none() && dtype.is_none() {
+            return Ok(slf.clone().into_any());
+        }
+        let layout = match layout {
+            Some(given) => match given.cast::<PyLayout>() {
+                Ok(layout) => layout.get().layout().clone(),
+                Err(_) => {
+                    return Err(PyTypeError::new_err(format!(
+                        "StridedMemoryView.view() argument 'layout' is of type {}; expected a _StridedLayout, such as the \
+                         attribute _layout of a view and what its methods return",
+                        given.get_type().name()?
+                    )));
+                }
+            },
+            None => parts.layout.clone(),
+        };
+        let (dtype, size) = match dtype {
+            Some(given) => {
+                let dtype = dtype::accept(given)?;
+                let size = dtype::item_size(&dtype)?;
+                (Dtype::Numpy(dtype.unbind()), Some(size))
+            }
+            None if parts.dtype.is_unknown() => (Dtype::Unknown, None),
+            None => (parts.dtype.clone_ref(py), Some(parts.layout.item_size())),
+        };
+        if let Some(size) = size
+            && size != layout.item_size()
+        {
+            return Err(PyValueError::new_err(format!(
+                "StridedMemoryView.view(): elements of the type have {size} bytes, those of the layout {}; give a 'layout' \
+                 that has both (see _StridedLayout.repacked()) and a 'dtype' that does",
+                layout.item_size()
+            )));
+        }
+        fits("StridedMemoryView.view", &layout, parts.room)?;
+        make_of(
+            &slf.get_type(),
+            Parts {
+                base: parts.base,
+                layout,
+                dtype,
+                device: parts.device,
+                device_id: parts.device_id,
+                readonly: parts.readonly,
+                room: parts.room,
+                exporting: parts.exporting.as_ref().map(|obj| obj.clone_ref(py)),
+                keep: Keep::Parent(slf.clone().unbind()),
+            },
+        )
+    }
+
+    /// Copies another view's elements into this one's memory, in the order of a stream. Layouts may differ.
+    ///
+    /// Parameters
+    /// ----------
+    /// other : StridedMemoryView
+    ///     Where from; of the same shape and type of elements. The two must not overlap.
+    /// stream : Stream
+    ///     In whose order.
+    /// allocator : MemoryResource, optional
+    ///     Not needed: elements are copied from where they are to where they go.
+    /// blocking : bool, optional
+    ///     Whether to wait until the elements are there; by default where one side is the host's and the other a device's.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Other shapes or types, a read-only destination, or one with elements that share memory.
+    #[pyo3(signature = (other, stream, allocator=None, blocking=None))]
+    fn copy_from<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        stream: &Bound<'py, PyAny>,
+        allocator: Option<&Bound<'py, PyAny>>,
+        blocking: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let function = "StridedMemoryView.copy_from";
+        let other = view_copy::accept(function, other)?;
+        view_copy::copy(function, slf, &other, Some(stream), allocator, blocking)
+    }
+
+    /// Copies this view's elements into another one's memory: as :meth:`copy_from` there.
+    ///
+    /// Parameters
+    /// ----------
+    /// other : StridedMemoryView
+    ///     Where to.
+    /// stream : Stream, optional
+    ///     In whose order; the default stream by default.
+    /// allocator, blocking : optional
+    ///     As there.
+    #[pyo3(signature = (other, stream=None, allocator=None, blocking=None))]
+    fn copy_to<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+        allocator: Option<&Bound<'py, PyAny>>,
+        blocking: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let function = "StridedMemoryView.copy_to";
+        let other = view_copy::accept(function, other)?;
+        view_copy::copy(function, &other, slf, stream, allocator, blocking)
+    }
+
+    /// The address of the element with all indices zero.
+    #[getter]
+    fn ptr(&self) -> u64 {
+        self.address()
+    }
+
+    /// The extents.
+    #[getter]
+    fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
+        let made = || tuple(py, self.parts.layout.shape()).map(Bound::unbind);
+        Ok(self.shape.get_or_try_init(py, made)?.clone_ref(py))
+    }
+
+    /// The strides in elements; None for C order that nobody spelt out.
+    #[getter]
+    fn strides(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+        let layout = &self.parts.layout;
+        let made = || -> PyResult<Option<Py<PyTuple>>> {
+            layout
+                .has_explicit_strides()
+                .then(|| tuple(py, layout.strides()).map(Bound::unbind))
+                .transpose()
+        };
+        let strides = self.strides.get_or_try_init(py, made)?;
+        Ok(strides.as_ref().map(|strides| strides.clone_ref(py)))
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> i64 {
+        self.parts.layout.volume()
+    }
+
+    /// The type of the elements; None where it is not known. This imports NumPy.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.numpy(py)
+    }
+
+    /// The number of the memory's device; -1 for memory of the host.
+    #[getter]
+    fn device_id(&self) -> i32 {
+        self.parts.device_id
+    }
+
+    /// Whether a device can use the memory.
+    #[getter]
+    fn is_device_accessible(&self) -> bool {
+        self.parts.device.kind.is_device_accessible()
+    }
+
+    /// Whether the memory must not be written.
+    #[getter]
+    fn readonly(&self) -> bool {
+        self.parts.readonly
+    }
+
+    /// The object that was viewed, which the view keeps alive.
+    #[getter]
+    fn exporting_obj(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.parts.exporting.as_ref().map(|obj| obj.clone_ref(py))
+    }
+
+    /// Shape, strides and element size as an object that can be sliced, reshaped and so on.
+    #[getter]
+    fn _layout(&self, py: Python<'_>) -> PyResult<Py<PyLayout>> {
+        let made = || PyLayout::make(py, self.parts.layout.clone());
+        Ok(self.layout.get_or_try_init(py, made)?.clone_ref(py))
+    }
+
+    /// Exports the memory by DLPack.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : int, optional
+    ///     The consumer's stream. It waits for the streams that are known to use a Buffer's memory; of other arrays the order
+    ///     is that of the stream that the view was made for.
+    /// max_version : tuple of int, optional
+    ///     The newest version that the consumer understands; from (1, 0) on it gets a versioned capsule, which also says
+    ///     whether the memory is read-only.
+    /// dl_device : tuple of int, optional
+    ///     The device wanted; only where the memory is.
+    /// copy : bool, optional
+    ///     True is refused: the memory itself is exported.
+    ///
+    /// Returns
+    /// -------
+    /// capsule
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = dlpack::Request {
+            class: "StridedMemoryView",
+            stream,
+            max_version,
+            dl_device,
+            copy,
+        };
+        dlpack::export_view(slf, &request)
+    }
+
+    /// ``(device type, device number)`` of the memory, as DLPack numbers them.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (self.parts.device.kind.0, self.parts.device.number)
+    }
+
+    /// DLPack's functions for C.
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        dlpack_exchange::ours(py)
+    }
+
+    /// The same under the name that it had in DLPack 1.2.
+    #[classattr]
+    fn __c_dlpack_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        dlpack_exchange::ours(py)
+    }
+
+    /// Address, shape, strides and type for libraries of device arrays (version 3); where a device can use the memory.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if !self.is_device_accessible() {
+            return Err(PyAttributeError::new_err(
+                "this view has no __cuda_array_interface__: its memory is the host's",
+            ));
+        }
+        let dict = self.interface(py)?;
+        let stream = match self.buffer(py) {
+            Some(buffer) => buffer.get().one_stream(py)?,
+            None => None,
+        };
+        dict.set_item(intern!(py, "stream"), stream)?;
+        Ok(dict)
+    }
+
+    /// Address, shape, strides and type for NumPy (version 3); where the host can use the memory.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if !self.parts.device.kind.is_host_accessible() {
+            return Err(PyAttributeError::new_err(
+                "this view has no __array_interface__: its memory is a device's",
+            ));
+        }
+        self.interface(py)
+    }
+
+    /// The memory by the buffer protocol, where the host can use it.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        out: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        // SAFETY: as Python has it: a place for the answer, or null from those that err.
+        unsafe { view_shown::show(&slf, out, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: made by `view_shown::show`, given back once.
+        drop(unsafe { Box::from_raw((*view).internal.cast::<view_shown::Shown>()) });
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, view) = (slf.py(), slf.get());
+        let strides = match view.strides(py)? {
+            Some(strides) => strides.bind(py).repr()?.to_string(),
+            None => "None".to_owned(),
+        };
+        // A repr does not fail for a type that NumPy does not have.
+        let dtype = match view.numpy(py) {
+            Ok(Some(dtype)) => class_name(&dtype)?,
+            Ok(None) => "NoneType".to_owned(),
+            Err(_) => "?".to_owned(),
+        };
+        let exporting = match &view.parts.exporting {
+            Some(obj) => class_name(obj.bind(py))?,
+            None => "NoneType".to_owned(),
+        };
+        let python = |truth: bool| if truth { "True" } else { "False" };
+        let lines = [
+            format!("StridedMemoryView(ptr={}", view.address()),
+            format!("shape={}", view.shape(py)?.bind(py).repr()?),
+            format!("strides={strides}"),
+            format!("itemsize={}", view.parts.layout.item_size()),
+            format!("dtype={dtype}"),
+            format!("device_id={}", view.parts.device_id),
+            format!(
+                "is_device_accessible={}",
+                python(view.is_device_accessible())
+            ),
+            format!("readonly={}", python(view.parts.readonly)),
+            format!("exporting_obj={exporting})"),
+        ];
+        Ok(lines.join(",\n                  "))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.parts.exporting)?;
+        match &self.parts.keep {
+            Keep::Buffer(pinned) => visit.call(&pinned.0)?,
+            Keep::Parent(parent) => visit.call(parent)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    // No `__clear__`: the memory must stay while somebody can reach the view. Cycles are broken at the array that it is of.
+}
+
+/// Whether a layout stays inside of the memory that is known to be there.
+fn fits(function: &str, layout: &StridedLayout, room: (i64, i64)) -> PyResult<()> {
+    if layout.volume() == 0 {
+        return Ok(());
+    }
+    let (low, high) = view_import::room_of(layout);
+    if low >= room.0 && high <= room.1 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "{function}(): the layout takes the bytes {low} to {high} of the memory, which has {} to {}",
+        room.0, room.1
+    )))
+}
+
+/// Adds the classes.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyView>()?;
+    core.add_class::<super::view_argument::Proxy>()
+}
