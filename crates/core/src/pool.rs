@@ -16,6 +16,7 @@ use crate::birth::Birth;
 use crate::context::{Context, Entered};
 use crate::device::Device;
 use crate::error::{Error, Result, driver, report};
+use crate::ipc::Imports;
 use crate::memory::DeviceCopy;
 use crate::stream::Stream;
 use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
@@ -26,9 +27,18 @@ use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
 pub struct PoolOptions {
     /// Most bytes that the pool takes from the device; 0 leaves the limit to the driver (`CUmemPoolProps::maxSize`).
     pub max_size: usize,
+    /// Whether other processes can import the pool ([`MemoryPool::export`]).
+    pub shareable: bool,
 }
 
 impl PoolOptions {
+    /// Whether other processes can import the pool.
+    #[must_use]
+    pub fn shareable(mut self, shareable: bool) -> Self {
+        self.shareable = shareable;
+        self
+    }
+
     /// At most this many bytes; 0 leaves the limit to the driver.
     #[must_use]
     pub fn max_size(mut self, bytes: usize) -> Self {
@@ -115,6 +125,8 @@ struct Inner {
     owned: bool,
     device: Device,
     birth: Birth,
+    /// For the pool of another process: what was imported from it.
+    imports: Option<Imports>,
 }
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
@@ -185,7 +197,11 @@ impl MemoryPool {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let properties = CUmemPoolProps {
             allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-            handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            handleTypes: if options.shareable {
+                CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+            } else {
+                CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE
+            },
             location: on_device(device.ordinal()),
             win32SecurityAttributes: std::ptr::null_mut(),
             maxSize: options.max_size,
@@ -199,14 +215,59 @@ impl MemoryPool {
     }
 
     fn wrap(handle: CUmemoryPool, owned: bool, device: &Device) -> MemoryPool {
+        Self::wrap_all(handle, owned, device, None)
+    }
+
+    /// A pool that was imported.
+    pub(crate) fn wrap_imported(handle: CUmemoryPool, device: &Device) -> MemoryPool {
+        Self::wrap_all(handle, true, device, Some(Imports::default()))
+    }
+
+    fn wrap_all(
+        handle: CUmemoryPool,
+        owned: bool,
+        device: &Device,
+        imports: Option<Imports>,
+    ) -> MemoryPool {
         MemoryPool {
             inner: Arc::new(Inner {
                 handle,
                 owned,
                 device: *device,
                 birth: Birth::now(),
+                imports,
             }),
         }
+    }
+
+    /// What was imported from the pool, if it is another process's.
+    pub(crate) fn imports(&self) -> Option<&Imports> {
+        self.inner.imports.as_ref()
+    }
+
+    /// Whether the pool is another process's.
+    pub fn is_imported(&self) -> bool {
+        self.inner.imports.is_some()
+    }
+
+    /// A buffer of memory that is there, freed in the order of `stream`. The memory is freed in any case.
+    pub(crate) fn adopt(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        stream: &Stream,
+    ) -> Result<DeviceBuffer> {
+        let mut buffer = DeviceBuffer {
+            address,
+            size,
+            stream: stream.clone(),
+            context: None,
+            others: Mutex::default(),
+            pool: self.clone(),
+            birth: Birth::now(),
+        };
+        buffer.context = home_of(stream, self.device())?.0;
+        Ok(buffer)
     }
 
     /// The driver's handle; valid while a clone of this pool lives.
@@ -421,6 +482,9 @@ impl DeviceBuffer {
         };
         // The memory is freed in any case: what fails here is a context that can no longer be used.
         report(wait_for_streams(&self.stream, &others));
+        if let Some(imports) = self.pool.imports() {
+            return imports.release(address, &self.stream);
+        }
         // SAFETY: the address was allocated by `MemoryPool::allocate` and is freed once: it was taken out above.
         self.stream
             .call(|| unsafe { driver!(cuMemFreeAsync(address, self.stream.handle())) })

@@ -129,7 +129,7 @@ enum Backing {
     /// A reservation of addresses.
     Reserved(Pages),
     /// A part of a file, and what gives it back; nothing where another process made it.
-    File(Pages, Option<shared::Block>),
+    File(Pages, Option<Box<shared::Block>>),
 }
 
 struct Entry {

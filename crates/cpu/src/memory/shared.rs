@@ -133,12 +133,12 @@ impl AddressSpace {
         }
         let charge = arena.space.charge(len)?;
         let offset = arena.take(len).ok_or(MemoryError::OutOfMemory)?;
-        let block = Block {
+        let block = Box::new(Block {
             arena: arena.clone(),
             offset,
             len,
             _charge: charge,
-        };
+        });
         self.open(
             arena.file.as_raw_fd(),
             offset,
@@ -176,7 +176,7 @@ impl AddressSpace {
         kind: Kind,
         owner: u64,
         reach: Reach,
-        block: Option<Block>,
+        block: Option<Box<Block>>,
     ) -> Result<Region, MemoryError> {
         // Memory of slots does not begin at a page.
         let skip = offset % PAGE;

@@ -13,6 +13,7 @@ pub mod device;
 pub mod dlpack;
 pub mod errors;
 pub mod event;
+pub mod ipc;
 pub mod kernel;
 pub mod launch;
 pub mod linker;
@@ -53,6 +54,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stream::init(&core)?;
     memory_resource::init(&core)?;
     buffer::init(&core)?;
+    ipc::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;
