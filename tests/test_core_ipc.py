@@ -274,7 +274,8 @@ def test_errors(device, stream, mr):
     take = Buffer.from_ipc_descriptor
     with pytest.raises(RuntimeError, match="IPC-enabled"):
         take(plain, descriptor, stream=stream)
-    for mr_, descriptor_, stream_ in ((3, descriptor, stream), (mr, 3, stream), (mr, None, stream), (mr, descriptor, 3)):
+    wrong = ((3, descriptor, stream), (mr, 3, stream), (mr, None, stream), (mr, descriptor, 3))
+    for mr_, descriptor_, stream_ in wrong:
         with pytest.raises(TypeError):
             take(mr_, descriptor_, stream=stream_)
     for arguments in ((mr, descriptor), (mr, descriptor, stream)):
@@ -411,7 +412,8 @@ def test_nothing_leaks(device, stream):
         mr = DeviceMemoryResource(device, {"ipc_enabled": True})
         mapped = DeviceMemoryResource.from_allocation_handle(device, mr.allocation_handle)
         buffers = [mr.allocate(100 * i + 1, stream=stream) for i in range(4)]
-        theirs = [Buffer.from_ipc_descriptor(mapped, b.ipc_descriptor, stream=stream) for b in buffers for _ in range(2)]
+        twice = [b.ipc_descriptor for b in buffers for _ in range(2)]
+        theirs = [Buffer.from_ipc_descriptor(mapped, descriptor, stream=stream) for descriptor in twice]
         for b in theirs[::3]:
             b.close()
         event = stream.record(options={"ipc_enabled": True})
@@ -431,7 +433,7 @@ TWO_DEVICES = """
     from cuda.core import Buffer, Device, DeviceMemoryResource, Program, LaunchConfig, launch
     from cuda.core._utils.cuda_utils import CUDAError
 
-    SOURCE = 'extern "C" __global__ void add(int *p, int n) { if (threadIdx.x == 0) for (int i = 0; i < n; i++) p[i] += 1; }'
+    SOURCE = 'extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < n) p[threadIdx.x] += 1; }'
 
     def run(device, buffer, n):
         device.set_current()

@@ -359,6 +359,8 @@ def test_runtime_handles(primary):
 def test_refused_handles(primary):
     status = driver.CUresult
     own = check(driver.cuMemAlloc(64))
+    capable = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+    assert check(driver.cuPointerGetAttribute(capable, own))
     handle = check(driver.cuIpcGetMemHandle(own))
     # CUDA: not in the process that made it.
     assert driver.cuIpcOpenMemHandle(handle, LAZY_PEERS)[0] == status.CUDA_ERROR_INVALID_CONTEXT
@@ -369,6 +371,7 @@ def test_refused_handles(primary):
     check(driver.cuMemFree(own))
     for address in (check(driver.cuMemAllocManaged(64, 1)), check(driver.cuMemAllocAsync(64, 0))):
         assert driver.cuIpcGetMemHandle(address)[0] == status.CUDA_ERROR_INVALID_VALUE
+        assert not check(driver.cuPointerGetAttribute(capable, address))
         check(driver.cuMemFree(address))
     plain, shared = check(driver.cuEventCreate(0)), check(driver.cuEventCreate(INTERPROCESS))
     assert driver.cuIpcGetEventHandle(plain)[0] == status.CUDA_ERROR_INVALID_HANDLE

@@ -363,12 +363,16 @@ pub(super) fn device_of(region: &Region) -> Option<i32> {
     Some(opened.as_ref()?.get(&region.id)?.ordinal)
 }
 
+/// Whether `cuIpcGetMemHandle` makes a handle for the region: memory of `cuMemAlloc`, of this process.
+pub(super) fn has_handle(region: &Region) -> bool {
+    region.kind == Kind::Device && !pool::is_member(region) && !is_opened(region)
+}
+
 fn get_handle(address: u64) -> Res<Message> {
     context::current()?;
     let region = space()
         .find(address)
-        .filter(|r| r.base == address && r.kind == Kind::Device)
-        .filter(|r| !pool::is_member(r) && !is_opened(r))
+        .filter(|r| r.base == address && has_handle(r))
         .ok_or(Code::INVALID_VALUE)?;
     let maker = Process::own();
     let message = |token: &Token| {

@@ -126,7 +126,7 @@ fn query(context: &Context, attribute: u32, address: u64, region: Option<&Region
         7 | 20 => Long(region.id),
         8 => Word(u32::from(region.kind == Kind::Managed)),
         9 => Word(device_of(region) as u32),
-        10 => Word(0),
+        10 => Word(ipc::has_handle(region).into()),
         11 | 19 => Long(region.base),
         12 | 18 => Long(region.size),
         13 => Word(1),

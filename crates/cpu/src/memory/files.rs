@@ -14,6 +14,16 @@ const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A file of that size, all zeros, whose name is only shown by the system. `None` if the system refuses.
 pub(crate) fn create(name: &str, size: u64) -> Option<OwnedFd> {
+    // The signal that comes with a file larger than the process may make would end it.
+    // SAFETY: a limit is plain data that the call fills in.
+    let most = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit);
+        limit.rlim_cur
+    };
+    if most != libc::RLIM_INFINITY && size > most {
+        return None;
+    }
     let name = CString::new(name).ok()?;
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a C string; the call makes a new descriptor.

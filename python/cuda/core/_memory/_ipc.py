@@ -1,7 +1,7 @@
 """Memory between processes: handles, descriptors, the registry of pools, and how ``multiprocessing`` pickles.
 
-Importing this teaches the picklers of ``multiprocessing`` about memory resources, allocation handles and events. That is
-done when the first of those is made that other processes can use.
+Importing this teaches the picklers of ``multiprocessing`` about memory resources, allocation handles and events. That
+is done when the first of those is made that other processes can use.
 """
 
 import threading
@@ -33,8 +33,8 @@ def _from_registry(uuid):
     known = _find(uuid)
     if known is None:
         raise RuntimeError(
-            f"no memory resource of this process is registered as {uuid}; make one by from_allocation_handle(), or send the "
-            "resource by multiprocessing"
+            f"no memory resource of this process is registered as {uuid}; make one by from_allocation_handle(), or send "
+            "the resource by multiprocessing"
         )
     return known
 
