@@ -16,7 +16,7 @@ from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Device, Event, EventOptions, StreamOptions
 from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check
+from support import check, on_cpu_device
 
 TIMED = EventOptions(timing_enabled=True)
 
@@ -331,9 +331,9 @@ class TestOtherProcesses:
             IPCEventDescriptor._restore(b"123", False)
 
     def test_nonsense_is_refused(self, device):
-        if device.properties.ipc_event_supported:
+        if device.properties.ipc_event_supported and not on_cpu_device():
             pytest.skip("a driver may believe what it is given")
-        with pytest.raises(CUDAError, match="CUDA_ERROR"):
+        with pytest.raises(RuntimeError, match="CUDA_ERROR"):
             Event.from_ipc_descriptor(IPCEventDescriptor._restore(bytes(64), False))
 
     def test_between_processes(self, device, stream):

@@ -100,6 +100,28 @@ impl DeviceBuffer {
         })
     }
 
+    /// Memory that is there already, freed in the order of `stream`; freed also where an error is returned.
+    pub(crate) fn adopted(
+        source: Source,
+        home: Device,
+        address: CUdeviceptr,
+        size: usize,
+        stream: &Stream,
+    ) -> Result<DeviceBuffer> {
+        let mut buffer = DeviceBuffer {
+            address,
+            size,
+            stream: stream.clone(),
+            context: None,
+            others: Mutex::default(),
+            source,
+            home,
+            birth: Birth::now(),
+        };
+        buffer.context = home_of(stream, home)?.0;
+        Ok(buffer)
+    }
+
     /// Frees the memory; does nothing the second time.
     fn free(&mut self) -> Result<()> {
         let address = std::mem::take(&mut self.address);
@@ -115,6 +137,9 @@ impl DeviceBuffer {
         // The memory is freed in any case: what fails here is a context that can no longer be used.
         report(wait_for_streams(&self.stream, &others));
         match &self.source {
+            Source::Pool(pool) if let Some(imports) = pool.imports() => {
+                imports.release(address, &self.stream)
+            }
             // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
             Source::Pool(_) => self
                 .stream

@@ -37,6 +37,7 @@ mod error;
 mod event;
 mod host_buffer;
 mod image;
+mod ipc;
 mod kernel;
 mod launch;
 mod layout;
@@ -67,6 +68,7 @@ pub use device_buffer::{DeviceBuffer, enter_for, is_capturing, wait_for_streams}
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions, IpcEventHandle};
 pub use host_buffer::{HostBuffer, StreamScope};
+pub use ipc::BufferDescriptor;
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
 pub use layout::{Index, MAX_DIMS, StrideOrder, StridedLayout};

@@ -16,6 +16,7 @@ use crate::birth::Birth;
 use crate::device::Device;
 use crate::device_buffer::{DeviceBuffer, Source, enter_for};
 use crate::error::{Error, Result, driver, report};
+use crate::ipc::Imports;
 use crate::location::MemoryLocation;
 use crate::stream::Stream;
 
@@ -25,9 +26,18 @@ use crate::stream::Stream;
 pub struct PoolOptions {
     /// Most bytes that the pool takes from the device; 0 leaves the limit to the driver (`CUmemPoolProps::maxSize`).
     pub max_size: usize,
+    /// Whether other processes can import the pool ([`MemoryPool::export`]).
+    pub shareable: bool,
 }
 
 impl PoolOptions {
+    /// Whether other processes can import the pool.
+    #[must_use]
+    pub fn shareable(mut self, shareable: bool) -> Self {
+        self.shareable = shareable;
+        self
+    }
+
     /// At most this many bytes; 0 leaves the limit to the driver.
     #[must_use]
     pub fn max_size(mut self, bytes: usize) -> Self {
@@ -141,6 +151,8 @@ struct Inner {
     owned: bool,
     kind: PoolKind,
     birth: Birth,
+    /// For the pool of another process: what was imported from it.
+    imports: Option<Imports>,
 }
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
@@ -253,7 +265,11 @@ impl MemoryPool {
         let (sort, location) = kind.describe();
         let properties = CUmemPoolProps {
             allocType: sort,
-            handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            handleTypes: if options.shareable {
+                CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+            } else {
+                CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE
+            },
             location,
             win32SecurityAttributes: std::ptr::null_mut(),
             maxSize: options.max_size,
@@ -283,14 +299,50 @@ impl MemoryPool {
     }
 
     fn wrap(handle: CUmemoryPool, owned: bool, kind: PoolKind) -> MemoryPool {
+        Self::wrap_all(handle, owned, kind, None)
+    }
+
+    /// A pool that was imported.
+    pub(crate) fn wrap_imported(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
+        Self::wrap_all(handle, true, kind, Some(Imports::default()))
+    }
+
+    fn wrap_all(
+        handle: CUmemoryPool,
+        owned: bool,
+        kind: PoolKind,
+        imports: Option<Imports>,
+    ) -> MemoryPool {
         MemoryPool {
             inner: Arc::new(Inner {
                 handle,
                 owned,
                 kind,
                 birth: Birth::now(),
+                imports,
             }),
         }
+    }
+
+    /// What was imported from the pool, if it is another process's.
+    pub(crate) fn imports(&self) -> Option<&Imports> {
+        self.inner.imports.as_ref()
+    }
+
+    /// Whether the pool is another process's.
+    pub fn is_imported(&self) -> bool {
+        self.inner.imports.is_some()
+    }
+
+    /// A buffer of memory that is there, freed in the order of `stream`. The memory is freed in any case.
+    pub(crate) fn adopt(
+        &self,
+        home: Device,
+        address: CUdeviceptr,
+        size: usize,
+        stream: &Stream,
+    ) -> Result<DeviceBuffer> {
+        DeviceBuffer::adopted(Source::Pool(self.clone()), home, address, size, stream)
     }
 
     /// The driver's handle; valid while a clone of this pool lives.

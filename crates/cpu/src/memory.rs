@@ -14,15 +14,19 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+pub(crate) mod files;
 pub(crate) mod pages;
 mod parking;
 mod reach;
+mod shared;
 mod virtual_memory;
 
 pub use cupyrite_sys::checked;
 use pages::Pages;
 pub use parking::Parked;
 pub use reach::{Access, Reach, Viewer};
+pub(crate) use shared::SHARED_NAME;
+pub use shared::{Arena, SharedRange};
 use virtual_memory::Reservation;
 pub use virtual_memory::{Mapping, Physical};
 
@@ -90,8 +94,10 @@ pub enum MemoryError {
     Overlap,
     /// The range is not mapped (only for [`AddressSpace::register`] and for virtual memory).
     NotMapped,
-    /// The operating system refused (only for physical memory that another process shares).
+    /// The operating system refused (only for memory that another process shares).
     System,
+    /// Kernels or copies are touching memory all the time (only for [`AddressSpace::share`]).
+    Busy,
 }
 
 impl fmt::Display for MemoryError {
@@ -103,6 +109,7 @@ impl fmt::Display for MemoryError {
             Self::Overlap => "the range overlaps another registered or allocated range",
             Self::NotMapped => "the range is not mapped",
             Self::System => "the operating system refused",
+            Self::Busy => "the device is busy",
         })
     }
 }
@@ -121,6 +128,8 @@ enum Backing {
     Window(Arc<Physical>),
     /// A reservation of addresses.
     Reserved(Pages),
+    /// A part of a file, and what gives it back; nothing where another process made it.
+    File(Pages, Option<Box<shared::Block>>),
 }
 
 struct Entry {
@@ -153,6 +162,11 @@ struct Heap {
 }
 
 impl Heap {
+    /// The chunk of slots that begins there.
+    fn chunk(&mut self, base: u64) -> Option<&mut Pages> {
+        self.chunks.iter_mut().find(|c| c.base() == base)
+    }
+
     /// Gives the memory of a mapping back and keeps its addresses unusable for a while.
     fn retire(&mut self, mut pages: Pages) {
         pages.retire();
@@ -190,7 +204,10 @@ pub struct AddressSpace {
     generation: AtomicU64,
     next_id: AtomicU64,
     used: AtomicU64,
+    /// Those who touch memory now, and [`shared::CLOSED`].
     pins: AtomicU64,
+    /// Held while memory becomes a file's. Locked before all others.
+    sharing: Mutex<()>,
     capacity: u64,
     /// What may be allocated in all: less than the capacity if the machine had not that much to give.
     budget: u64,
@@ -224,6 +241,7 @@ impl AddressSpace {
             next_id: AtomicU64::new(1),
             used: AtomicU64::new(0),
             pins: AtomicU64::new(0),
+            sharing: Mutex::default(),
             capacity,
             budget,
         }
@@ -487,7 +505,7 @@ impl AddressSpace {
     /// Keeps every page that is mapped now mapped until the guard is dropped. Held around anything that touches regions
     /// directly: a kernel's run, a copy, a set.
     pub fn pin(&self) -> Pin<'_> {
-        self.pins.fetch_add(1, Ordering::SeqCst);
+        self.enter_gate();
         Pin { space: self }
     }
 
@@ -589,6 +607,12 @@ impl AddressSpace {
                 }
                 Backing::Reserved(pages) => {
                     heap.retire(pages);
+                    continue;
+                }
+                // The file keeps the account, and is given its part back.
+                Backing::File(pages, block) => {
+                    heap.retire(pages);
+                    drop(block);
                     continue;
                 }
             }

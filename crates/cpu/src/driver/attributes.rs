@@ -165,12 +165,16 @@ pub(super) fn get(device: &Device, attribute: i32) -> Res<i32> {
         113 => 1,
         114 => 0,
         115 => 1,
-        // GPU Direct, pool handles, clusters, deferred arrays.
-        116..=121 => 0,
+        // GPU Direct, clusters, deferred arrays.
+        116..=118 | 120 | 121 => 0,
+        // Pools are shared as file descriptors.
+        119 => super::ipc::DESCRIPTOR as i32,
         // Stream memory operations.
         122 | 123 => 1,
-        // DMA buffers, events between processes.
-        124 | 125 => 0,
+        // DMA buffers.
+        124 => 0,
+        // Events between processes.
+        125 => 1,
         126 => 1,
         127 | 128 => 0,
         129 => 1,

@@ -6,9 +6,11 @@ use super::checked::{non_null, put};
 use super::context::{self, Context};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
+use super::logs::refuse;
 use super::queue::{self, Op, lock};
+use super::shared_event::SharedEvent;
 use super::stream::{self, Stream};
-use super::{Res, entries, graph, pool};
+use super::{Res, entries, graph, ipc, pool};
 
 static EVENTS: Table<Event> = Table::new(HandleKind::Event);
 
@@ -25,6 +27,8 @@ pub(super) struct Event {
     pub(super) context: Arc<Context>,
     flags: u32,
     recorded: Mutex<Recorded>,
+    /// What other processes see of it, if they can open it.
+    shared: Option<Arc<SharedEvent>>,
 }
 
 /// What the latest record of an event left.
@@ -34,22 +38,50 @@ enum Recorded {
     Never,
     /// The op it entered; whoever waits waits for that one even if the event is recorded again meanwhile.
     Op(Arc<Op>),
+    /// The same of an event that others may have recorded since: which record it was.
+    Numbered(Arc<Op>, u64),
     /// The place in a capture.
     Captured(graph::capture::Moment),
 }
 
 impl Event {
-    /// The op of the latest record, if it was outside a capture.
+    /// The op of the latest record, if it was outside a capture. For a record of another process it is a new one, done
+    /// when that record is.
     pub(super) fn latest(&self) -> Option<Arc<Op>> {
-        match &*lock(&self.recorded) {
-            Recorded::Op(op) => Some(op.clone()),
-            _ => None,
+        let recorded = lock(&self.recorded).clone();
+        match (recorded, &self.shared) {
+            (Recorded::Op(op), _) => Some(op),
+            (Recorded::Captured(_), _) | (Recorded::Never, None) => None,
+            (recorded, Some(shared)) => {
+                let number = shared.latest();
+                match recorded {
+                    Recorded::Numbered(op, mine) if mine == number => Some(op),
+                    _ if shared.is_done(number) => None,
+                    _ => Some(shared.op(number, &self.context)),
+                }
+            }
+            (Recorded::Numbered(op, _), None) => Some(op),
         }
+    }
+
+    /// Whether everything before the latest record is done.
+    fn is_done(&self) -> bool {
+        if let Some(shared) = &self.shared {
+            let number = shared.latest();
+            if !matches!(&*lock(&self.recorded), Recorded::Numbered(_, mine) if *mine == number) {
+                return shared.is_done(number);
+            }
+        }
+        self.latest().is_none_or(|op| op.is_done())
     }
 
     /// Records the event at `op`, as a graph's node does.
     pub(super) fn set(&self, op: Arc<Op>) {
-        *lock(&self.recorded) = Recorded::Op(op);
+        let recorded = match &self.shared {
+            Some(shared) => Recorded::Numbered(op.clone(), shared.record(&op)),
+            None => Recorded::Op(op),
+        };
+        *lock(&self.recorded) = recorded;
     }
 
     /// The place in a capture that the latest record marked.
@@ -100,11 +132,10 @@ pub(super) fn record_in(event: u64, stream: &Arc<Stream>) -> Res {
     if event.context.id != stream.context.id {
         return Err(Code::INVALID_HANDLE);
     }
-    let recorded = match graph::capture::moment(stream)? {
-        Some(moment) => Recorded::Captured(moment),
-        None => Recorded::Op(stream.mark(&[])),
-    };
-    *lock(&event.recorded) = recorded;
+    match graph::capture::moment(stream)? {
+        Some(moment) => *lock(&event.recorded) = Recorded::Captured(moment),
+        None => event.set(stream.mark(&[])),
+    }
     Ok(())
 }
 
@@ -152,7 +183,7 @@ pub(super) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> 
         return graph::capture::wait(stream, moment);
     }
     if graph::capture::is_capturing(stream)? {
-        if flags & EXTERNAL == 0 && matches!(recorded, Recorded::Never) {
+        if flags & EXTERNAL == 0 && matches!(recorded, Recorded::Never) && found.shared.is_none() {
             return Ok(());
         }
         if flags & EXTERNAL == 0 {
@@ -164,7 +195,7 @@ pub(super) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> 
         };
         return graph::capture::record(stream, graph::Payload::EventWait(node));
     }
-    if let Recorded::Op(op) = recorded {
+    if let Some(op) = found.latest() {
         stream.mark(&[op]);
     }
     Ok(())
@@ -174,6 +205,25 @@ pub(super) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> 
 pub(super) fn forget_context(context: u64) {
     EVENTS.remove_where(|e| e.context.id == context);
 }
+
+/// Makes an event and tells the caller its handle.
+fn install(out: u64, context: Arc<Context>, flags: u32, shared: Option<Arc<SharedEvent>>) -> Res {
+    let event = Event {
+        context,
+        flags,
+        recorded: Mutex::default(),
+        shared,
+    };
+    let handle = EVENTS.insert(fresh_id(), Arc::new(event));
+    put(out, handle).inspect_err(|_| {
+        let _ = EVENTS.remove(handle);
+    })
+}
+
+/// A `CUipcEventHandle`, passed by value.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct IpcHandle([u8; 64]);
 
 fn elapsed(out: u64, start: u64, end: u64) -> Res {
     non_null(out)?;
@@ -199,9 +249,9 @@ entries! {
         if flags & !ALL_FLAGS != 0 || (flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0) {
             return Err(Code::INVALID_VALUE);
         }
-        let event = Event { context: context::current()?, flags, recorded: Mutex::default() };
-        let handle = EVENTS.insert(fresh_id(), Arc::new(event));
-        put(out, handle).inspect_err(|_| { let _ = EVENTS.remove(handle); })
+        let context = context::current()?;
+        let shared = if flags & INTERPROCESS != 0 { Some(SharedEvent::new()?) } else { None };
+        install(out, context, flags, shared)
     }
     fn event_destroy "cuEventDestroy_v2" (handle: u64) {
         EVENTS.remove(handle)?.context.check()
@@ -220,10 +270,7 @@ entries! {
         let event = find(event)?;
         event.refuse_captured(true)?;
         graph::capture::unsafe_call()?;
-        match event.latest() {
-            Some(op) if !op.is_done() => Err(Code::NOT_READY),
-            _ => Ok(()),
-        }
+        if event.is_done() { Ok(()) } else { Err(Code::NOT_READY) }
     }
     fn event_synchronize "cuEventSynchronize" (event: u64) {
         let event = find(event)?;
@@ -241,5 +288,20 @@ entries! {
     }
     fn event_elapsed_v2 "cuEventElapsedTime_v2" (out: u64, start: u64, end: u64) {
         elapsed(out, start, end)
+    }
+    fn ipc_get_event "cuIpcGetEventHandle" (out: u64, event: u64) {
+        non_null(out)?;
+        let Some(shared) = &find(event)?.shared else {
+            return refuse(Code::INVALID_HANDLE, || {
+                "the event was not made for other processes (CU_EVENT_INTERPROCESS)".into()
+            });
+        };
+        put(out, shared.handle())
+    }
+    fn ipc_open_event "cuIpcOpenEventHandle" (out: u64, handle: IpcHandle) {
+        non_null(out)?;
+        let context = context::current()?;
+        let shared = SharedEvent::open(&ipc::words(&handle.0))?;
+        install(out, context, INTERPROCESS | DISABLE_TIMING, Some(shared))
     }
 }

@@ -6,7 +6,7 @@ use super::checked::{non_null, put, put_optional};
 use super::context;
 use super::errors::Code;
 use super::logs::{because, refuse};
-use super::{Res, entries, graph, managed, pool};
+use super::{Res, entries, graph, ipc, managed, pool};
 use crate::memory::{AddressSpace, Kind, MemoryError, Reach, Region};
 
 pub(super) fn space() -> &'static Arc<AddressSpace> {
@@ -19,6 +19,7 @@ impl From<MemoryError> for Code {
             MemoryError::OutOfMemory => Code::OUT_OF_MEMORY,
             MemoryError::Overlap => Code::HOST_MEMORY_ALREADY_REGISTERED,
             MemoryError::System => Code::OPERATING_SYSTEM,
+            MemoryError::Busy => Code::MAP_FAILED,
             MemoryError::InvalidRequest | MemoryError::NotAllocated | MemoryError::NotMapped => {
                 Code::INVALID_VALUE
             }
@@ -62,7 +63,7 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     }
     graph::capture::unsafe_call()?;
     let region = space().find(address);
-    let region = region.filter(|r| r.base == address && accept(r));
+    let region = region.filter(|r| r.base == address && accept(r) && !ipc::is_opened(r));
     if let Some(free) = graph::memory::free_later(address) {
         let free = free?;
         context.synchronize()?;

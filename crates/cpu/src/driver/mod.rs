@@ -29,6 +29,7 @@ mod graph;
 mod handles;
 mod host_call;
 mod init;
+mod ipc;
 mod jit;
 mod launch;
 mod library;
@@ -45,6 +46,7 @@ mod pool;
 mod printf;
 mod proc_address;
 mod queue;
+mod shared_event;
 mod stream;
 mod stream_memory;
 mod texture;
@@ -153,6 +155,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             event::ENTRIES,
             function::ENTRIES,
             init::ENTRIES,
+            ipc::ENTRIES,
             launch::ENTRIES,
             library::ENTRIES,
             link::ENTRIES,

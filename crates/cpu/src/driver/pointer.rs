@@ -9,7 +9,7 @@ use super::errors::Code;
 use super::handles::{HandleKind, handle_of};
 use super::memory::space;
 use super::queue::lock;
-use super::{Res, entries, peers, pool, virtual_memory};
+use super::{Res, entries, ipc, peers, pool, virtual_memory};
 use crate::memory::{Access, Kind, Region};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
@@ -22,6 +22,7 @@ pub(super) fn remember_host_flags(id: u64, flags: u32) {
 /// Drops what is remembered of a freed region.
 pub(super) fn forget(region: &Region) {
     lock(&HOST_FLAGS).get_or_insert_default().remove(&region.id);
+    ipc::forget(region);
 }
 
 /// What `cuMemHostGetFlags` says. Under unified addressing host memory is always mapped for the device.
@@ -67,10 +68,11 @@ fn region_of(address: u64) -> Option<Region> {
 }
 
 /// The device whose memory a region is: that of its physical memory, its pool or its context.
-fn device_of(region: &Region) -> i32 {
+pub(super) fn device_of(region: &Region) -> i32 {
     let owner = || CONTEXTS.find(handle_of(HandleKind::Context, region.owner));
     virtual_memory::device_of(region)
         .or_else(|| pool::device_of(region))
+        .or_else(|| ipc::device_of(region))
         .or_else(|| owner().map(|c| c.device))
         .unwrap_or(0)
 }
@@ -125,11 +127,11 @@ fn query(context: &Context, attribute: u32, address: u64, region: Option<&Region
         7 | 20 => Long(region.id),
         8 => Word(u32::from(region.kind == Kind::Managed)),
         9 => Word(device_of(region) as u32),
-        10 => Word(0),
+        10 => Word(ipc::has_handle(region).into()),
         11 | 19 => Long(region.base),
         12 | 18 => Long(region.size),
         13 => Word(1),
-        14 => Long(virtual_memory::handle_types(region)),
+        14 => Long(virtual_memory::handle_types(region) | pool::handle_types(region)),
         15 => Word(0),
         16 => Word(access_flags(context, region)),
         17 => Long(pool::pool_of(region)),

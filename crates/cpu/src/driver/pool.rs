@@ -13,6 +13,7 @@ use super::checked::{get, get_array, non_null, put};
 use super::context::Context;
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
+use super::ipc::{self, Exported, Shareable, Sharing};
 use super::logs::refuse;
 use super::memory::{short, space};
 use super::queue::lock;
@@ -34,7 +35,7 @@ const HOST_NUMA: u32 = 3;
 
 /// Where a pool's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+pub(super) enum Place {
     Device(i32),
     Host,
     /// A NUMA node of the host. What is asked of it is remembered; the memory is the same as all of the host's.
@@ -44,7 +45,7 @@ enum Place {
 }
 
 /// What a pool is made of.
-type Sort = (Place, Kind);
+pub(super) type Sort = (Place, Kind);
 
 /// A pool.
 pub(super) struct Pool {
@@ -53,6 +54,7 @@ pub(super) struct Pool {
     is_default: bool,
     /// Most bytes of live allocations, or zero.
     most: u64,
+    pub(super) sharing: Sharing,
     state: Mutex<State>,
 }
 
@@ -89,6 +91,8 @@ struct Member {
     capacity: u64,
     /// A stream has been told to free it.
     doomed: bool,
+    /// Other processes may import it.
+    exported: Option<Exported>,
 }
 
 /// Live allocations of all pools, by region id.
@@ -146,7 +150,7 @@ impl State {
 }
 
 impl Pool {
-    fn new(id: u64, sort: Sort, is_default: bool, most: u64) -> Arc<Pool> {
+    fn new(id: u64, sort: Sort, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
         let reach = match sort {
             (Place::Device(device), Kind::Device) => Reach::of(device),
             _ => Reach::ALL,
@@ -165,8 +169,10 @@ impl Pool {
                 reserved: 0,
                 reserved_high: 0,
                 kept: Vec::new(),
-                destroyed: false,
+                // What another process made is not kept for reuse.
+                destroyed: sharing.is_imported(),
             }),
+            sharing,
         })
     }
 
@@ -175,7 +181,7 @@ impl Pool {
     }
 }
 
-fn find(handle: u64) -> Res<Arc<Pool>> {
+pub(super) fn find(handle: u64) -> Res<Arc<Pool>> {
     POOLS.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
@@ -187,7 +193,10 @@ fn chosen(sort: Sort) -> (u64, u64) {
         .entry(sort)
         .or_insert_with(|| {
             let id = fresh_id();
-            (POOLS.insert(id, Pool::new(id, sort, true, 0)), 0)
+            (
+                POOLS.insert(id, Pool::new(id, sort, true, 0, Sharing::No)),
+                0,
+            )
         });
     if *current == 0 || POOLS.find(*current).is_none() {
         *current = *default;
@@ -196,7 +205,8 @@ fn chosen(sort: Sort) -> (u64, u64) {
 }
 
 fn choose(sort: Sort, pool: u64) -> Res {
-    if find(pool)?.sort != sort {
+    let found = find(pool)?;
+    if found.sort != sort || found.sharing.is_imported() {
         return Err(Code::INVALID_VALUE);
     }
     chosen(sort);
@@ -289,9 +299,19 @@ pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
     });
     let region = match again {
         Some(region) => region,
-        None => with_relief(|| space().alloc_owned(size, 512, pool.sort.1, owner, reach))
-            .map_err(|code| short(code, size))?,
+        None => with_relief(|| match pool.sharing.arena() {
+            Some(arena) => space().alloc_in(arena, size, pool.sort.1, owner, reach),
+            None => space().alloc_owned(size, 512, pool.sort.1, owner, reach),
+        })
+        .map_err(|code| short(code, size))?,
     };
+    enter(pool, &region, capacity, fresh, reach);
+    Ok(region)
+}
+
+/// Puts a live allocation on a pool's account.
+fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: Reach) {
+    let size = region.size;
     lock(&MEMBERS).get_or_insert_default().insert(
         region.id,
         Member {
@@ -299,6 +319,7 @@ pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
             base: region.base,
             capacity,
             doomed: false,
+            exported: None,
         },
     );
     let mut state = lock(&pool.state);
@@ -307,7 +328,92 @@ pub(super) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
     if state.reach != reach {
         space().set_reach(region.base, state.reach);
     }
+}
+
+/// Makes memory that another process allocated an allocation of an imported pool's: `map` maps it.
+///
+/// # Errors
+/// What `map` says.
+pub(super) fn adopt(
+    pool: &Arc<Pool>,
+    map: impl FnOnce(Kind, Reach) -> Result<Region, MemoryError>,
+) -> Res<Region> {
+    let reach = lock(&pool.state).reach;
+    let region = map(pool.sort.1, reach)?;
+    enter(pool, &region, region.size, true, reach);
     Ok(region)
+}
+
+/// What `read` says of the exported allocation at `address`, which is `export`ed now if it was not before.
+///
+/// # Errors
+/// `INVALID_VALUE` if no allocation of a shareable pool begins there; what `export` says.
+pub(super) fn exported<T>(
+    address: u64,
+    export: impl FnOnce(&Arc<Shareable>, &Region) -> Res<Exported>,
+    read: impl FnOnce(&Exported) -> T,
+) -> Res<T> {
+    let region = space()
+        .find(address)
+        .filter(|r| r.base == address)
+        .ok_or(Code::INVALID_VALUE)?;
+    let mut members = lock(&MEMBERS);
+    let member = members
+        .get_or_insert_default()
+        .get_mut(&region.id)
+        .filter(|m| !m.doomed)
+        .ok_or(Code::INVALID_VALUE)?;
+    let Sharing::Made(made) = &member.pool.sharing else {
+        return refuse(Code::INVALID_VALUE, || {
+            "the memory pool of the allocation was not made to be exported".into()
+        });
+    };
+    let exported = match member.exported.take() {
+        Some(exported) => exported,
+        None => export(made, &region)?,
+    };
+    Ok(read(member.exported.insert(exported)))
+}
+
+/// A pool's sort as two words, for another process.
+pub(super) fn words_of((place, kind): Sort) -> [u64; 2] {
+    let place = match place {
+        Place::Device(number) | Place::Node(number) => 1 + u64::from(number as u32),
+        Place::Host | Place::Anywhere => 0,
+    };
+    [place, u64::from(kind == Kind::Host)]
+}
+
+/// The reverse of [`words_of`].
+///
+/// # Errors
+/// `INVALID_VALUE` for a device that this process has not.
+pub(super) fn sort_of_words([place, kind]: [u64; 2]) -> Res<Sort> {
+    match (place, kind) {
+        (0, 1) => Ok((Place::Host, Kind::Host)),
+        (1.., 1) => {
+            let number = u32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
+            Ok((Place::Node(node(number)?), Kind::Host))
+        }
+        (1.., 0) => {
+            let ordinal = i32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
+            let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
+            Ok((Place::Device(device.ordinal), Kind::Device))
+        }
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// Makes a pool and tells the caller its handle.
+///
+/// # Errors
+/// `INVALID_VALUE` if the caller cannot be told.
+pub(super) fn install(out: u64, sort: Sort, most: u64, sharing: Sharing) -> Res {
+    let id = fresh_id();
+    let handle = POOLS.insert(id, Pool::new(id, sort, false, most, sharing));
+    put(out, handle).inspect_err(|_| {
+        let _ = POOLS.remove(handle);
+    })
 }
 
 /// Whether the region came from a pool.
@@ -362,6 +468,14 @@ pub(super) fn pool_of(region: &Region) -> u64 {
         .get_or_insert_default()
         .get(&region.id)
         .map_or(0, |m| m.pool.handle())
+}
+
+/// The handle types a region's pool can be exported as; zero if it came from none.
+pub(super) fn handle_types(region: &Region) -> u64 {
+    lock(&MEMBERS)
+        .get_or_insert_default()
+        .get(&region.id)
+        .map_or(0, |m| m.pool.sharing.handle_types().into())
 }
 
 /// The device of the pool a region came from.
@@ -428,6 +542,8 @@ pub(super) fn freeable(address: u64) -> Res<Region> {
         .filter(|r| r.base == address)
         .ok_or(Code::INVALID_VALUE)?;
     match region.kind {
+        // Memory that was opened by a handle is closed, not freed.
+        Kind::Device if ipc::is_opened(&region) => Err(Code::INVALID_VALUE),
         Kind::Device => Ok(region),
         _ if is_member(&region) => Ok(region),
         Kind::Managed => Err(Code::NOT_SUPPORTED),
@@ -449,6 +565,12 @@ fn free_work(region: Region, stream: u64) -> impl FnOnce(&Arc<Context>) -> Res +
 
 /// Allocates in a stream's order and tells the caller where. CUDA gives a null pointer for no bytes here.
 fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> Res {
+    if pool.sharing.is_imported() {
+        return refuse(Code::INVALID_VALUE, || {
+            "a memory pool of another process hands out no memory here: import its allocations"
+                .into()
+        });
+    }
     if size == 0 {
         return put(out, 0u64);
     }
@@ -507,7 +629,7 @@ fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
             PINNED
         }),
         // Handle types, location id and type.
-        10 => word(0),
+        10 => word(pool.sharing.handle_types()),
         11 => word(match place {
             Place::Device(id) | Place::Node(id) => id as u32,
             Place::Host | Place::Anywhere => 0,
@@ -622,14 +744,9 @@ entries! {
         non_null(out)?;
         // CUmemPoolProps: allocation type, handle types, location {type, id}, security attributes, largest size.
         let words = get::<[u32; 8]>(props)?;
-        if words[1] != 0 {
-            return Err(Code::NOT_SUPPORTED);
-        }
         let sort = sort_of(words[0], words[2], words[3])?;
         let most = u64::from(words[6]) | u64::from(words[7]) << 32;
-        let id = fresh_id();
-        let handle = POOLS.insert(id, Pool::new(id, sort, false, most));
-        put(out, handle).inspect_err(|_| { let _ = POOLS.remove(handle); })
+        install(out, sort, most, Sharing::of(words[1], sort)?)
     }
     fn pool_destroy "cuMemPoolDestroy" (pool: u64) {
         if find(pool)?.is_default {

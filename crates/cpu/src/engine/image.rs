@@ -485,6 +485,8 @@ impl Image {
             space: Arc::clone(space),
             bases: Vec::new(),
         };
+        // Nobody moves memory while it is written without the table's knowledge.
+        let _pin = space.pin();
         let mut placer = Placer {
             m: module,
             space,

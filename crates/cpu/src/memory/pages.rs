@@ -1,13 +1,16 @@
 //! Pages from the operating system, and how much there is of them.
 
 use std::fs;
-use std::sync::OnceLock;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
 
 /// An anonymous mapping: usable bytes at [`Pages::base`], then at least one inaccessible page.
 pub(crate) struct Pages {
     map: u64,
     map_len: u64,
     base: u64,
+    /// The file whose memory it shows instead, if that is so.
+    pub(super) file: Option<Arc<OwnedFd>>,
 }
 
 const PAGE: u64 = 4096;
@@ -56,6 +59,7 @@ impl Pages {
             map,
             map_len,
             base: map.next_multiple_of(align),
+            file: None,
         })
     }
 
@@ -80,6 +84,7 @@ impl Pages {
             map: p as u64,
             map_len,
             base: p as u64,
+            file: None,
         };
         // Systems that do not know the flag take the address for a wish.
         (pages.base == base).then_some(pages)
@@ -97,6 +102,7 @@ impl Pages {
 
     /// Gives the memory back and keeps the addresses: an access faults from now on.
     pub(crate) fn retire(&mut self) {
+        self.file = None;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: replaces exactly the mapping this value owns; nobody is using it (the caller checked the pins).
         let p = unsafe {

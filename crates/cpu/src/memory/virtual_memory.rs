@@ -4,11 +4,11 @@
 //! process as a descriptor. A mapping is a region of kind [`Kind::Virtual`] as soon as some device may use it.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use super::files;
 use super::pages::{self, Pages};
 use super::{AddressSpace, Backing, Entry, Kind, MemoryError, Reach, Region, lock};
 
@@ -109,7 +109,7 @@ impl AddressSpace {
             return Err(MemoryError::OutOfMemory);
         }
         self.debit(cost)?;
-        let made = make_file(size, label);
+        let made = files::create(&format!("{NAME}{label}"), size);
         if made.is_none() {
             self.used.fetch_sub(cost, Ordering::SeqCst);
         }
@@ -131,41 +131,15 @@ impl AddressSpace {
         descriptor: i32,
         tag: u64,
     ) -> Result<(Arc<Physical>, String), MemoryError> {
-        let bad = MemoryError::InvalidRequest;
-        // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
-        if descriptor < 0 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
-            return Err(bad);
-        }
-        // SAFETY: it was open a moment ago; if the caller closes it meanwhile the calls below fail.
-        let theirs = unsafe { BorrowedFd::borrow_raw(descriptor) };
-        let file = theirs.try_clone_to_owned().map_err(|_| bad)?;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let target = std::fs::read_link(path).map_err(|_| bad)?;
-        let label = target
-            .to_str()
-            .and_then(|t| t.strip_prefix("/memfd:")?.strip_prefix(NAME))
-            .map(|t| t.trim_end_matches(" (deleted)").to_owned())
-            .ok_or(bad)?;
-        // Without the seal the owner could make the file shorter, and an access would kill this process.
-        // SAFETY: asks a descriptor of ours for its seals.
-        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-        if seals < 0 || seals & SEALS != SEALS {
-            return Err(bad);
-        }
-        // SAFETY: a stat structure is plain data that the call fills in.
-        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is ours, and the structure has room.
-        if unsafe { libc::fstat(file.as_raw_fd(), &mut stat) } != 0 || stat.st_size <= 0 {
-            return Err(bad);
-        }
+        let known = files::recognise(descriptor, NAME).ok_or(MemoryError::InvalidRequest)?;
         let physical = Physical {
             space: self.clone(),
-            file,
-            size: stat.st_size as u64,
+            file: known.file,
+            size: known.size,
             tag,
             cost: 0,
         };
-        Ok((Arc::new(physical), label))
+        Ok((Arc::new(physical), known.label))
     }
 
     /// Reserves `size` bytes of addresses (a multiple of a page) aligned to `align` (a power of two), at `wish` if
@@ -400,27 +374,6 @@ fn window(base: u64, size: u64, reach: Reach, id: u64) -> Region {
         owner: 0,
         reach,
     }
-}
-
-const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-
-/// An anonymous file of that size, which nobody can resize.
-fn make_file(size: u64, label: &str) -> Option<OwnedFd> {
-    let name = CString::new(format!("{NAME}{label}")).ok()?;
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: the name is a C string; the call makes a new descriptor.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
-    if fd < 0 {
-        return None;
-    }
-    // SAFETY: the descriptor is new and belongs to nobody else.
-    let file = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: both calls change a file of ours.
-    let done = unsafe {
-        libc::ftruncate(fd, i64::try_from(size).ok()?) == 0
-            && libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) == 0
-    };
-    done.then_some(file)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::errors::OrRaise;
+use super::ipc::{self, PyBufferDescriptor};
 use super::memory_resource;
 use super::numbers::pattern;
 use super::operand::{self, Operand};
@@ -61,6 +62,8 @@ struct State {
     resource: Option<Py<PyAny>>,
     owner: Option<Py<PyAny>>,
     info: Option<PointerInfo>,
+    /// Made when it was first asked for, or what the buffer was imported by.
+    descriptor: Option<Py<PyBufferDescriptor>>,
 }
 
 /// Where the memory comes from.
@@ -152,6 +155,7 @@ impl PyBuffer {
                 resource,
                 owner,
                 info: None,
+                descriptor: None,
             }),
             place: OnceLock::new(),
         }
@@ -516,6 +520,31 @@ impl Drop for PyBuffer {
     }
 }
 
+/// A buffer of another process's memory.
+fn import(
+    py: Python<'_>,
+    mr: &Bound<'_, PyAny>,
+    descriptor: &Bound<'_, PyAny>,
+    stream: &Stream,
+) -> PyResult<Py<PyBuffer>> {
+    let Ok(descriptor) = descriptor.cast::<PyBufferDescriptor>() else {
+        return Err(PyTypeError::new_err(format!(
+            "Buffer.from_ipc_descriptor() argument 'ipc_descriptor' is of type {}; expected an IPCBufferDescriptor",
+            descriptor.get_type().name()?
+        )));
+    };
+    let pool = memory_resource::shared_pool_of(mr)?;
+    let described = descriptor.get().described()?;
+    let memory = py
+        .detach(|| pool.import_buffer(&described, stream))
+        .or_raise(py)?;
+    let (address, size) = (memory.address(), memory.size());
+    let resource = Some(mr.clone().unbind());
+    let made = PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)?;
+    made.get().lock().descriptor = Some(descriptor.clone().unbind());
+    Ok(made)
+}
+
 fn not_shared() -> PyErr {
     PyRuntimeError::new_err(
         "the memory of this buffer cannot be shared with other processes: its memory resource is not IPC-enabled",
@@ -586,28 +615,78 @@ impl PyBuffer {
         Self::part(slf, key)
     }
 
-    /// A buffer of another process's memory. Memory is not shared between processes yet: this raises.
+    /// A buffer of another process's memory. It has to be closed before that process frees the memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// mr : DeviceMemoryResource or PinnedMemoryResource
+    ///     The memory resource over the other process's pool, made by its ``from_allocation_handle``.
+    /// ipc_descriptor : IPCBufferDescriptor
+    ///     The buffer's :attr:`ipc_descriptor` there.
+    /// stream : Stream
+    ///     In whose order the buffer is closed.
+    ///
+    /// Returns
+    /// -------
+    /// Buffer
+    ///     Imported again while it is open it is another object of the same address.
+    ///
+    /// Raises
+    /// ------
+    /// CUDAError
+    ///     The descriptor is of another pool, or the resource is this process's own (``CUDA_ERROR_INVALID_VALUE``).
+    /// ValueError
+    ///     The descriptor is damaged.
     #[classmethod]
     #[pyo3(signature = (mr, ipc_descriptor, *, stream))]
     fn from_ipc_descriptor(
         _class: &Bound<'_, PyType>,
+        py: Python<'_>,
         mr: &Bound<'_, PyAny>,
         ipc_descriptor: &Bound<'_, PyAny>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyBuffer>> {
-        let (_, _) = (mr, stream);
-        Err(PyTypeError::new_err(format!(
-            "Buffer.from_ipc_descriptor() argument 'ipc_descriptor' is of type {}; expected a descriptor of an IPC-enabled \
-             memory resource",
-            ipc_descriptor.get_type().name()?
-        )))
+        let accepted = stream::accept(stream, "Buffer.from_ipc_descriptor", "stream", false)?;
+        import(py, mr, ipc_descriptor, &accepted)
     }
 
-    /// What another process needs to use the memory. ``RuntimeError``: the memory resource is not IPC-enabled.
+    /// What unpickling calls.
+    #[staticmethod]
+    fn _reduce_helper(
+        py: Python<'_>,
+        mr: &Bound<'_, PyAny>,
+        ipc_descriptor: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyBuffer>> {
+        import(py, mr, ipc_descriptor, &Stream::default_stream())
+    }
+
+    /// What another process needs to use the memory, by :meth:`from_ipc_descriptor`: an ``IPCBufferDescriptor``, which can be
+    /// pickled.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The memory resource is not IPC-enabled.
     #[getter]
-    fn ipc_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.pin(py)?;
-        Err(not_shared())
+    fn ipc_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyBufferDescriptor>> {
+        let _pinned = self.pin(py)?;
+        let described = {
+            let state = self.lock();
+            if let Some(known) = &state.descriptor {
+                return Ok(known.clone_ref(py));
+            }
+            match &state.backing {
+                Backing::Pool(memory) if ipc::is_shared(py, state.resource.as_ref()) => {
+                    memory.descriptor()
+                }
+                _ => return Err(not_shared()),
+            }
+        };
+        let made = Py::new(py, PyBufferDescriptor::new_of(described.or_raise(py)?))?;
+        let mut state = self.lock();
+        // Another thread may have been first: then that one stays.
+        let kept = state.descriptor.get_or_insert_with(|| made.clone_ref(py));
+        Ok(kept.clone_ref(py))
     }
 
     /// The address; 0 once the buffer was closed.
@@ -669,7 +748,7 @@ impl PyBuffer {
     /// Whether the memory is another process's.
     #[getter]
     fn is_mapped(&self) -> bool {
-        false
+        self.imported()
     }
 
     /// The memory resource that the memory is of; None where there is none, and once the buffer was closed.
@@ -955,13 +1034,26 @@ impl PyBuffer {
 
     fn __repr__(&self) -> String {
         let place = self.place();
-        format!("<Buffer ptr={:#x} size={}>", place.address, place.size)
+        let mapped = if self.imported() {
+            " is_mapped=True"
+        } else {
+            ""
+        };
+        format!(
+            "<Buffer ptr={:#x} size={}{mapped}>",
+            place.address, place.size
+        )
     }
 
     /// Pickling shares the memory with another process, which its memory resource has to allow.
-    fn __reduce__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.pin(py)?;
-        Err(not_shared())
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let descriptor = slf.get().ipc_descriptor(py)?;
+        let make = py
+            .get_type::<PyBuffer>()
+            .getattr(intern!(py, "_reduce_helper"))?;
+        let arguments = (slf.get().resource(py), descriptor);
+        Ok((make, arguments).into_pyobject(py)?.into_any())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -984,6 +1076,13 @@ impl PyBuffer {
 }
 
 impl PyBuffer {
+    /// Whether the buffer is open and the memory another process's.
+    fn imported(&self) -> bool {
+        let state = self.lock();
+        self.place().open
+            && matches!(&state.backing, Backing::Pool(memory) if memory.pool().is_some_and(cupyrite::MemoryPool::is_imported))
+    }
+
     /// As [`PyBuffer::fact`], with the resource's answer taken as Python takes truth.
     fn truth(
         &self,

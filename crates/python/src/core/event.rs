@@ -32,6 +32,10 @@ impl PyEvent {
     /// Memory.
     #[inline]
     pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
+        if event.options().ipc {
+            // Teaches the picklers of multiprocessing.
+            super::ipc::module(py)?;
+        }
         Py::new(
             py,
             PyEvent {
@@ -203,6 +207,11 @@ impl PyEvent {
     /// ----------
     /// ipc_descriptor : IPCEventDescriptor
     ///     The other process's :attr:`ipc_descriptor`.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The driver refuses it: the event is this process's own, or its maker has destroyed it or has ended.
     #[classmethod]
     fn from_ipc_descriptor(
         _class: &Bound<'_, PyType>,
@@ -222,7 +231,13 @@ impl PyEvent {
                 let (_entered, context) = device.enter()?;
                 Event::open(&context, &descriptor.handle, descriptor.blocking_sync)
             })
-            .or_raise(py)?;
+            .map_err(|error| {
+                let raised = PyRuntimeError::new_err(format!(
+                    "the event of the other process could not be opened: {error}"
+                ));
+                raised.set_cause(py, Some(to_python(py, &error)));
+                raised
+            })?;
         PyEvent::wrap(py, opened)
     }
 

@@ -1,13 +1,12 @@
 //! `MemoryResource`, and the resources over device memory.
 
+use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{
     Device, DeviceBuffer, MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions, Stream,
 };
-use pyo3::exceptions::{
-    PyDeprecationWarning, PyNotImplementedError, PyOverflowError, PyRuntimeError, PyTypeError,
-};
+use pyo3::exceptions::{PyDeprecationWarning, PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +15,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use super::buffer::{Backing, PyBuffer};
 use super::context::handle_object;
 use super::errors::OrRaise;
+use super::ipc::{self, PyAllocationHandle};
 use super::numbers::{address_argument, size_argument};
 use super::options::{OptionClass, Options};
 use super::pool_attributes::{PyMemPoolAttributes, drop_pool};
@@ -133,6 +133,10 @@ struct State {
     /// The class and the kind of the pool, which stay when it is closed; `None` before there was one.
     made: Option<(&'static str, PoolKind)>,
     attributes: Option<Py<PyMemPoolAttributes>>,
+    /// Of a pool that other processes can use.
+    shared: Option<Py<PyAllocationHandle>>,
+    /// What identifies it among processes, where that is known.
+    uuid: Option<Py<PyAny>>,
 }
 
 impl PyMemPool {
@@ -166,19 +170,26 @@ impl PyMemPool {
 
     /// Gives the resource its pool; `class` is what it is called in messages.
     pub fn set(&self, pool: MemoryPool, class: &'static str) {
-        let made = Some((class, pool.kind()));
-        let former = {
-            let mut state = self.lock();
-            std::mem::replace(
-                &mut *state,
-                State {
-                    pool: Some(pool),
-                    made,
-                    attributes: None,
-                },
-            )
+        self.fill(pool, class, None, None);
+    }
+
+    /// Gives the resource its pool, and what other processes know it by.
+    pub fn fill(
+        &self,
+        pool: MemoryPool,
+        class: &'static str,
+        shared: Option<Py<PyAllocationHandle>>,
+        uuid: Option<Py<PyAny>>,
+    ) {
+        let state = State {
+            made: Some((class, pool.kind())),
+            pool: Some(pool),
+            attributes: None,
+            shared,
+            uuid,
         };
-        drop(former.attributes);
+        let former = std::mem::replace(&mut *self.lock(), state);
+        drop((former.attributes, former.shared, former.uuid));
         drop_pool(former.pool);
     }
 
@@ -201,6 +212,12 @@ impl PyMemPool {
     /// `RuntimeError` where the resource was closed; what the driver says.
     pub fn take(&self, py: Python<'_>, size: usize, stream: &Stream) -> PyResult<DeviceBuffer> {
         let pool = self.pool()?;
+        if pool.is_imported() {
+            return Err(PyTypeError::new_err(
+                "this memory resource is another process's, which alone allocates from it; its buffers come by \
+                 Buffer.from_ipc_descriptor()",
+            ));
+        }
         // The driver may wait for a stream when memory is short.
         py.detach(|| pool.allocate(size, stream)).or_raise(py)
     }
@@ -224,8 +241,23 @@ impl PyMemPool {
 impl Drop for PyMemPool {
     fn drop(&mut self) {
         let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
-        drop(state.attributes);
+        drop((state.attributes, state.shared, state.uuid));
         drop_pool(state.pool);
+    }
+}
+
+impl PyMemPool {
+    /// The pool, if other processes can use it.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where they cannot, or where it was closed.
+    pub fn shared_pool(&self) -> PyResult<MemoryPool> {
+        let pool = self.pool()?;
+        if self.lock().shared.is_none() {
+            return Err(no_ipc());
+        }
+        Ok(pool)
     }
 }
 
@@ -331,11 +363,16 @@ impl PyMemPool {
     /// Lets go of the pool. One that the resource made is destroyed when its last buffer is freed; the device's own stays.
     /// Buffers stay valid.
     fn close(&self, py: Python<'_>) {
-        let (pool, attributes) = {
+        let (pool, others) = {
             let mut state = self.lock();
-            (state.pool.take(), state.attributes.take())
+            let others = (
+                state.attributes.take(),
+                state.shared.take(),
+                state.uuid.take(),
+            );
+            (state.pool.take(), others)
         };
-        drop(attributes);
+        drop(others);
         py.detach(|| drop(pool));
     }
 
@@ -361,19 +398,31 @@ impl PyMemPool {
     /// Whether the memory can be shared with other processes.
     #[getter]
     fn is_ipc_enabled(&self) -> bool {
-        false
+        self.lock().shared.is_some()
     }
 
     /// Whether the pool is another process's.
     #[getter]
     fn is_mapped(&self) -> bool {
-        false
+        self.lock()
+            .pool
+            .as_ref()
+            .is_some_and(MemoryPool::is_imported)
     }
 
-    /// What identifies the pool among processes; None unless it is IPC-enabled.
+    /// What identifies the pool among processes, a ``uuid.UUID``; None unless it is IPC-enabled, and where the resource was
+    /// made from a mere file descriptor.
     #[getter]
-    fn uuid(&self) -> Option<Py<PyAny>> {
-        None
+    fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.lock().uuid.as_ref().map(|uuid| uuid.clone_ref(py))
+    }
+
+    /// What `register` does where the UUID is new.
+    fn _take_uuid(&self, uuid: Py<PyAny>) -> PyResult<()> {
+        self.shared_pool()?;
+        let former = self.lock().uuid.replace(uuid);
+        drop(former);
+        Ok(())
     }
 
     /// The pool's attributes: what it holds and what it keeps.
@@ -459,16 +508,12 @@ impl PyDeviceMemoryResource {
         } else {
             device::accept(device_id, function, "device_id")?
         };
+        let mut shareable = false;
         let made = match options.filter(|options| !options.is_none()) {
             None => py.detach(|| current_pool(device)),
             given => {
                 let options = Options::accept(function, &OPTIONS, given)?;
-                if options.flag(intern!(py, "ipc_enabled"), false)? {
-                    return Err(PyNotImplementedError::new_err(
-                        "DeviceMemoryResourceOptions.ipc_enabled: sharing memory with other processes is not implemented \
-                         yet",
-                    ));
-                }
+                shareable = options.flag(intern!(py, "ipc_enabled"), false)?;
                 let max_size: usize = match options.value(intern!(py, "max_size"))? {
                     None => 0,
                     Some(size) => size.extract().map_err(|_| {
@@ -477,11 +522,25 @@ impl PyDeviceMemoryResource {
                         ))
                     })?,
                 };
-                let options = PoolOptions::default().max_size(max_size);
+                let options = PoolOptions::default()
+                    .max_size(max_size)
+                    .shareable(shareable);
                 py.detach(|| MemoryPool::new(&device, &options))
             }
         };
-        slf.as_super().get().set(made.or_raise(py)?, function);
+        let pool = made.or_raise(py)?;
+        let (shared, uuid) = if shareable {
+            let uuid = ipc::fresh_uuid(py)?;
+            let file = py.detach(|| pool.export()).or_raise(py)?;
+            let handle = Py::new(
+                py,
+                PyAllocationHandle::new_of(file, Some(uuid.clone_ref(py))),
+            )?;
+            (Some(handle), Some(uuid))
+        } else {
+            (None, None)
+        };
+        slf.as_super().get().fill(pool, function, shared, uuid);
         Ok(())
     }
 
@@ -527,27 +586,52 @@ impl PyDeviceMemoryResource {
             .map(drop)
     }
 
-    /// What another process needs to use the pool. ``RuntimeError``: the resource is not IPC-enabled.
+    /// What another process needs to use the pool, by :meth:`from_allocation_handle`: an ``IPCAllocationHandle``.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The resource is not IPC-enabled.
     #[getter]
-    fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().pool()?;
-        Err(no_ipc())
+    fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAllocationHandle>> {
+        let state = slf.as_super().get();
+        state.pool()?;
+        let state = state.lock();
+        let handle = state
+            .shared
+            .as_ref()
+            .map(|handle| handle.clone_ref(slf.py()));
+        handle.ok_or_else(no_ipc)
     }
 
-    /// Registers the resource under a UUID, so that buffers which arrive from other processes find it. ``RuntimeError``: the
-    /// resource is not IPC-enabled.
+    /// Registers the resource under its UUID, so that buffers which arrive from other processes find it.
     ///
     /// Parameters
     /// ----------
     /// uuid : uuid.UUID
-    ///     The pool's.
-    fn register(slf: &Bound<'_, Self>, uuid: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let _ = uuid;
-        slf.as_super().get().pool()?;
-        Err(no_ipc())
+    ///     The pool's. A resource that was made from a file descriptor, and has none, takes it.
+    ///
+    /// Returns
+    /// -------
+    /// DeviceMemoryResource
+    ///     The resource that is registered: this one, or the one that was registered under the UUID before.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The resource is not IPC-enabled.
+    /// ValueError
+    ///     It has another UUID.
+    fn register<'py>(
+        slf: &Bound<'py, Self>,
+        uuid: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.as_super().get().shared_pool()?;
+        ipc::module(slf.py())?.call_method1(intern!(slf.py(), "_register"), (slf, uuid))
     }
 
-    /// The resource that was registered under a UUID.
+    /// The resource that was registered under a UUID. Those over pools of other processes are registered when they are
+    /// made.
     ///
     /// Parameters
     /// ----------
@@ -559,40 +643,72 @@ impl PyDeviceMemoryResource {
     /// RuntimeError
     ///     There is none.
     #[staticmethod]
-    fn from_registry(uuid: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Err(PyRuntimeError::new_err(format!(
-            "no memory resource of this process is registered as {uuid}"
-        )))
+    fn from_registry<'py>(uuid: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = uuid.py();
+        ipc::module(py)?.call_method1(intern!(py, "_from_registry"), (uuid,))
     }
 
-    /// A resource over another process's pool. Not implemented yet: this raises.
+    /// A resource over another process's pool. It hands out no memory of its own; its buffers come by
+    /// :meth:`Buffer.from_ipc_descriptor`.
     ///
     /// Parameters
     /// ----------
     /// device_id : int or Device
     ///     The device.
-    /// alloc_handle : int or IPCAllocationHandle
-    ///     What the other process exported.
+    /// alloc_handle : IPCAllocationHandle or int
+    ///     What the other process has as :attr:`allocation_handle`, or a file descriptor of it, which remains the caller's.
+    ///
+    /// Returns
+    /// -------
+    /// DeviceMemoryResource
+    ///     The registered one, where the handle's pool is known in this process.
     #[classmethod]
-    fn from_allocation_handle(
-        _class: &Bound<'_, PyType>,
-        device_id: &Bound<'_, PyAny>,
-        alloc_handle: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = alloc_handle;
-        device::accept(
-            device_id,
-            "DeviceMemoryResource.from_allocation_handle",
-            "device_id",
-        )?;
-        Err(PyNotImplementedError::new_err(
-            "DeviceMemoryResource.from_allocation_handle(): sharing memory with other processes is not implemented yet",
-        ))
+    fn from_allocation_handle<'py>(
+        class: &Bound<'py, PyType>,
+        device_id: &Bound<'py, PyAny>,
+        alloc_handle: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = class.py();
+        let function = "DeviceMemoryResource.from_allocation_handle";
+        let device = if device_id.is_none() {
+            device::current(py)?
+        } else {
+            device::accept(device_id, function, "device_id")?
+        };
+        if let Some(known) = ipc::registered(alloc_handle, class)? {
+            return Ok(known);
+        }
+        let handle = ipc::accept_handle(alloc_handle, function)?;
+        let file = handle.get().file()?;
+        let uuid = handle.get().uuid_of(py);
+        let pool = py
+            .detach(|| MemoryPool::import(&device, file.as_fd()))
+            .or_raise(py)?;
+        let made = class.call_method1(intern!(py, "__new__"), (class,))?;
+        let Ok(ours) = made.cast::<PyDeviceMemoryResource>() else {
+            return Err(PyTypeError::new_err(
+                "the class's __new__() returned an object of another class",
+            ));
+        };
+        let shared = Some(handle.unbind());
+        let named = uuid.as_ref().map(|uuid| uuid.clone_ref(py));
+        ours.as_super().get().fill(pool, "DeviceMemoryResource", shared, named);
+        match uuid {
+            Some(uuid) => ipc::module(py)?.call_method1(intern!(py, "_register"), (made, uuid)),
+            None => Ok(made),
+        }
     }
 
-    /// Pickling shares the pool with another process, which it has to allow.
-    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
-        Err(no_ipc())
+    /// Pickling shares the pool with another process, which it has to allow: plainly by the UUID under which the process
+    /// that loads it has registered the pool, by ``multiprocessing`` by its allocation handle.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        slf.as_super().get().shared_pool()?;
+        let find = py
+            .get_type::<PyDeviceMemoryResource>()
+            .getattr(intern!(py, "from_registry"))?;
+        let uuid = slf.as_super().get().uuid(py);
+        Ok((find, (uuid,)).into_pyobject(py)?.into_any())
     }
 }
 
@@ -761,6 +877,21 @@ pub fn default_for(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyA
         py.get_type::<PySynchronousMemoryResource>()
     };
     class.call1((device,)).map(Bound::unbind)
+}
+
+/// The pool of a resource whose memory other processes can use.
+///
+/// # Errors
+///
+/// `TypeError` for what is no resource over a pool, `RuntimeError` for one that was closed or is this process's alone.
+pub fn shared_pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
+    match mr.cast::<PyMemPool>() {
+        Ok(pool) => pool.get().shared_pool(),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "Buffer.from_ipc_descriptor() argument 'mr' is of type {}; expected a memory resource over a pool",
+            mr.get_type().name()?
+        ))),
+    }
 }
 
 fn pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {

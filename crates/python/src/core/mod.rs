@@ -17,6 +17,7 @@ pub mod dlpack_exchange;
 pub mod dtype;
 pub mod errors;
 pub mod event;
+pub mod ipc;
 pub mod kernel;
 pub mod launch;
 pub mod layout;
@@ -74,6 +75,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::init(&core)?;
     layout::init(&core)?;
     view::init(&core)?;
+    ipc::init(&core)?;
     // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

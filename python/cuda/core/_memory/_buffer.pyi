@@ -2,6 +2,7 @@ from typing import Any, Literal, Protocol, SupportsIndex, SupportsInt, TypeVar, 
 
 from cuda.bindings.driver import CUdeviceptr
 from cuda.core._memory._copy_enums import CopyOptions
+from cuda.core._memory._ipc import IPCBufferDescriptor
 from cuda.core._stream import Stream
 from typing_extensions import Buffer as _BufferProtocol
 from typing_extensions import disjoint_base
@@ -35,10 +36,12 @@ class Buffer:
     ) -> Buffer:
         """A buffer of memory that exists."""
     @classmethod
-    def from_ipc_descriptor(cls, mr: MemoryResource, ipc_descriptor: Any, *, stream: Stream) -> Buffer:
+    def from_ipc_descriptor(
+        cls, mr: MemoryResource, ipc_descriptor: IPCBufferDescriptor, *, stream: Stream
+    ) -> Buffer:
         """A buffer of another process's memory."""
     @property
-    def ipc_descriptor(self) -> Any:
+    def ipc_descriptor(self) -> IPCBufferDescriptor:
         """What another process needs to use the memory."""
     @property
     def handle(self) -> int:

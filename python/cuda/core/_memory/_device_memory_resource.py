@@ -14,7 +14,7 @@ class DeviceMemoryResourceOptions:
     Attributes
     ----------
     ipc_enabled : bool
-        Whether its memory can be shared with other processes. That is not implemented yet: such a pool is refused.
+        Whether its memory can be shared with other processes.
     max_size : int
         Most bytes that the pool takes from the device; 0 leaves the limit to the driver.
     """

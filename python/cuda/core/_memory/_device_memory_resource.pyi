@@ -1,10 +1,12 @@
 from collections.abc import Iterable
-from typing import Any, SupportsIndex
+from typing import Any, SupportsInt
 from uuid import UUID
 
 from cuda.core._device import Device
+from cuda.core._memory._ipc import IPCAllocationHandle
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._memory._peer_access_utils import PeerAccessibleBySetProxy
+from typing_extensions import Self
 
 __all__ = ["DMR_mempool_get_access", "DeviceMemoryResource", "DeviceMemoryResourceOptions"]
 
@@ -33,15 +35,17 @@ class DeviceMemoryResource(_MemPool):
     @peer_accessible_by.setter
     def peer_accessible_by(self, value: Iterable[Device | int]) -> None: ...
     @property
-    def allocation_handle(self) -> Any:
+    def allocation_handle(self) -> IPCAllocationHandle:
         """What another process needs to use the pool."""
-    def register(self, uuid: UUID) -> DeviceMemoryResource:
+    def register(self, uuid: UUID) -> Any:
         """Registers the resource under a UUID."""
     @staticmethod
-    def from_registry(uuid: UUID) -> DeviceMemoryResource:
+    def from_registry(uuid: UUID) -> Any:
         """The resource that was registered under a UUID."""
     @classmethod
-    def from_allocation_handle(cls, device_id: Device | int, alloc_handle: Any) -> DeviceMemoryResource:
+    def from_allocation_handle(
+        cls, device_id: Device | int | None, alloc_handle: IPCAllocationHandle | SupportsInt
+    ) -> Self:
         """A resource over another process's pool."""
     def __reduce__(self) -> Any: ...
 

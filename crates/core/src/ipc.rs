@@ -1,0 +1,233 @@
+//! Pools and their memory between processes.
+//!
+//! One process makes a pool that can be shared ([`PoolOptions::shareable`](crate::PoolOptions::shareable)), sends its
+//! descriptor over ([`MemoryPool::export`]), and for every buffer the bytes that describe it
+//! ([`DeviceBuffer::descriptor`]). The other one imports the pool ([`MemoryPool::import`]) and then its buffers
+//! ([`MemoryPool::import_buffer`]). Memory has to be freed by those who imported it before its maker frees it.
+//!
+//! Source: CUDA Driver API, "Stream Ordered Memory Allocator"; CUDA C++ Programming Guide, "Interprocess communication
+//! support" of the chapter of the same name.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cupyrite_sys::driver::{
+    CUdeviceptr, CUmemAllocationHandleType, CUmemPoolPtrExportData, CUmemoryPool,
+    CUpointer_attribute,
+};
+
+use crate::device::Device;
+use crate::device_buffer::{DeviceBuffer, wait_for_streams};
+use crate::error::{Error, Result, driver, report};
+use crate::pool::{MemoryPool, PoolKind};
+use crate::stream::Stream;
+
+/// The only kind of handle that Linux has.
+const DESCRIPTOR: CUmemAllocationHandleType =
+    CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+
+/// What another process needs to import a buffer of a pool that it has imported. Plain bytes: send them however the
+/// processes talk. They come from outside, and are not believed: the driver proves them, and the size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferDescriptor {
+    /// The driver's 64 bytes; all zero for a buffer of no bytes.
+    pub bytes: [u8; 64],
+    /// Bytes of the buffer.
+    pub size: usize,
+}
+
+/// What was imported from a pool, once however often that was asked for: drivers do not count.
+#[derive(Debug, Default)]
+pub(crate) struct Imports(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    addresses: HashMap<[u8; 64], CUdeviceptr>,
+    live: HashMap<CUdeviceptr, Import>,
+}
+
+#[derive(Debug)]
+struct Import {
+    bytes: [u8; 64],
+    buffers: usize,
+    /// Where buffers of it were freed that were not the last one.
+    streams: Vec<Stream>,
+}
+
+impl Imports {
+    // Held across the driver's import and free, which neither wait for work nor call back, so that no thread imports what
+    // another one is about to free.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, pool: CUmemoryPool, bytes: &[u8; 64]) -> Result<CUdeviceptr> {
+        let mut state = self.lock();
+        if let Some(&address) = state.addresses.get(bytes)
+            && let Some(import) = state.live.get_mut(&address)
+        {
+            import.buffers += 1;
+            return Ok(address);
+        }
+        let address = import_pointer(pool, bytes)?;
+        state.addresses.insert(*bytes, address);
+        let import = Import {
+            bytes: *bytes,
+            buffers: 1,
+            streams: Vec::new(),
+        };
+        state.live.insert(address, import);
+        Ok(address)
+    }
+
+    /// Frees the memory with its last buffer, after what the streams held that the others were freed on.
+    pub(crate) fn release(&self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
+        let mut state = self.lock();
+        let streams = match state.live.get_mut(&address) {
+            Some(import) if import.buffers > 1 => {
+                import.buffers -= 1;
+                if !import.streams.contains(stream) {
+                    import.streams.push(stream.clone());
+                }
+                return Ok(());
+            }
+            Some(_) => state.live.remove(&address).map(|import| {
+                state.addresses.remove(&import.bytes);
+                import.streams
+            }),
+            None => None,
+        };
+        report(wait_for_streams(stream, &streams.unwrap_or_default()));
+        // SAFETY: the last buffer of the memory is being freed.
+        stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+    }
+}
+
+fn import_pointer(pool: CUmemoryPool, bytes: &[u8; 64]) -> Result<CUdeviceptr> {
+    let mut address: CUdeviceptr = 0;
+    let mut data = CUmemPoolPtrExportData { reserved: *bytes };
+    // SAFETY: `address` is a valid place for the result, the handle is live, and the driver proves the bytes.
+    unsafe { driver!(cuMemPoolImportPointer(&mut address, pool, &mut data))? };
+    Ok(address)
+}
+
+/// Bytes from `address` to the end of its allocation, as far as the driver tells.
+fn room_at(address: CUdeviceptr) -> Result<usize> {
+    let mut room = 0usize;
+    let place = (&raw mut room).cast::<c_void>();
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+    // SAFETY: `place` is a valid place for a size.
+    unsafe { driver!(cuPointerGetAttribute(place, attribute, address))? };
+    Ok(room)
+}
+
+impl MemoryPool {
+    /// A descriptor of the pool for another process (`cuMemPoolExportToShareableHandle`). It keeps the pool's memory, but
+    /// not the pool.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for a pool that was not made to be shared, or was imported.
+    pub fn export(&self) -> Result<OwnedFd> {
+        let mut descriptor: RawFd = -1;
+        let place = (&raw mut descriptor).cast::<c_void>();
+        // SAFETY: `place` is a valid place for a descriptor, the handle is live.
+        unsafe {
+            driver!(cuMemPoolExportToShareableHandle(
+                place,
+                self.handle(),
+                DESCRIPTOR,
+                0
+            ))?;
+        }
+        // SAFETY: the driver made the descriptor for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    }
+
+    /// The pool of another process, on `device`, by the descriptor it [exported](Self::export), which remains the caller's
+    /// (`cuMemPoolImportFromShareableHandle`). It hands out no memory of its own.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for a descriptor of something else.
+    pub fn import(device: &Device, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
+        Self::import_of(PoolKind::Device(*device), descriptor)
+    }
+
+    /// As [`MemoryPool::import`], for a pool of any kind: that of the pool that was exported, which the descriptor does not
+    /// tell.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryPool::import`].
+    pub fn import_of(kind: PoolKind, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
+        let mut handle: CUmemoryPool = std::ptr::null_mut();
+        let given = std::ptr::without_provenance_mut::<c_void>(descriptor.as_raw_fd() as usize);
+        // SAFETY: `handle` is a valid place for the result; the descriptor itself goes where a pointer is declared.
+        unsafe {
+            driver!(cuMemPoolImportFromShareableHandle(
+                &mut handle,
+                given,
+                DESCRIPTOR,
+                0
+            ))?;
+        }
+        Ok(Self::wrap_imported(handle, kind))
+    }
+
+    /// A buffer of another process, in a pool of it that was [imported](Self::import). When it is freed the memory stays
+    /// the other process's. Buffers of the same memory have the same address.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where `descriptor.size` is more than the memory has; otherwise what the driver says,
+    /// `CUDA_ERROR_INVALID_VALUE` for a descriptor of another pool or, on the CPU device, of freed memory.
+    pub fn import_buffer(
+        &self,
+        descriptor: &BufferDescriptor,
+        stream: &Stream,
+    ) -> Result<DeviceBuffer> {
+        let device = self.device().map_or_else(Device::current, Ok)?;
+        if descriptor.size == 0 && descriptor.bytes == [0; 64] {
+            return self.adopt(device, 0, 0, stream);
+        }
+        // Asking for the memory's size needs a current context.
+        let (_entered, _) = device.enter()?;
+        let address = match self.imports() {
+            Some(imports) => imports.add(self.handle(), &descriptor.bytes)?,
+            // The driver says what is wrong with that.
+            None => import_pointer(self.handle(), &descriptor.bytes)?,
+        };
+        let buffer = self.adopt(device, address, descriptor.size, stream)?;
+        let room = room_at(address)?;
+        if descriptor.size > room {
+            return Err(Error::argument(
+                "MemoryPool::import_buffer",
+                "descriptor.size",
+                format!("is {}; the memory has {room} bytes", descriptor.size),
+            ));
+        }
+        Ok(buffer)
+    }
+}
+
+impl DeviceBuffer {
+    /// What another process needs to import this buffer (`cuMemPoolExportPointer`).
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory of a pool that was not made to be shared.
+    pub fn descriptor(&self) -> Result<BufferDescriptor> {
+        let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+        if self.size() != 0 {
+            // SAFETY: `data` is a valid place for the result, the address is live.
+            unsafe { driver!(cuMemPoolExportPointer(&mut data, self.address()))? };
+        }
+        Ok(BufferDescriptor {
+            bytes: data.reserved,
+            size: self.size(),
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Pools, buffers and events between two processes: the test runs itself a second time.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::process::Command;
+
+use cupyrite::sys::driver::CUresult;
+use cupyrite::{
+    BufferDescriptor, Device, Error, Event, EventOptions, FillPattern, IpcEventHandle, MemoryPool,
+    PoolOptions,
+};
+
+/// What the second process is told: descriptor of the pool, bytes of the buffer's descriptor and of the event's.
+const TOLD: &str = "CUPYRITE_TEST_IPC";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn unhex(text: &str) -> [u8; 64] {
+    std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
+}
+
+fn second_process(told: &str) {
+    let mut parts = told.split(' ');
+    let fd: i32 = parts.next().unwrap().parse().unwrap();
+    let mut bytes = || unhex(parts.next().unwrap());
+    let (described, event) = (bytes(), bytes());
+    let device = Device::new(0).unwrap();
+    let stream = device.create_stream().unwrap();
+    // SAFETY: the first process left the descriptor open for this one.
+    let pool = MemoryPool::import(&device, unsafe { BorrowedFd::borrow_raw(fd) }).unwrap();
+    assert!(pool.is_imported() && pool.is_owned());
+    let descriptor = BufferDescriptor {
+        bytes: described,
+        size: 4000,
+    };
+    let (_entered, context) = device.enter().unwrap();
+    let event = Event::open(&context, &IpcEventHandle { bytes: event }, false).unwrap();
+    stream.wait(&event).unwrap();
+    let buffer = pool.import_buffer(&descriptor, &stream).unwrap();
+    let again = pool.import_buffer(&descriptor, &stream).unwrap();
+    assert_eq!(buffer.address(), again.address());
+    drop(buffer);
+    let mut out = vec![0u8; 4000];
+    again.read(&mut out, &stream).unwrap();
+    assert_eq!(out, [5; 4000]);
+    again.fill(FillPattern::U8(6), &stream).unwrap();
+    again.close(None).unwrap();
+    stream.synchronize().unwrap();
+    let larger = BufferDescriptor {
+        size: 1 << 40,
+        ..descriptor
+    };
+    let refused = pool.import_buffer(&larger, &stream).unwrap_err();
+    assert!(
+        matches!(refused, Error::InvalidArgument { .. }),
+        "{refused}"
+    );
+    assert!(pool.allocate(16, &stream).is_err());
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn a_pool_goes_to_another_process() {
+    if let Ok(told) = std::env::var(TOLD) {
+        return second_process(&told);
+    }
+    let device = Device::new(0).unwrap();
+    let stream = device.create_stream().unwrap();
+    let pool = match MemoryPool::new(&device, &PoolOptions::default().shareable(true)) {
+        Err(Error::Driver {
+            status: CUresult::CUDA_ERROR_NOT_SUPPORTED,
+            ..
+        }) => return eprintln!("left out: the device's pools cannot be shared"),
+        made => made.unwrap(),
+    };
+    let buffer = pool.allocate(4000, &stream).unwrap();
+    buffer.fill(FillPattern::U8(5), &stream).unwrap();
+    let options = EventOptions {
+        ipc: true,
+        ..EventOptions::default()
+    };
+    let event = stream.record_with(&options).unwrap();
+    let file = pool.export().unwrap();
+    // SAFETY: changes the flags of a descriptor of ours: the second process inherits it.
+    assert_eq!(
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) },
+        0
+    );
+    let told = format!(
+        "{} {} {}",
+        file.as_raw_fd(),
+        hex(&buffer.descriptor().unwrap().bytes),
+        hex(&event.ipc_handle().unwrap().bytes)
+    );
+    let done = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_pool_goes_to_another_process", "--nocapture"])
+        .env(TOLD, told)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{text}");
+    let mut out = vec![0u8; 4000];
+    buffer.read(&mut out, &stream).unwrap();
+    assert_eq!(out, [6; 4000]);
+}
+
+#[test]
+fn what_is_not_shareable_is_refused() {
+    let device = Device::new(0).unwrap();
+    let stream = device.create_stream().unwrap();
+    let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
+    assert!(pool.export().is_err() && !pool.is_imported());
+    let buffer = pool.allocate(16, &stream).unwrap();
+    assert!(buffer.descriptor().is_err());
+    let nothing = std::fs::File::open("/dev/null").unwrap();
+    assert!(MemoryPool::import(&device, std::os::fd::AsFd::as_fd(&nothing)).is_err());
+}

@@ -1,0 +1,445 @@
+//! Memory that other processes can map: allocations of a file's, windows into a file of another process, and memory of
+//! our own that becomes a file's because somebody wants to share it.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::files;
+use super::pages::{self, Pages};
+use super::{AddressSpace, Backing, CHUNK, Charge, Entry, Kind, MemoryError, Reach, Region, lock};
+
+const PAGE: u64 = 4096;
+/// What the names of files begin with that hold memory which was shared after it had been allocated.
+pub(crate) const SHARED_NAME: &str = "cupyrite-shared-";
+
+/// A file in which memory is allocated, a page or more at a time.
+pub struct Arena {
+    space: Arc<AddressSpace>,
+    file: OwnedFd,
+    /// Unused parts: offset and length. Neighbours are joined.
+    free: Mutex<BTreeMap<u64, u64>>,
+}
+
+impl Arena {
+    /// A file with that name. Its first `head` bytes, a multiple of a page, are the caller's; the rest, as large as the
+    /// space, is for allocations. A file takes memory only where something was written.
+    ///
+    /// # Errors
+    /// [`MemoryError::System`] if the system refuses.
+    pub fn create(
+        space: &Arc<AddressSpace>,
+        name: &str,
+        head: u64,
+    ) -> Result<Arc<Arena>, MemoryError> {
+        // Several times the space, because free parts may be scattered.
+        let body = (space.capacity().next_multiple_of(PAGE))
+            .checked_mul(4)
+            .filter(|n| i64::try_from(n.saturating_add(head)).is_ok())
+            .ok_or(MemoryError::System)?;
+        let file = files::create(name, head + body).ok_or(MemoryError::System)?;
+        Ok(Arc::new(Arena {
+            space: space.clone(),
+            file,
+            free: Mutex::new(BTreeMap::from([(head, body)])),
+        }))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    fn take(&self, len: u64) -> Option<u64> {
+        let mut free = lock(&self.free);
+        let (offset, room) = free
+            .iter()
+            .find(|(_, room)| **room >= len)
+            .map(|(&o, &r)| (o, r))?;
+        free.remove(&offset);
+        if room > len {
+            free.insert(offset + len, room - len);
+        }
+        Some(offset)
+    }
+
+    fn give_back(&self, mut offset: u64, mut len: u64) {
+        files::punch(&self.file, offset, len);
+        let mut free = lock(&self.free);
+        if let Some((&before, &room)) = free.range(..offset).next_back()
+            && before + room == offset
+        {
+            free.remove(&before);
+            (offset, len) = (before, len + room);
+        }
+        if let Some(room) = free.remove(&(offset + len)) {
+            len += room;
+        }
+        free.insert(offset, len);
+    }
+}
+
+/// A part of an [`Arena`]; given back when it is dropped.
+pub(super) struct Block {
+    arena: Arc<Arena>,
+    offset: u64,
+    len: u64,
+    _charge: Charge,
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.arena.give_back(self.offset, self.len);
+    }
+}
+
+/// Memory of our own that another process may map: which file, and where in it.
+#[derive(Clone)]
+pub struct SharedRange {
+    /// The file; there as long as somebody holds this.
+    pub file: Arc<OwnedFd>,
+    /// Where the memory begins in it.
+    pub offset: u64,
+}
+
+/// In [`AddressSpace::pins`]: nobody may touch memory now.
+pub(super) const CLOSED: u64 = 1 << 63;
+/// How long sharing waits for a moment in which nobody touches memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl AddressSpace {
+    /// Allocates memory in a file.
+    ///
+    /// # Errors
+    /// As [`AddressSpace::alloc_owned`].
+    pub fn alloc_in(
+        &self,
+        arena: &Arc<Arena>,
+        size: u64,
+        kind: Kind,
+        owner: u64,
+        reach: Reach,
+    ) -> Result<Region, MemoryError> {
+        if size == 0 {
+            return Err(MemoryError::InvalidRequest);
+        }
+        let len = size
+            .checked_next_multiple_of(PAGE)
+            .ok_or(MemoryError::OutOfMemory)?;
+        if len >= 64 << 20 && len > pages::available_memory() {
+            return Err(MemoryError::OutOfMemory);
+        }
+        let charge = arena.space.charge(len)?;
+        let offset = arena.take(len).ok_or(MemoryError::OutOfMemory)?;
+        let block = Box::new(Block {
+            arena: arena.clone(),
+            offset,
+            len,
+            _charge: charge,
+        });
+        self.open(
+            arena.file.as_raw_fd(),
+            offset,
+            size,
+            kind,
+            owner,
+            reach,
+            Some(block),
+        )
+    }
+
+    /// Maps memory of a file that another process made.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfMemory`] if the system refuses.
+    #[allow(clippy::too_many_arguments)]
+    pub fn map_foreign(
+        &self,
+        file: &OwnedFd,
+        offset: u64,
+        size: u64,
+        kind: Kind,
+        owner: u64,
+        reach: Reach,
+    ) -> Result<Region, MemoryError> {
+        self.open(file.as_raw_fd(), offset, size, kind, owner, reach, None)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn open(
+        &self,
+        file: i32,
+        offset: u64,
+        size: u64,
+        kind: Kind,
+        owner: u64,
+        reach: Reach,
+        block: Option<Box<Block>>,
+    ) -> Result<Region, MemoryError> {
+        // Memory of slots does not begin at a page.
+        let skip = offset % PAGE;
+        let len = skip
+            .checked_add(size)
+            .and_then(|n| n.checked_next_multiple_of(PAGE))
+            .filter(|_| size > 0)
+            .ok_or(MemoryError::InvalidRequest)?;
+        let window = Pages::reserve(len, PAGE).ok_or(MemoryError::OutOfMemory)?;
+        if !pages::open_window(window.base(), len, file, offset - skip) {
+            return Err(MemoryError::OutOfMemory);
+        }
+        let region = Region {
+            base: window.base() + skip,
+            size,
+            kind,
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            read_only: false,
+            owner,
+            reach,
+        };
+        self.insert(Entry {
+            region,
+            backing: Backing::File(window, block),
+            capacity: size,
+        });
+        Ok(region)
+    }
+
+    /// Where the file of an allocation has it that [`AddressSpace::alloc_in`] made.
+    pub fn offset_in(&self, arena: &Arc<Arena>, base: u64) -> Option<u64> {
+        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        match &regions.get(&base)?.backing {
+            Backing::File(_, Some(block)) if Arc::ptr_eq(&block.arena, arena) => Some(block.offset),
+            _ => None,
+        }
+    }
+
+    /// Makes the memory of the region that begins at `base` a file's, where it is, so that another process can map it.
+    /// What shares its pages comes along. Waits for a moment in which nobody touches memory.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`] if no region of this process's own memory begins there, [`MemoryError::Busy`] if
+    /// there is no such moment, [`MemoryError::System`] if the system refuses.
+    pub fn share(&self, base: u64) -> Result<SharedRange, MemoryError> {
+        // One at a time, so that nothing becomes a file's twice.
+        let _alone = lock(&self.sharing);
+        let (id, start, len, known) = {
+            let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+            let entry = regions.get(&base).ok_or(MemoryError::NotAllocated)?;
+            let (start, len, known) = match &entry.backing {
+                Backing::Slot(_) => {
+                    let start = base & !(CHUNK - 1);
+                    let known = lock(&self.heap).chunk(start).and_then(|c| c.file.clone());
+                    (start, CHUNK, known)
+                }
+                Backing::Mapping(pages) => {
+                    let len = entry.capacity.next_multiple_of(PAGE);
+                    (pages.base(), len, pages.file.clone())
+                }
+                _ => return Err(MemoryError::NotAllocated),
+            };
+            (entry.region.id, start, len, known)
+        };
+        let offset = base - start;
+        if let Some(file) = known {
+            return Ok(SharedRange { file, offset });
+        }
+        let file =
+            files::create(&format!("{SHARED_NAME}{start:x}"), len).ok_or(MemoryError::System)?;
+        self.close_gate()?;
+        let moved = self.move_to_file(base, id, start, len, Arc::new(file));
+        self.open_gate();
+        moved.map(|file| SharedRange { file, offset })
+    }
+
+    /// Does so while the gate is closed: what is freed now is not given back before it opens.
+    fn move_to_file(
+        &self,
+        base: u64,
+        id: u64,
+        start: u64,
+        len: u64,
+        file: Arc<OwnedFd>,
+    ) -> Result<Arc<OwnedFd>, MemoryError> {
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        // It may have been freed, and its address used again, while we waited.
+        let entry = regions
+            .get_mut(&base)
+            .filter(|e| e.region.id == id)
+            .ok_or(MemoryError::NotAllocated)?;
+        let mut heap = lock(&self.heap);
+        let pages = match &mut entry.backing {
+            Backing::Mapping(pages) => pages,
+            _ => heap.chunk(start).ok_or(MemoryError::NotAllocated)?,
+        };
+        // SAFETY: the range is a mapping of this space's that a live region keeps, and nobody changes it: the gate is closed.
+        let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, len as usize) };
+        if !copy_to_file(&file, bytes) || !pages::open_window(start, len, file.as_raw_fd(), 0) {
+            return Err(MemoryError::System);
+        }
+        pages.file = Some(file.clone());
+        Ok(file)
+    }
+
+    /// Waits until nobody touches memory and lets nobody begin.
+    fn close_gate(&self) -> Result<(), MemoryError> {
+        let start = Instant::now();
+        loop {
+            let closed = self
+                .pins
+                .compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
+            if closed.is_ok() {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(MemoryError::Busy);
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    fn open_gate(&self) {
+        self.pins.fetch_sub(CLOSED, Ordering::SeqCst);
+        // What was freed meanwhile could not go.
+        self.reclaim();
+    }
+
+    /// Takes part in the number of those who touch memory, when the gate is open.
+    pub(super) fn enter_gate(&self) {
+        while self.pins.fetch_add(1, Ordering::SeqCst) & CLOSED != 0 {
+            self.pins.fetch_sub(1, Ordering::SeqCst);
+            // As long as copying takes.
+            while self.pins.load(Ordering::SeqCst) & CLOSED != 0 {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+}
+
+/// Writes memory to the beginning of a file; what is zero is left out, so that it takes no memory.
+fn copy_to_file(file: &OwnedFd, bytes: &[u8]) -> bool {
+    const STEP: usize = 64 << 10;
+    bytes.chunks(STEP).enumerate().all(|(i, part)| {
+        part.iter().all(|&b| b == 0) || files::write(file, (i * STEP) as u64, part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::checked;
+    use super::*;
+
+    fn space() -> Arc<AddressSpace> {
+        Arc::new(AddressSpace::new(1 << 30))
+    }
+
+    fn get(addr: u64) -> u64 {
+        // SAFETY: any eight bytes are a number.
+        unsafe { checked::read(addr) }.unwrap()
+    }
+
+    #[test]
+    fn memory_in_a_file_is_seen_by_whoever_maps_the_file() {
+        let s = space();
+        let arena = Arena::create(&s, "cupyrite-test", PAGE).unwrap();
+        let a = s
+            .alloc_in(&arena, 5000, Kind::Device, 1, Reach::ALL)
+            .unwrap();
+        let b = s
+            .alloc_in(&arena, 100, Kind::Device, 1, Reach::ALL)
+            .unwrap();
+        assert_eq!((a.size, s.used()), (5000, 3 * PAGE));
+        assert_eq!(s.offset_in(&arena, a.base), Some(PAGE));
+        assert_eq!(s.offset_in(&arena, b.base), Some(3 * PAGE));
+        assert!(s.find_range(a.base, 5000).is_some() && s.find_range(a.base, 5001).is_none());
+        checked::write(a.base + 4096, &7u64).unwrap();
+        let theirs = space();
+        let window = theirs
+            .map_foreign(arena.file(), PAGE, 5000, Kind::Device, 2, Reach::of(1))
+            .unwrap();
+        assert_eq!(theirs.used(), 0);
+        assert_eq!(get(window.base + 4096), 7);
+        checked::write(window.base, &8u64).unwrap();
+        assert_eq!(get(a.base), 8);
+        // Freed: gone here, zeros there, and its place is used again.
+        s.free(a.base).unwrap();
+        assert_eq!(s.used(), PAGE);
+        assert!(!checked::is_mapped(a.base, 8, false));
+        assert_eq!(get(window.base), 0);
+        let c = s
+            .alloc_in(&arena, 4096, Kind::Device, 1, Reach::ALL)
+            .unwrap();
+        assert_eq!(s.offset_in(&arena, c.base), Some(PAGE));
+        theirs.free(window.base).unwrap();
+        for r in [b, c] {
+            s.free(r.base).unwrap();
+        }
+        assert_eq!(lock(&arena.free).len(), 1);
+        assert_eq!(s.used(), 0);
+    }
+
+    #[test]
+    fn memory_becomes_a_files_where_it_is() {
+        let s = space();
+        for size in [1000, 3 << 20] {
+            let a = s.alloc(size, 256, Kind::Device).unwrap();
+            let neighbour = s.alloc(size, 256, Kind::Device).unwrap();
+            checked::write(a + size - 8, &1u64).unwrap();
+            checked::write(neighbour, &2u64).unwrap();
+            let shared = s.share(a).unwrap();
+            let again = s.share(a).unwrap();
+            assert_eq!(
+                (again.offset, Arc::as_ptr(&again.file)),
+                (shared.offset, Arc::as_ptr(&shared.file))
+            );
+            assert_eq!((get(a + size - 8), get(neighbour)), (1, 2));
+            let theirs = space();
+            let window = theirs
+                .map_foreign(
+                    &shared.file,
+                    shared.offset,
+                    size,
+                    Kind::Device,
+                    0,
+                    Reach::ALL,
+                )
+                .unwrap();
+            assert_eq!(get(window.base + size - 8), 1);
+            checked::write(a, &3u64).unwrap();
+            assert_eq!(get(window.base), 3);
+            checked::write(window.base, &4u64).unwrap();
+            assert_eq!(get(a), 4);
+            assert_eq!(s.share(a + 8).err(), Some(MemoryError::NotAllocated));
+            assert_eq!(
+                theirs.share(window.base).err(),
+                Some(MemoryError::NotAllocated)
+            );
+            for at in [a, neighbour] {
+                s.free(at).unwrap();
+            }
+        }
+        assert_eq!(s.used(), 0);
+        // Chunks of slots stay a file's.
+        let chunks = &lock(&s.heap).chunks;
+        assert_eq!(chunks.iter().filter(|c| c.file.is_some()).count(), 1);
+    }
+
+    #[test]
+    fn sharing_waits_for_those_who_touch_memory() {
+        let s = space();
+        let a = s.alloc(1 << 20, 256, Kind::Device).unwrap();
+        let pin = s.pin();
+        std::thread::scope(|scope| {
+            let sharing = scope.spawn(|| s.share(a).is_ok());
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!sharing.is_finished());
+            // Who touches memory already may do so again.
+            drop(s.pin());
+            drop(pin);
+            assert!(sharing.join().unwrap());
+        });
+        drop(s.pin());
+        s.free(a).unwrap();
+    }
+}

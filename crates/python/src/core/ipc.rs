@@ -1,0 +1,307 @@
+//! What processes tell each other about memory: handles of pools and descriptors of buffers.
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use cupyrite::BufferDescriptor;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+
+use super::memory_resource::PyMemPool;
+use super::numbers::size_argument;
+use super::slot::Slot;
+
+/// Python's part of this: the registry of memory resources, and how ``multiprocessing`` pickles.
+///
+/// # Errors
+///
+/// What importing it raises.
+pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    PyModule::import(py, intern!(py, "cuda.core._memory._ipc"))
+}
+
+/// A UUID for a new pool.
+///
+/// # Errors
+///
+/// What Python raises.
+pub fn fresh_uuid(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    module(py)?
+        .call_method0(intern!(py, "_fresh_uuid"))
+        .map(Bound::unbind)
+}
+
+/// Whether a resource is one over a pool that other processes can use.
+pub fn is_shared(py: Python<'_>, resource: Option<&Py<PyAny>>) -> bool {
+    resource.is_some_and(|r| {
+        r.bind(py)
+            .cast::<PyMemPool>()
+            .is_ok_and(|pool| pool.get().shared_pool().is_ok())
+    })
+}
+
+/// What another process needs to use a memory pool: a file descriptor, and a UUID to know the pool by.
+///
+/// It is the ``allocation_handle`` of a memory resource. ``multiprocessing`` can send it, plain pickling cannot: a
+/// descriptor means nothing in another process.
+#[pyclass(
+    frozen,
+    module = "cuda.core._memory._ipc",
+    name = "IPCAllocationHandle"
+)]
+pub struct PyAllocationHandle {
+    file: Slot<Arc<OwnedFd>>,
+    uuid: Option<Py<PyAny>>,
+}
+
+impl PyAllocationHandle {
+    /// A handle that owns its descriptor.
+    pub fn new_of(file: OwnedFd, uuid: Option<Py<PyAny>>) -> PyAllocationHandle {
+        PyAllocationHandle {
+            file: Slot::new(Arc::new(file)),
+            uuid,
+        }
+    }
+
+    /// The descriptor, which stays open for as long as somebody has this.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` where it was closed.
+    pub fn file(&self) -> PyResult<Arc<OwnedFd>> {
+        self.file.get("IPCAllocationHandle")
+    }
+
+    /// The UUID of the pool.
+    pub fn uuid_of(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.uuid.as_ref().map(|uuid| uuid.clone_ref(py))
+    }
+}
+
+/// The resource that is registered for the pool of a handle.
+///
+/// # Errors
+///
+/// `TypeError` where that is one of another class; `RuntimeError` for a closed handle.
+pub fn registered<'py>(
+    handle: &Bound<'py, PyAny>,
+    class: &Bound<'py, PyType>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = handle.py();
+    let Ok(handle) = handle.cast::<PyAllocationHandle>() else {
+        return Ok(None);
+    };
+    handle.get().file()?;
+    let Some(uuid) = handle.get().uuid_of(py) else {
+        return Ok(None);
+    };
+    let known = module(py)?.call_method1(intern!(py, "_find"), (uuid,))?;
+    if known.is_none() {
+        return Ok(None);
+    }
+    if !known.is_instance(class)? {
+        return Err(PyTypeError::new_err(format!(
+            "the pool of the handle is known as a {}, not as a {}",
+            known.get_type().name()?,
+            class.name()?
+        )));
+    }
+    Ok(Some(known))
+}
+
+/// A handle, or a descriptor's number, of which a copy is made.
+///
+/// # Errors
+///
+/// `TypeError` and `ValueError` for what is no number, `OSError` for one that is no descriptor.
+pub fn accept_handle<'py>(
+    given: &Bound<'py, PyAny>,
+    function: &str,
+) -> PyResult<Bound<'py, PyAllocationHandle>> {
+    let py = given.py();
+    if let Ok(handle) = given.cast::<PyAllocationHandle>() {
+        return Ok(handle.clone());
+    }
+    let bad = || PyOSError::new_err((libc::EBADF, format!("{given} is no file descriptor")));
+    if given.is_none() {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument 'alloc_handle' is None; expected an IPCAllocationHandle or a file descriptor"
+        )));
+    }
+    let number = py.get_type::<pyo3::types::PyInt>().call1((given,))?;
+    let number: i32 = number.extract().map_err(|_| bad())?;
+    // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
+    if number < 0 || unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        return Err(bad());
+    }
+    // SAFETY: it was open a moment ago; if the caller closes it meanwhile the copy fails.
+    let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+    let file = theirs.try_clone_to_owned()?;
+    Bound::new(py, PyAllocationHandle::new_of(file, None))
+}
+
+#[pymethods]
+impl PyAllocationHandle {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyAllocationHandle> {
+        Err(PyRuntimeError::new_err(
+            "an IPCAllocationHandle is not made directly: it is the allocation_handle of an IPC-enabled memory resource",
+        ))
+    }
+
+    /// The handle with this descriptor, which it closes: what ``multiprocessing`` calls.
+    #[classmethod]
+    fn _restore(
+        _class: &Bound<'_, PyType>,
+        fd: &Bound<'_, PyAny>,
+        uuid: Option<Py<PyAny>>,
+    ) -> PyResult<PyAllocationHandle> {
+        use std::os::fd::FromRawFd;
+        let number: i32 = fd.extract()?;
+        // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
+        if number < 0 || unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+            return Err(PyOSError::new_err((
+                libc::EBADF,
+                format!("{number} is no file descriptor"),
+            )));
+        }
+        // SAFETY: `multiprocessing` has made the descriptor for this process and leaves it to its receiver.
+        let file = unsafe { OwnedFd::from_raw_fd(number) };
+        Ok(PyAllocationHandle::new_of(file, uuid))
+    }
+
+    /// The file descriptor; -1 once the handle was closed.
+    #[getter]
+    fn handle(&self) -> i32 {
+        self.file.read(|file| file.as_raw_fd()).unwrap_or(-1)
+    }
+
+    /// What identifies the pool among processes; None where that is not known.
+    #[getter]
+    fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.uuid_of(py)
+    }
+
+    /// Whether :meth:`close` was called.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.file.is_closed()
+    }
+
+    /// Closes the descriptor. Pools that were imported by it stay; the memory resource whose handle this is can no longer be
+    /// sent to other processes. Later calls do nothing.
+    fn close(&self) {
+        drop(self.file.close());
+    }
+
+    fn __int__(&self) -> PyResult<i32> {
+        let number = self.file.read(|file| file.as_raw_fd());
+        number.ok_or_else(|| {
+            PyValueError::new_err("this IPCAllocationHandle was closed: it has no file descriptor")
+        })
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "an IPCAllocationHandle cannot be pickled: its file descriptor goes to other processes by multiprocessing only",
+        ))
+    }
+}
+
+/// What another process needs to use a :class:`Buffer` of an IPC-enabled memory resource. It comes from
+/// :attr:`Buffer.ipc_descriptor` and can be pickled.
+#[pyclass(
+    frozen,
+    module = "cuda.core._memory._ipc",
+    name = "IPCBufferDescriptor"
+)]
+pub struct PyBufferDescriptor {
+    bytes: Vec<u8>,
+    size: usize,
+}
+
+impl PyBufferDescriptor {
+    /// The object of a descriptor.
+    pub fn new_of(descriptor: BufferDescriptor) -> PyBufferDescriptor {
+        PyBufferDescriptor {
+            bytes: descriptor.bytes.to_vec(),
+            size: descriptor.size,
+        }
+    }
+
+    /// The descriptor.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` where it came without all its bytes.
+    pub fn described(&self) -> PyResult<BufferDescriptor> {
+        let Some(bytes) = self.bytes.first_chunk::<64>() else {
+            return Err(PyValueError::new_err(format!(
+                "the IPCBufferDescriptor is damaged: it has {} bytes, expected 64",
+                self.bytes.len()
+            )));
+        };
+        Ok(BufferDescriptor {
+            bytes: *bytes,
+            size: self.size,
+        })
+    }
+}
+
+#[pymethods]
+impl PyBufferDescriptor {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyBufferDescriptor> {
+        Err(PyRuntimeError::new_err(
+            "an IPCBufferDescriptor is not made directly: take Buffer.ipc_descriptor",
+        ))
+    }
+
+    /// The descriptor with these bytes: what unpickling calls.
+    #[classmethod]
+    fn _init(
+        _class: &Bound<'_, PyType>,
+        reserved: &Bound<'_, PyBytes>,
+        size: &Bound<'_, PyAny>,
+    ) -> PyResult<PyBufferDescriptor> {
+        Ok(PyBufferDescriptor {
+            bytes: reserved.as_bytes().to_vec(),
+            size: size_argument(size, "IPCBufferDescriptor._init")?,
+        })
+    }
+
+    /// Bytes of the buffer.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let make = py
+            .get_type::<PyBufferDescriptor>()
+            .getattr(intern!(py, "_init"))?;
+        let arguments = (PyBytes::new(py, &slf.get().bytes), slf.get().size);
+        Ok((make, arguments).into_pyobject(py)?.into_any())
+    }
+}
+
+/// Adds the classes.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyAllocationHandle>()?;
+    core.add_class::<PyBufferDescriptor>()
+}
