@@ -415,4 +415,29 @@ c = Cuda(dict(shape=(4, 4), typestr="<f4", data=(b.handle, False), version=3))
         v.copy_to(3, s)
         """,
     ),
+    "view: functions": (
+        ARRAYS
+        + INTERFACES
+        + """
+from cuda.core import _dlpack, _memoryview
+c = Cuda(dict(shape=(4, 4), typestr="<f4", data=(b.handle, False), version=3))
+def empty():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return V()
+""",
+        """
+        v = empty(); _memoryview.view_as_cai(c, -1, v) is v, sv(v)
+        v = empty(); _memoryview.view_as_array_interface(x, v) is v, v.ptr == x.ctypes.data, v.shape
+        _memoryview.view_as_cai(c)
+        _memoryview.view_as_cai(c, None, empty())
+        _memoryview.view_as_cai(c, -1, 3)
+        _memoryview.view_as_cai(3, -1, empty())
+        _memoryview.view_as_array_interface(3, empty())
+        _dlpack.classify_dl_device(b), _dlpack.classify_dl_device(LegacyPinnedMemoryResource().allocate(4))
+        _dlpack.classify_dl_device(3)
+        repr(_dlpack.make_py_capsule(b, True)).split()[2], repr(_dlpack.make_py_capsule(b, False)).split()[2]
+        [(m.name, m.value) for m in _dlpack.DLDeviceType]
+        """,
+    ),
 }
