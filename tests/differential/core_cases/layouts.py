@@ -51,7 +51,8 @@ GROUPS = {
         """
         public(L)
         L((3, 4), None, 4), L(shape=(3, 4), strides=(4, 1), itemsize=4), L((3, 4), (16, 4), 4, divide_strides=True), L((3, 4), (16, 4), 4, True)
-        L((), None, 4), L((0,), None, 4), L((3, 4), None, 3), L((1 << 62, 1 << 62), None, 4).shape
+        L((), None, 4), L((0,), None, 4), L((3, 4), None, 3)
+        L((1 << 62, 1 << 62), None, 4).shape
         L()
         L((3, 4))
         L([3, 4], None, 4)
@@ -113,7 +114,9 @@ GROUPS = {
     "layout: slices": (
         LAYOUT,
         """
-        l[1], l[-1], l[1:3], l[::-1], l[:, 1, 2], l[1, 2, 3], l[()], l[2:2], l[10:20], l[-2:], l[4:0:-2]
+        l[1], l[-1], l[1:3], l[::-1], l[:, 1, 2], l[1, 2, 3], l[-2:], l[4:0:-2]
+        l[()]
+        l[2:2], l[10:20]
         l.sliced(1), l.sliced((slice(1, 2), 1)), l.sliced(slices=slice(2)), l[:, 1:][0]
         l[5]
         l[-6]
@@ -135,7 +138,8 @@ GROUPS = {
         l.permuted((0, 1, 3))
         l.permuted([0, 1, 2])
         l.reshaped((15, 4)), l.reshaped((-1,)), l.reshaped((4, -1)), l.reshaped((5, 3, 2, 2)), l.reshaped((1, 5, 1, 3, 4)), h.reshaped((5, 2, 4)), l.permuted((2, 0, 1)).reshaped((4, 15))
-        L((0, 3), None, 4).reshaped((3, 0)), L((0, 3), None, 4).reshaped((-1, 3)), L((), None, 4).reshaped((1, 1)), L((1, 1), None, 4).reshaped(())
+        L((0, 3), None, 4).reshaped((3, 0)), L((0, 3), None, 4).reshaped((-1, 3))
+        L((), None, 4).reshaped((1, 1)), L((1, 1), None, 4).reshaped(())
         l.reshaped((7, -1))
         l.reshaped((-1, -1))
         l.reshaped((61,))
@@ -146,10 +150,12 @@ GROUPS = {
         L((0, 3), None, 4).reshaped((0, -1))
         l.flattened(), f.flattened(), h.flattened(), l.flattened(0, 1), l.flattened(1), l.flattened(start_axis=1, end_axis=2), l.flattened(1, 1), l.permuted((2, 0, 1)).flattened()
         l.flattened(mask=0), l.flattened(mask=2), l.flattened(mask=4), l.flattened(mask=6), h.flattened(mask=6), l.flattened_axis_mask(), f.flattened_axis_mask(), h.flattened_axis_mask()
-        L((), None, 4).flattened(), L((0, 3), None, 4).flattened(), L((1,), None, 4).flattened()
+        L((), None, 4).flattened(), L((1,), None, 4).flattened()
+        L((0, 3), None, 4).flattened()
         l.flattened(0, 5)
         L((1, 5, 1), None, 4).squeezed(), L((1, 1), None, 4).squeezed(), L((0, 1), None, 4).squeezed(), l.squeezed()
-        l.unsqueezed(0), l.unsqueezed(3), l.unsqueezed(-1), l.unsqueezed((0, 2)), l.unsqueezed((0, 4)), l.unsqueezed(())
+        l.unsqueezed(0), l.unsqueezed(3), l.unsqueezed(-1), l.unsqueezed((0, 2)), l.unsqueezed((0, 4))
+        l.unsqueezed(())
         l.unsqueezed(4)
         l.unsqueezed((0, 0))
         l.unsqueezed((0, 9))
@@ -193,7 +199,8 @@ GROUPS = {
         CAPSULES,
         """
         seen(), seen((2, 3)), seen((2, 3), (3, 1)), seen((), kind=(2, 64, 1)), seen((0, 3)), seen((4,), (-1,)), seen((4,), (0,))
-        made(offset=16).ptr - memory.ctypes.data, seen(data=0)
+        made(offset=16).ptr - memory.ctypes.data
+        seen(data=0)
         [seen(kind=k)[3] for k in ((0, 8, 1), (0, 64, 1), (1, 16, 1), (2, 16, 1), (2, 64, 1), (5, 64, 1), (5, 128, 1), (6, 8, 1))]
         np.from_dlpack(made((2, 2), (4, 1), kind=(1, 8, 1), offset=3)).tolist()
         made((-1,)).shape

@@ -406,7 +406,8 @@ def size(**options):
         b = v.allocate(1 << 21); b.fill(5, stream=s); s.sync(); host(b)
         q = v.modify_allocation(b, 1 << 22); q.size, q.memory_resource is v, q.is_closed
         host(q)[0]
-        v.modify_allocation(q, 1 << 21) is q, v.modify_allocation(q, 1 << 22) is q, v.modify_allocation(q, 0) is q, v.modify_allocation(q, -1) is q, q.size
+        v.modify_allocation(q, 1 << 21) is q, v.modify_allocation(q, 1 << 22) is q, v.modify_allocation(q, 0) is q, q.size
+        v.modify_allocation(q, -1) is q
         v.modify_allocation(q, "x")
         v.modify_allocation(q)
         v.modify_allocation(3, 1 << 22)

@@ -40,10 +40,13 @@ class Exporter:
     def __dlpack_device__(self):
         self.log.append("device")
         return self.device or self.array.__dlpack_device__()
-def asked(stream, **more):
-    e = Exporter(x, **more)
+def asked(stream, array=x, **more):
+    e = Exporter(array, **more)
     seen = sv(V.from_dlpack(e, stream))
     return seen[4:7], e.log
+device = V.from_buffer(b, (4, 4), dtype=f4)
+pinned = LegacyPinnedMemoryResource().allocate(16)
+unified = ManagedMemoryResource().allocate(16, stream=s)
 """
 
 INTERFACES = """
@@ -149,14 +152,14 @@ GROUPS = {
         asked(-1)
         asked(7)
         asked(-1, old=True)
+        asked(0)
+        asked(-1, device), asked(-1, pinned), asked(-1, unified)
+        asked(0, device), asked(0, pinned), asked(0, unified)
+        asked(7, device), asked(7, pinned), asked(7, unified)
+        asked(1, device), asked(2, device), asked(-1, device, old=True)
+        asked(None, device)
         asked(-1, device=(2, 0))
-        asked(0, device=(2, 0))
-        asked(7, device=(2, 0))
-        asked(1, device=(2, 0)), asked(2, device=(2, 0))
-        asked(None, device=(2, 0))
         asked(-1, device=(2, 3))
-        asked(7, device=(3, 0)), asked(-1, device=(3, 0))
-        asked(7, device=(13, 0)), asked(-1, device=(13, 0))
         asked(-1, device=(10, 0))
         asked(-1, device=(14, 0))
         asked(-1, device=(99, 0))
@@ -204,7 +207,8 @@ GROUPS = {
         V.from_buffer(b, (2,), dtype=np.dtype("M8[s]")).__dlpack__()
         [name(V.from_buffer(b, (2,), dtype=np.dtype(c)).__dlpack__()) for c in "bhilBHILefdFD?"] == ['"dltensor"'] * 14
         dlpack(dv, -1), dlpack(b, -1), anything(b, -1)
-        dlpack(V.from_buffer(b, (2, 2), (1, 4), dtype=f4), -1), dlpack(V.from_buffer(b, (), dtype=f4), -1), dlpack(V.from_buffer(b, (0, 4), dtype=f4), -1)
+        dlpack(V.from_buffer(b, (2, 2), (1, 4), dtype=f4), -1), dlpack(V.from_buffer(b, (), dtype=f4), -1)
+        dlpack(V.from_buffer(b, (0, 4), dtype=f4), -1)
         dlpack(V.from_buffer(b, (4,), dtype=f4, is_readonly=True), -1)
         """,
     ),
