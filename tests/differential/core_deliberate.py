@@ -98,7 +98,7 @@ DELIBERATE = [
     ("virtual memory: what is asked for", "win32|peers|addr_align", "ours builtins.(ValueError|TypeError)", EARLY),
     # Views and layouts
     ("view: CUDA array interface|view: DLPack|view: arguments", r"^(cuda|dlpack)\((x, )?s\)|view\(s\)", "TypeError, ours returns", MORE),
-    ("view: (CUDA array interface|DLPack)|DLPack: tensors", "", "AssertionError, ours builtins.(ValueError|TypeError|BufferError)", ASSERTION),
+    ("view: (CUDA array interface|DLPack)|DLPack: tensors|processes", "", "AssertionError, ours builtins.(ValueError|TypeError|BufferError)", ASSERTION),
     ("view: CUDA array interface", r"cuda\(-1, stream=0\)", "returns, ours raises builtins.ValueError", EARLY),
     ("view: (CUDA )?array interface|view: from_buffer", r"\(None\)|view\(3", "AttributeError, ours builtins.TypeError", TYPE),
     ("view: DLPack", "device=\\(2", "returns, ours raises builtins.BufferError", CHECKED),

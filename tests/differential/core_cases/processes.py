@@ -71,7 +71,7 @@ if __name__ == "__main__":
     early = sys.argv[3] == "early"
     child = context.Process(target=work, args=(there, what if early else None), daemon=True); child.start()
     if not early: here.send(what)
-    print(here.recv() if here.poll(30) else "no answer"); child.join(30); print(child.exitcode)
+    print(here.recv() if here.poll(20) else "no answer"); child.join(20); print(child.exitcode)
     host = LegacyPinnedMemoryResource().allocate(64); b.copy_to(host, stream=s); s.sync(); print(set(np.from_dlpack(host).tolist()))
 """
 folder = tempfile.mkdtemp()
@@ -133,7 +133,7 @@ GROUPS = {
         """,
     ),
     "processes: buffers": (
-        SHARED + "r = DeviceMemoryResource.from_allocation_handle(d, h)\nmake = type(x)._init\nraw = x.__reduce__()[1][0]\n",
+        SHARED + "r = DeviceMemoryResource.from_allocation_handle(d, h)\nmake, (raw, _) = x.__reduce__()\n",
         """
         type(x).__name__, public(x), x is b.ipc_descriptor, x.size, b.is_mapped
         type(x)()
@@ -142,6 +142,7 @@ GROUPS = {
         weakref.ref(x)
         m.allocate(0, stream=s).ipc_descriptor.size
         mr.allocate(64, stream=s).ipc_descriptor
+        Buffer.from_ipc_descriptor(m, x, stream=s)
         q = Buffer.from_ipc_descriptor(r, x, stream=s); type(q).__name__, q.is_mapped, q.size, q.memory_resource is r, q.device_id, q.is_device_accessible, q.owner, q
         q.ipc_descriptor is x
         p = Buffer.from_ipc_descriptor(r, x, stream=s); p == q, p is q, p.handle == q.handle
@@ -159,7 +160,6 @@ GROUPS = {
         Buffer.from_ipc_descriptor(r, x, stream=3)
         Buffer.from_ipc_descriptor(r, x, s)
         t = d.create_stream(); t.close(); Buffer.from_ipc_descriptor(r, x, stream=t)
-        Buffer.from_ipc_descriptor(m, x, stream=s)
         Buffer.from_ipc_descriptor(r, make(b"abc", 3), stream=s)
         Buffer.from_ipc_descriptor(r, make(bytes(64), 3), stream=s)
         Buffer.from_ipc_descriptor(r, make(raw, 3), stream=s).size, Buffer.from_ipc_descriptor(r, make(raw, 0), stream=s).size
@@ -188,7 +188,7 @@ GROUPS = {
         """,
     ),
     "processes: events": (
-        SHARED + "e = s.record(options={'ipc_enabled': True})\ni = e.ipc_descriptor\nmake = type(i)._init\n",
+        SHARED + "e = s.record(options={'ipc_enabled': True})\ni = e.ipc_descriptor\nmake = i.__reduce__()[0]\n",
         """
         e.is_ipc_enabled, e.is_timing_enabled, type(i).__name__, i is e.ipc_descriptor, public(i)
         type(i)()
