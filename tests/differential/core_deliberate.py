@@ -96,6 +96,8 @@ DELIBERATE = [
     ("virtual memory: growing", "1 << 62", "status", "the first call that refuses is another one"),
     ("virtual memory: growing", "1 << 23", "CUDAError, ours returns", "an allocation grows more than once"),
     ("virtual memory: what is asked for", "win32|peers|addr_align", "ours builtins.(ValueError|TypeError)", EARLY),
+    ("virtual memory: growing", "= V\\(d\\)", "returns, ours raises cuda.core.CUDAError", "memory is grown by the resource that it came from"),
+    ("batches: copies|copy options", "LEGACY_DEFAULT_STREAM", "TypeError, ours returns", "the legacy default stream copies one buffer after the other"),
     # Views and layouts
     ("view: CUDA array interface|view: DLPack|view: arguments", r"^(cuda|dlpack)\((x, )?s\)|view\(s\)", "TypeError, ours returns", MORE),
     ("view: (CUDA array interface|DLPack)|DLPack: tensors|processes", "", "AssertionError, ours builtins.(ValueError|TypeError|BufferError)", ASSERTION),
@@ -111,6 +113,7 @@ DELIBERATE = [
     ("view: object", "^public", "values differ", LATER, only_more(later=("as_tensor_map",))),
     ("layout: object", "stride_order|, 3\\)$", "ValueError, ours builtins.TypeError", TYPE),
     ("DLPack: tensors", "1,\\) \\* 70", "ValueError, ours builtins.BufferError", CHECKED),
+    ("DLPack: tensors", "w = v.view", "values differ", "a view of a view keeps what the exporter lent"),
     ("DLPack: tensors", "data=0|version=\\(2", "returns, ours raises builtins.BufferError", CHECKED),
     ("DLPack: tensors", "kind=\\((6, 1|0, 4)", "ours (raises )?builtins.ValueError", CHECKED),
     # Programs
