@@ -33,6 +33,10 @@ MORE = "an addition of ours: documented, and refused by the peer"
 BEFORE = "a spelling of cuda.core before 1.0, still accepted"
 SAFE = "what is asked is answered; the peer's object is closed, or raises in its repr, for everybody"
 EARLY = "refused where it is given, and not where it is used, or silently not at all"
+ASSERTION = "where the peer fails an assertion, the error says what is wrong"
+TYPE = "a wrong type is a TypeError"
+CHECKED = "what a DLPack exporter claims is checked"
+RANGE = "a number of bytes is checked before the driver sees it"
 
 BELOW = [
     (
@@ -76,6 +80,42 @@ DELIBERATE = [
     ("memory resource: device", r"^mr.allocate\(16(, stream=None|, s|)\)", "ours returns", MORE),
     ("memory resource: in Python", "stream=None", "values differ", "a memory resource is told the stream it stands for: the default one"),
     ("memory resource: without a context", "allocate", "CUDAError, ours returns", NO_CONTEXT),
+    ("(pinned|managed) memory: without a context", r"^(Pinned|Managed)MemoryResource", "CUDAError, ours returns", NO_CONTEXT),
+    ("(pinned|managed) memory: resource", r"^m.allocate\(16(, stream=None|, s|)\)", "ours returns", MORE),
+    ("managed memory: resource", "stream=3", "AssertionError, ours builtins.TypeError", ASSERTION),
+    ("memory resource: base", "weakref", "TypeError, ours returns", MORE),
+    ("legacy pinned memory", "^b.device_id", "RuntimeError, ours returns", "pinned memory belongs to no device: -1"),
+    ("legacy pinned memory", "ipc_descriptor", "AttributeError, ours builtins.RuntimeError", "every buffer that cannot be shared says so in the same way"),
+    ("managed buffer: from_handle", '"x"', "ValueError, ours builtins.TypeError", TYPE),
+    ("managed buffer: accessed by|peers: set", r"\.pop\(\)", "ours has no message", "Python's own error of an empty set"),
+    ("buffer: without a context", "Mine\\(\\)", "RuntimeError, ours returns", NO_CONTEXT),
+    ("buffer: equality", "__ne__", "values differ", "Python derives `!=` from `==`"),
+    ("virtual memory: resource", "^\\[n for n", "values differ", "attributes of the resource are attributes of its class"),
+    ("virtual memory: resource", r"allocate\(0\)", "CUDAError, ours returns", "nothing is an empty buffer in every memory resource"),
+    ("virtual memory: (resource|growing)", "-1", "OverflowError", RANGE),
+    ("virtual memory: growing", "1 << 62", "status", "the first call that refuses is another one"),
+    ("virtual memory: growing", "1 << 23", "CUDAError, ours returns", "an allocation grows more than once"),
+    ("virtual memory: what is asked for", "win32|peers|addr_align", "ours builtins.(ValueError|TypeError)", EARLY),
+    ("virtual memory: growing", "= V\\(d\\)", "returns, ours raises cuda.core.CUDAError", "memory is grown by the resource that it came from"),
+    ("batches: copies|copy options", "LEGACY_DEFAULT_STREAM", "TypeError, ours returns", "the legacy default stream copies one buffer after the other"),
+    # Views and layouts
+    ("view: CUDA array interface|view: DLPack|view: arguments", r"^(cuda|dlpack)\((x, )?s\)|view\(s\)", "TypeError, ours returns", MORE),
+    ("view: (CUDA array interface|DLPack)|DLPack: tensors|processes", "", "AssertionError, ours builtins.(ValueError|TypeError|BufferError)", ASSERTION),
+    ("view: CUDA array interface", r"cuda\(-1, stream=0\)", "returns, ours raises builtins.ValueError", EARLY),
+    ("view: (CUDA )?array interface|view: from_buffer", r"\(None\)|view\(3", "AttributeError, ours builtins.TypeError", TYPE),
+    ("view: DLPack", "device=\\(2", "returns, ours raises builtins.BufferError", CHECKED),
+    ("view: arguments", r"^f\(1\)", "IndexError, ours builtins.TypeError", "a call without an argument fails as the function itself does"),
+    ("view: arguments", r"b=x", "IndexError, ours returns", MORE),
+    ("view: array interface", "", "values differ", "memory of the host is on no device: -1, as it is through DLPack"),
+    ("view: constructor", "b.abc|memoryview|array.array|np.float32", "BufferError, ours returns", MORE),
+    ("view: copies", "", "NotImplementedError, ours returns", MORE),
+    ("view: object", "weakref|memoryview", "TypeError, ours returns", MORE),
+    ("view: object", "^public", "values differ", LATER, only_more(later=("as_tensor_map",))),
+    ("layout: object", "stride_order|, 3\\)$", "ValueError, ours builtins.TypeError", TYPE),
+    ("DLPack: tensors", "1,\\) \\* 70", "ValueError, ours builtins.BufferError", CHECKED),
+    ("DLPack: tensors", "w = v.view", "values differ", "a view of a view keeps what the exporter lent"),
+    ("DLPack: tensors", "data=0|version=\\(2", "returns, ours raises builtins.BufferError", CHECKED),
+    ("DLPack: tensors", "kind=\\((6, 1|0, 4)", "ours (raises )?builtins.ValueError", CHECKED),
     # Programs
     ("program options: others", r"ptxas_options=\[?3|undefine_macro=3|include_path=3|pre_include=3", "ours raises|ours builtins.TypeError", EARLY),
     ("program options: others", r"=\[\]\)", "raises cuda.core.CUDAError, ours returns", "an empty list asks for nothing"),
