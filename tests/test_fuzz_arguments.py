@@ -235,10 +235,16 @@ def world():
     program = check(nvrtc.nvrtcCreateProgram(b'extern "C" __global__ void k() {}', b"k.cu", 0, [], []))
     check(nvrtc.nvrtcCompileProgram(program, 0, []))
     yield
-    # What a thread keeps is not left to the tests that follow.
-    driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
     driver.cuCtxSetCurrent(context)
     driver.cuCtxDestroy(context)
+
+
+@pytest.fixture(autouse=True)
+def captures():
+    """What the calls of a test leave to the whole process: a capture of the thread's own stream, the thread's mode."""
+    yield
+    driver.cuStreamEndCapture(driver.CU_STREAM_PER_THREAD)
+    driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
 
 
 @pytest.fixture

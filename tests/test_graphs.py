@@ -343,6 +343,32 @@ def test_modes_reach_other_threads(shared_context, stream):
     assert int(check(driver.cuThreadExchangeStreamCaptureMode(GLOBAL))) == 2
 
 
+@pytest.mark.cpu
+def test_a_capture_ends_with_its_stream_s_thread_or_context(shared_context):
+    own_stream = driver.CU_STREAM_PER_THREAD
+    context = check(driver.cuCtxCreate(None, 0, 0))
+
+    def begin():
+        check(driver.cuCtxSetCurrent(context))
+        check(driver.cuStreamBeginCapture(own_stream, GLOBAL))
+
+    begin()
+    check(driver.cuCtxDestroy(context))
+    check(driver.cuCtxSetCurrent(shared_context))
+    check(driver.cuMemFree(check(driver.cuMemAlloc(256))))
+    context = shared_context
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    # The thread's end is seen a moment after that of its function.
+    for _ in range(100):
+        status, pointer = driver.cuMemAlloc(256)
+        if status == Status.CUDA_SUCCESS:
+            break
+        time.sleep(0.01)
+    check(driver.cuMemFree(pointer))
+
+
 def test_the_legacy_stream_and_blocking_streams(shared_context):
     blocking = check(driver.cuStreamCreate(0))
     implicit = Status.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT

@@ -187,8 +187,12 @@ impl Context {
         array::forget_context(self.id);
         peers::forget_context(self.id);
         let streams = std::mem::take(&mut *lock(&self.streams));
-        // Threads still hold their default streams of this context; they must not use them again.
-        streams.iter().for_each(|s| s.abandon());
+        // Threads still hold their default streams of this context; they must not use them again, and what they capture
+        // would forbid things to the whole process for ever.
+        for stream in &streams {
+            graph::capture::stream_ends(stream);
+            stream.abandon();
+        }
         *lock(&self.legacy) = None;
         drop(streams);
         for region in AddressSpace::global().free_owned(self.id) {

@@ -296,6 +296,7 @@ struct ThreadStreams(Vec<Arc<Stream>>);
 impl Drop for ThreadStreams {
     fn drop(&mut self) {
         for stream in &self.0 {
+            graph::capture::stream_ends(stream);
             stream.abandon();
         }
     }
