@@ -229,7 +229,10 @@ def strategy(function, nearly):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def world():
+def world(tmp_path_factory):
+    # Functions that write a file (the dot output of graphs, dumps of logs) write it where no one misses the place.
+    started_in = os.getcwd()
+    os.chdir(tmp_path_factory.mktemp("fuzz"))
     check(driver.cuInit(0))
     context = check(driver.cuCtxCreate(None, 0, 0))
     program = check(nvrtc.nvrtcCreateProgram(b'extern "C" __global__ void k() {}', b"k.cu", 0, [], []))
@@ -237,6 +240,7 @@ def world():
     yield
     driver.cuCtxSetCurrent(context)
     driver.cuCtxDestroy(context)
+    os.chdir(started_in)
 
 
 @pytest.fixture(autouse=True)
