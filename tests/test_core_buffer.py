@@ -801,7 +801,7 @@ CHILD = """
 
 def run(code):
     path = os.pathsep.join([str(pathlib.Path(__file__).parent), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore::RuntimeWarning"}
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning"}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD) + textwrap.dedent(code)],
         capture_output=True,

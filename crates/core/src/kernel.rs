@@ -140,7 +140,15 @@ impl Kernel {
             return Ok(params.as_deref());
         }
         // SAFETY: the handle is live.
-        let params = unsafe { params_of(self.handle())? };
+        let ask = || unsafe { params_of(self.handle()) };
+        let params = match ask() {
+            // Code that is loaded when it is first used takes a context for that; any device's will do.
+            Err(e) if e.status() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
+                let _entered = Device::new(0)?.enter()?;
+                ask()?
+            }
+            other => other?,
+        };
         Ok(self.inner.params.get_or_init(|| params).as_deref())
     }
 
