@@ -1,6 +1,5 @@
 """cuda.core between processes: memory resources, buffers and events, by descriptors, pickles and multiprocessing."""
 
-import contextlib
 import copy
 import gc
 import multiprocessing
@@ -14,8 +13,19 @@ import warnings
 
 import numpy as np
 import pytest
+from ipc_support import LIMIT, contents, process, shared_files
 
-from cuda.core import Buffer, Device, DeviceMemoryResource, DeviceMemoryResourceOptions, Event, EventOptions
+from cuda.core import (
+    Buffer,
+    Device,
+    DeviceMemoryResource,
+    DeviceMemoryResourceOptions,
+    Event,
+    EventOptions,
+    ManagedMemoryResource,
+    PinnedMemoryResource,
+    PinnedMemoryResourceOptions,
+)
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
 
 SIZE = 1000
@@ -52,21 +62,11 @@ def _no_fork_warning():
     reset_fork_warning()
 
 
-def shared_files():
-    """How many descriptors of shared memory this process has."""
-    gc.collect()
-    names = []
-    for fd in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            names.append(os.readlink(f"/proc/self/fd/{fd}"))
-    return sum("cupyrite-" in name for name in names)
-
-
-def contents(buffer, stream):
-    out = np.zeros(buffer.size, np.uint8)
-    buffer.copy_to(out, stream=stream)
-    stream.sync()
-    return out
+def pinned_resource(device):
+    """A resource over memory of the host that can be shared; what the device has not is skipped."""
+    if not device.properties.host_memory_pools_supported or device.properties.host_numa_id < 0:
+        pytest.skip("needs memory pools of a node of the host")
+    return PinnedMemoryResource(PinnedMemoryResourceOptions(ipc_enabled=True))
 
 
 # What other processes do.
@@ -79,10 +79,10 @@ def _use_arguments(pipe, mr, handle, buffers, event):
     event.sync()
     pipe.send(
         [
-            (mr.is_mapped, mr.is_ipc_enabled, mr.is_handle_owned, mr.device_id),
+            (type(mr).__name__, mr.is_mapped, mr.is_ipc_enabled, mr.is_handle_owned, mr.device_id),
             [b.memory_resource is mr and b.is_mapped and "is_mapped=True" in repr(b) for b in buffers],
-            DeviceMemoryResource.from_registry(mr.uuid) is mr,
-            DeviceMemoryResource.from_allocation_handle(0, handle) is mr,
+            type(mr).from_registry(mr.uuid) is mr,
+            import_pool(type(mr), handle) is mr,
             (event.is_ipc_enabled, event.is_timing_enabled, event.is_done),
             mr.attributes.release_threshold == 0,
         ]
@@ -90,7 +90,6 @@ def _use_arguments(pipe, mr, handle, buffers, event):
     pipe.send([contents(b, stream).tolist() for b in buffers])
     for i, b in enumerate(buffers):
         b.fill(100 + i, stream=stream)
-    stream.record(event)
     stream.sync()
     try:
         mr.allocate(4, stream=stream)
@@ -105,8 +104,13 @@ def _use_arguments(pipe, mr, handle, buffers, event):
     handle.close()
     event.close()
     del b, buffers
-    if pipe.recv() == "files":
-        pipe.send(shared_files())
+    pipe.send(shared_files())
+
+
+def import_pool(kind, handle):
+    """The resource of that class over the pool of a handle."""
+    before = (0,) if kind is DeviceMemoryResource else ()
+    return kind.from_allocation_handle(*before, handle)
 
 
 def _use_queue(tasks, answers):
@@ -123,52 +127,104 @@ def _use_queue(tasks, answers):
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_process_arguments(device, stream, mr, method):
-    context = multiprocessing.get_context(method)
-    ours, theirs = context.Pipe()
+@pytest.mark.parametrize("kind", [DeviceMemoryResource, PinnedMemoryResource])
+def test_process_arguments(device, stream, method, kind):
+    mr = pinned_resource(device) if kind is PinnedMemoryResource else kind(device, {"ipc_enabled": True})
     buffers = [mr.allocate(SIZE, stream=stream) for _ in range(3)]
     for i, b in enumerate(buffers):
         b.fill(i + 1, stream=stream)
     event = stream.record(options=EventOptions(ipc_enabled=True))
-    arguments = (theirs, mr, mr.allocation_handle, buffers, event)
-    process = context.Process(target=_use_arguments, args=arguments)
-    process.start()
-    theirs.close()
-    facts, same, registered, again, of_event, attributes = ours.recv()
-    assert facts == (True, True, True, 0)
-    assert same == [True] * 3
-    assert registered and again and attributes
-    assert of_event == (True, False, True)
-    assert ours.recv() == [[i + 1] * SIZE for i in range(3)]
-    assert "another process" in ours.recv()
-    assert ours.recv() == []
-    assert ours.recv() == (False, None, False)
-    ours.send("files")
-    assert ours.recv() == 0
-    process.join(60)
-    assert process.exitcode == 0
+    with process(_use_arguments, mr, mr.allocation_handle, buffers, event, method=method) as there:
+        facts, same, registered, again, of_event, attributes = there.receive()
+        assert facts == (kind.__name__, True, True, True, mr.device_id)
+        assert same == [True] * 3
+        assert registered and again and attributes
+        assert of_event == (True, False, True)
+        assert there.receive() == [[i + 1] * SIZE for i in range(3)]
+        assert "another process" in there.receive()
+        assert there.receive() == []
+        assert there.receive() == (False, None, False)
+        assert there.receive() == 0
     event.sync()
     for i, b in enumerate(buffers):
         assert (contents(b, stream) == 100 + i).all()
         b.close(stream)
+    mr.close()
+
+
+def _use_the_host(pipe, mr, buffer):
+    # What the host writes is there for the other process's host at once.
+    seen = np.from_dlpack(buffer)
+    pipe.send((seen.tolist(), buffer.device_id, buffer.is_host_accessible, buffer.is_device_accessible, mr.numa_id))
+    seen[:] = 9
+    del seen
+    buffer.close()
+
+
+def test_memory_of_the_host(device, stream):
+    with pytest.raises(ValueError, match="numa_id"):
+        PinnedMemoryResource({"ipc_enabled": True, "numa_id": -1})
+    mr = pinned_resource(device)
+    assert mr.numa_id == device.properties.host_numa_id and mr.device_id == -1 and mr.is_ipc_enabled
+    with pytest.raises(TypeError, match="PinnedMemoryResource"):
+        # Known as what it is: registered under the UUID of its handle.
+        mr.register(mr.uuid)
+        DeviceMemoryResource.from_allocation_handle(device, mr.allocation_handle)
+    buffer = mr.allocate(8, stream=stream)
+    stream.sync()
+    np.from_dlpack(buffer)[:] = 3
+    with process(_use_the_host, mr, buffer) as there:
+        assert there.receive() == ([3] * 8, -1, True, True, mr.numa_id)
+    assert np.from_dlpack(buffer).tolist() == [9] * 8
+    buffer.close()
+    mr.close()
+    for use in (lambda: mr.allocation_handle, lambda: mr.register(uuid.uuid4()), lambda: pickle.dumps(mr)):
+        with pytest.raises(RuntimeError, match="closed"):
+            use()
+
+
+def test_memory_that_stays_here(device, stream):
+    for mr in (PinnedMemoryResource({}), PinnedMemoryResource()):
+        for use in (lambda: mr.allocation_handle, lambda: mr.register(uuid.uuid4()), lambda: pickle.dumps(mr)):
+            with pytest.raises(RuntimeError, match="IPC-enabled"):
+                use()
+        with mr.allocate(4, stream=stream) as buffer, pytest.raises(RuntimeError, match="IPC-enabled"):
+            buffer.ipc_descriptor  # noqa: B018
+    for given, error in ((-1, OSError), (99999, OSError), ("x", ValueError), (None, TypeError), (0, CUDAError)):
+        with pytest.raises(error):
+            PinnedMemoryResource.from_allocation_handle(given)
+    with pytest.raises(RuntimeError, match="registered"):
+        PinnedMemoryResource.from_registry(uuid.uuid4())
+    if device.properties.managed_memory:
+        managed = ManagedMemoryResource()
+        assert not any(hasattr(managed, n) for n in ("allocation_handle", "register", "from_allocation_handle"))
+        assert not managed.is_ipc_enabled
+        for use in (pickle.dumps, copy.copy):
+            with pytest.raises(TypeError):
+                use(managed)
+        with managed.allocate(4, stream=stream) as buffer, pytest.raises(RuntimeError, match="IPC-enabled"):
+            buffer.ipc_descriptor  # noqa: B018
 
 
 def test_queue(stream, mr):
     context = multiprocessing.get_context("spawn")
     tasks, answers = context.Queue(), context.Queue()
-    process = context.Process(target=_use_queue, args=(tasks, answers))
-    process.start()
+    other = context.Process(target=_use_queue, args=(tasks, answers), daemon=True)
+    other.start()
     buffers = [mr.allocate(SIZE, stream=stream) for _ in range(4)]
     for i, b in enumerate(buffers):
         b.fill(10 * i, stream=stream)
     stream.sync()
-    for i, b in enumerate(buffers):
-        tasks.put(b)
-        assert answers.get(timeout=60) == ([10 * i] * SIZE, mr.uuid, SIZE)
-        assert (contents(b, stream) == 10 * i + 1).all()
-    tasks.put(None)
-    process.join(60)
-    assert process.exitcode == 0
+    try:
+        for i, b in enumerate(buffers):
+            tasks.put(b)
+            assert answers.get(timeout=LIMIT) == ([10 * i] * SIZE, mr.uuid, SIZE)
+            assert (contents(b, stream) == 10 * i + 1).all()
+        tasks.put(None)
+        other.join(LIMIT)
+        assert other.exitcode == 0
+    finally:
+        other.kill()
     for b in buffers:
         b.close(stream)
 
@@ -349,8 +405,15 @@ def test_events(device, stream):
     for use in (pickle.dumps, copy.copy):
         with pytest.raises(TypeError):
             use(event)
-    with pytest.raises(RuntimeError, match="opened"):
-        Event.from_ipc_descriptor(event.ipc_descriptor)
+    assert event.ipc_descriptor is event.ipc_descriptor
+    # It is recorded once.
+    later = device.create_event({"ipc_enabled": True})
+    assert later.is_done and later.ipc_descriptor != event.ipc_descriptor
+    assert stream.record(later) is later
+    for recorded in (event, later):
+        with pytest.raises(TypeError, match=r"Stream\.record"):
+            stream.record(recorded)
+    later.close()
     event.close()
     with pytest.raises(RuntimeError, match="closed"):
         event.ipc_descriptor  # noqa: B018

@@ -174,7 +174,10 @@ impl MemoryPool {
                 0
             ))?;
         }
-        Ok(Self::wrap_imported(handle, kind))
+        let pool = Self::wrap_imported(handle, kind);
+        // Rights are each process's own.
+        pool.open_to_devices()?;
+        Ok(pool)
     }
 
     /// A buffer of another process, in a pool of it that was [imported](Self::import). When it is freed the memory stays

@@ -285,7 +285,7 @@ impl MemoryPool {
     }
 
     /// Lets all devices use the memory of a pool of the host, which at first is the host's alone.
-    fn open_to_devices(&self) -> Result<()> {
+    pub(crate) fn open_to_devices(&self) -> Result<()> {
         if !matches!(self.inner.kind, PoolKind::Host(_)) {
             return Ok(());
         }

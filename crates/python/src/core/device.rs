@@ -538,7 +538,7 @@ impl PyDevice {
         let made = py
             .detach(|| self.device.create_event(&options))
             .or_raise(py)?;
-        PyEvent::wrap(py, made)
+        PyEvent::wrap_unrecorded(py, made)
     }
 
     /// Allocates memory of the device.

@@ -1,9 +1,12 @@
 //! `Event` and what other processes open one with.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle};
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
 use super::context::{PyContext, handle_object};
@@ -22,6 +25,30 @@ use crate::generated::ids::class::driver as class;
 #[pyclass(frozen, weakref, subclass, module = "cuda.core._event", name = "Event")]
 pub struct PyEvent {
     slot: Slot<Event>,
+    /// What other processes open it with, once somebody asked; what it was opened with, if it is another process's.
+    descriptor: PyOnceLock<Py<PyIpcEventDescriptor>>,
+    /// Whether it was recorded, or is another process's: counts for events that other processes open, whose meaning must
+    /// not change behind their backs.
+    recorded: AtomicBool,
+}
+
+/// The record of an event, which is its first one where that matters.
+pub struct FirstRecord<'a>(Option<&'a AtomicBool>);
+
+impl FirstRecord<'_> {
+    /// It was recorded.
+    pub fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for FirstRecord<'_> {
+    fn drop(&mut self) {
+        if let Some(recorded) = self.0 {
+            // The driver refused.
+            recorded.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 impl PyEvent {
@@ -32,6 +59,21 @@ impl PyEvent {
     /// Memory.
     #[inline]
     pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
+        PyEvent::wrap_as(py, event, true)
+    }
+
+    /// The shell of an event that is yet to be recorded.
+    ///
+    /// # Errors
+    ///
+    /// Memory.
+    #[inline]
+    pub fn wrap_unrecorded(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
+        PyEvent::wrap_as(py, event, false)
+    }
+
+    #[inline]
+    fn wrap_as(py: Python<'_>, event: Event, recorded: bool) -> PyResult<Py<PyEvent>> {
         if event.options().ipc {
             // Teaches the picklers of multiprocessing.
             super::ipc::module(py)?;
@@ -40,6 +82,8 @@ impl PyEvent {
             py,
             PyEvent {
                 slot: Slot::new(event),
+                descriptor: PyOnceLock::new(),
+                recorded: AtomicBool::new(recorded),
             },
         )
     }
@@ -52,6 +96,25 @@ impl PyEvent {
     #[inline]
     pub fn event(&self) -> PyResult<Event> {
         self.slot.get("Event")
+    }
+
+    /// What recording it begins with.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for an event that other processes open and that was recorded before.
+    #[inline]
+    pub fn first_record(&self) -> PyResult<FirstRecord<'_>> {
+        if self.slot.read(|event| event.options().ipc) != Some(true) {
+            return Ok(FirstRecord(None));
+        }
+        if self.recorded.swap(true, Ordering::Relaxed) {
+            return Err(PyTypeError::new_err(
+                "Stream.record() argument 'event' was made with ipc_enabled and is recorded: what other processes wait for \
+                 does not change; make another one by Stream.record(options=EventOptions(ipc_enabled=True))",
+            ));
+        }
+        Ok(FirstRecord(Some(&self.recorded)))
     }
 
     fn address(&self) -> usize {
@@ -177,23 +240,30 @@ impl PyEvent {
     /// RuntimeError
     ///     The event was made without ``ipc_enabled``.
     #[getter(ipc_descriptor)]
-    fn descriptor(&self, py: Python<'_>) -> PyResult<PyIpcEventDescriptor> {
+    fn descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
         let event = self.event()?;
         if !event.options().ipc {
             return Err(PyRuntimeError::new_err(
                 "this Event was made without ipc_enabled; other processes cannot open it",
             ));
         }
-        let handle = event.ipc_handle().or_raise(py)?;
-        Ok(PyIpcEventDescriptor {
-            handle,
-            blocking_sync: event.options().blocking_sync,
-        })
+        let make = || {
+            let handle = event.ipc_handle().or_raise(py)?;
+            let blocking_sync = event.options().blocking_sync;
+            Py::new(
+                py,
+                PyIpcEventDescriptor {
+                    handle,
+                    blocking_sync,
+                },
+            )
+        };
+        Ok(self.descriptor.get_or_try_init(py, make)?.clone_ref(py))
     }
 
     /// The older spelling of :attr:`ipc_descriptor`.
     #[pyo3(name = "get_ipc_descriptor")]
-    fn older_descriptor(&self, py: Python<'_>) -> PyResult<PyIpcEventDescriptor> {
+    fn older_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
         deprecated(
             py,
             c"Event.get_ipc_descriptor() is deprecated; use Event.ipc_descriptor",
@@ -218,13 +288,13 @@ impl PyEvent {
         py: Python<'_>,
         ipc_descriptor: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyEvent>> {
-        let Ok(descriptor) = ipc_descriptor.cast::<PyIpcEventDescriptor>() else {
+        let Ok(given) = ipc_descriptor.cast::<PyIpcEventDescriptor>() else {
             return Err(PyTypeError::new_err(format!(
                 "Event.from_ipc_descriptor() argument 'ipc_descriptor' is of type {}; expected an IPCEventDescriptor",
                 ipc_descriptor.get_type().name()?
             )));
         };
-        let descriptor = descriptor.get();
+        let descriptor = given.get();
         let device = device::current(py)?;
         let opened = py
             .detach(|| {
@@ -238,7 +308,10 @@ impl PyEvent {
                 raised.set_cause(py, Some(to_python(py, &error)));
                 raised
             })?;
-        PyEvent::wrap(py, opened)
+        let event = PyEvent::wrap(py, opened)?;
+        // It is new: nobody has set it before.
+        let _ = event.get().descriptor.set(py, given.clone().unbind());
+        Ok(event)
     }
 
     /// The device that the event belongs to.

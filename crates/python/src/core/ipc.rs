@@ -1,14 +1,15 @@
 //! What processes tell each other about memory: handles of pools and descriptors of buffers.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use cupyrite::BufferDescriptor;
+use cupyrite::{BufferDescriptor, MemoryPool, PoolKind};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
+use super::errors::OrRaise;
 use super::memory_resource::PyMemPool;
 use super::numbers::size_argument;
 use super::slot::Slot;
@@ -22,15 +23,114 @@ pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     PyModule::import(py, intern!(py, "cuda.core._memory._ipc"))
 }
 
-/// A UUID for a new pool.
+/// What other processes know a new pool by: the handle to import it with, and its UUID.
 ///
 /// # Errors
 ///
-/// What Python raises.
-pub fn fresh_uuid(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    module(py)?
-        .call_method0(intern!(py, "_fresh_uuid"))
-        .map(Bound::unbind)
+/// What the driver says.
+pub fn share(py: Python<'_>, pool: &MemoryPool) -> PyResult<(Py<PyAllocationHandle>, Py<PyAny>)> {
+    let uuid = module(py)?.call_method0(intern!(py, "_fresh_uuid"))?;
+    let file = py.detach(|| pool.export()).or_raise(py)?;
+    let named = Some(uuid.clone().unbind());
+    let handle = Py::new(py, PyAllocationHandle::new_of(file, named))?;
+    Ok((handle, uuid.unbind()))
+}
+
+/// `register` of a memory resource.
+///
+/// # Errors
+///
+/// `RuntimeError` where other processes cannot use it, or it was closed; `TypeError` for what is no UUID, `ValueError` for
+/// that of another pool.
+pub fn register<'py>(
+    resource: &Bound<'py, PyMemPool>,
+    uuid: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    resource.get().shared_pool()?;
+    let py = resource.py();
+    module(py)?.call_method1(intern!(py, "_register"), (resource, uuid))
+}
+
+/// `from_registry` of the classes of memory resources.
+///
+/// # Errors
+///
+/// `RuntimeError` where there is none.
+pub fn from_registry<'py>(uuid: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = uuid.py();
+    module(py)?.call_method1(intern!(py, "_from_registry"), (uuid,))
+}
+
+/// `__reduce__` of memory resources: the UUID, by which the process that loads it has to know the pool. `class` is what
+/// unpickles it.
+///
+/// # Errors
+///
+/// As [`register`].
+pub fn reduce<'py>(
+    resource: &Bound<'py, PyMemPool>,
+    class: &Bound<'py, PyType>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = resource.py();
+    resource.get().shared_pool()?;
+    let find = class.getattr(intern!(py, "from_registry"))?;
+    Ok((find, (resource.get().uuid(py),))
+        .into_pyobject(py)?
+        .into_any())
+}
+
+/// `from_allocation_handle` of `class`, which is `base` or derived from it: the resource that is registered for the pool of
+/// the handle, or a new one. `name` is what the base is called in messages.
+///
+/// # Errors
+///
+/// `TypeError` where the pool is known as a resource of another class; what [`accept_handle`] raises; what the driver says.
+pub fn import<'py>(
+    class: &Bound<'py, PyType>,
+    base: &Bound<'py, PyType>,
+    name: &'static str,
+    kind: PoolKind,
+    given: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    if let Some(known) = registered(given, class)? {
+        return Ok(known);
+    }
+    let handle = accept_handle(given, &format!("{name}.from_allocation_handle"))?;
+    let make = || {
+        let file = handle.get().file()?;
+        let pool = py
+            .detach(|| MemoryPool::import_of(kind, file.as_fd()))
+            .or_raise(py)?;
+        let made = class.call_method1(intern!(py, "__new__"), (class,))?;
+        if !made.is_instance(base)? {
+            return Err(PyTypeError::new_err(format!(
+                "{}.__new__() returned a {}; expected a {name}",
+                class.name()?,
+                made.get_type().name()?
+            )));
+        }
+        let uuid = handle.get().uuid_of(py);
+        let shared = Some(handle.clone().unbind());
+        made.cast::<PyMemPool>()?
+            .get()
+            .fill(pool, name, shared, uuid);
+        Ok(made)
+    };
+    let Some(uuid) = handle.get().uuid_of(py) else {
+        return make();
+    };
+    // Threads to which the same handle came import it one after the other: drivers may give a pool one handle however often
+    // it is imported, and then the second resource would destroy the first one's.
+    let lock = module(py)?.getattr(intern!(py, "_lock"))?;
+    lock.call_method0(intern!(py, "acquire"))?;
+    let made = match registered(given, class) {
+        Ok(None) => make().and_then(|made| register(made.cast::<PyMemPool>()?, uuid.bind(py))),
+        Ok(Some(known)) => Ok(known),
+        Err(error) => Err(error),
+    };
+    lock.call_method0(intern!(py, "release"))?;
+    made
 }
 
 /// Whether a resource is one over a pool that other processes can use.
@@ -85,7 +185,7 @@ impl PyAllocationHandle {
 /// # Errors
 ///
 /// `TypeError` where that is one of another class; `RuntimeError` for a closed handle.
-pub fn registered<'py>(
+fn registered<'py>(
     handle: &Bound<'py, PyAny>,
     class: &Bound<'py, PyType>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -116,7 +216,7 @@ pub fn registered<'py>(
 /// # Errors
 ///
 /// `TypeError` and `ValueError` for what is no number, `OSError` for one that is no descriptor.
-pub fn accept_handle<'py>(
+fn accept_handle<'py>(
     given: &Bound<'py, PyAny>,
     function: &str,
 ) -> PyResult<Bound<'py, PyAllocationHandle>> {

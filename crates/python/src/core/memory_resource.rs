@@ -1,6 +1,5 @@
 //! `MemoryResource`, and the resources over device memory.
 
-use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite::{
@@ -261,6 +260,20 @@ impl PyMemPool {
     }
 }
 
+impl PyMemPool {
+    /// The handle that other processes import the pool with.
+    ///
+    /// # Errors
+    ///
+    /// As [`PyMemPool::shared_pool`].
+    pub fn shared(&self, py: Python<'_>) -> PyResult<Py<PyAllocationHandle>> {
+        self.pool()?;
+        let state = self.lock();
+        let handle = state.shared.as_ref().map(|handle| handle.clone_ref(py));
+        handle.ok_or_else(no_ipc)
+    }
+}
+
 fn unmade() -> PyErr {
     PyRuntimeError::new_err(
         "this memory resource was not made: its class's __init__() was not called",
@@ -413,7 +426,7 @@ impl PyMemPool {
     /// What identifies the pool among processes, a ``uuid.UUID``; None unless it is IPC-enabled, and where the resource was
     /// made from a mere file descriptor.
     #[getter]
-    fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+    pub(super) fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.lock().uuid.as_ref().map(|uuid| uuid.clone_ref(py))
     }
 
@@ -529,16 +542,9 @@ impl PyDeviceMemoryResource {
             }
         };
         let pool = made.or_raise(py)?;
-        let (shared, uuid) = if shareable {
-            let uuid = ipc::fresh_uuid(py)?;
-            let file = py.detach(|| pool.export()).or_raise(py)?;
-            let handle = Py::new(
-                py,
-                PyAllocationHandle::new_of(file, Some(uuid.clone_ref(py))),
-            )?;
-            (Some(handle), Some(uuid))
-        } else {
-            (None, None)
+        let (shared, uuid) = match shareable {
+            true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
+            false => (None, None),
         };
         slf.as_super().get().fill(pool, function, shared, uuid);
         Ok(())
@@ -594,14 +600,7 @@ impl PyDeviceMemoryResource {
     ///     The resource is not IPC-enabled.
     #[getter]
     fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAllocationHandle>> {
-        let state = slf.as_super().get();
-        state.pool()?;
-        let state = state.lock();
-        let handle = state
-            .shared
-            .as_ref()
-            .map(|handle| handle.clone_ref(slf.py()));
-        handle.ok_or_else(no_ipc)
+        slf.as_super().get().shared(slf.py())
     }
 
     /// Registers the resource under its UUID, so that buffers which arrive from other processes find it.
@@ -626,8 +625,7 @@ impl PyDeviceMemoryResource {
         slf: &Bound<'py, Self>,
         uuid: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().shared_pool()?;
-        ipc::module(slf.py())?.call_method1(intern!(slf.py(), "_register"), (slf, uuid))
+        ipc::register(slf.as_super(), uuid)
     }
 
     /// The resource that was registered under a UUID. Those over pools of other processes are registered when they are
@@ -644,8 +642,7 @@ impl PyDeviceMemoryResource {
     ///     There is none.
     #[staticmethod]
     fn from_registry<'py>(uuid: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = uuid.py();
-        ipc::module(py)?.call_method1(intern!(py, "_from_registry"), (uuid,))
+        ipc::from_registry(uuid)
     }
 
     /// A resource over another process's pool. It hands out no memory of its own; its buffers come by
@@ -675,40 +672,15 @@ impl PyDeviceMemoryResource {
         } else {
             device::accept(device_id, function, "device_id")?
         };
-        if let Some(known) = ipc::registered(alloc_handle, class)? {
-            return Ok(known);
-        }
-        let handle = ipc::accept_handle(alloc_handle, function)?;
-        let file = handle.get().file()?;
-        let uuid = handle.get().uuid_of(py);
-        let pool = py
-            .detach(|| MemoryPool::import(&device, file.as_fd()))
-            .or_raise(py)?;
-        let made = class.call_method1(intern!(py, "__new__"), (class,))?;
-        let Ok(ours) = made.cast::<PyDeviceMemoryResource>() else {
-            return Err(PyTypeError::new_err(
-                "the class's __new__() returned an object of another class",
-            ));
-        };
-        let shared = Some(handle.unbind());
-        let named = uuid.as_ref().map(|uuid| uuid.clone_ref(py));
-        ours.as_super().get().fill(pool, "DeviceMemoryResource", shared, named);
-        match uuid {
-            Some(uuid) => ipc::module(py)?.call_method1(intern!(py, "_register"), (made, uuid)),
-            None => Ok(made),
-        }
+        let base = py.get_type::<PyDeviceMemoryResource>();
+        let kind = PoolKind::Device(device);
+        ipc::import(class, &base, "DeviceMemoryResource", kind, alloc_handle)
     }
 
     /// Pickling shares the pool with another process, which it has to allow: plainly by the UUID under which the process
     /// that loads it has registered the pool, by ``multiprocessing`` by its allocation handle.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        slf.as_super().get().shared_pool()?;
-        let find = py
-            .get_type::<PyDeviceMemoryResource>()
-            .getattr(intern!(py, "from_registry"))?;
-        let uuid = slf.as_super().get().uuid(py);
-        Ok((find, (uuid,)).into_pyobject(py)?.into_any())
+        ipc::reduce(slf.as_super(), &slf.py().get_type::<Self>())
     }
 }
 

@@ -6,14 +6,16 @@ use cupyrite::sys::driver::CUresult;
 use cupyrite::{
     DeviceBuffer, Error, HostMemory, MemoryPool, MemoryResource, PoolKind, PoolOptions, Stream,
 };
-use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::buffer::{Backing, PyBuffer};
 use super::errors::OrRaise;
-use super::memory_resource::{PyMemPool, PyMemoryResource, no_ipc};
+use super::ipc::{self, PyAllocationHandle};
+use super::managed::nearest_node;
+use super::memory_resource::{PyMemPool, PyMemoryResource};
 use super::numbers::{address_argument, size_argument};
 use super::options::{OptionClass, Options};
 use super::stream;
@@ -75,16 +77,13 @@ impl PyPinnedMemoryResource {
     #[pyo3(signature = (options=None))]
     fn __init__(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = slf.py();
+        let mut shareable = false;
         let made = match options.filter(|options| !options.is_none()) {
             None => py.detach(host_pool),
             given => {
                 let class = "PinnedMemoryResourceOptions";
                 let options = Options::accept(CLASS, &OPTIONS, given)?;
-                if options.flag(intern!(py, "ipc_enabled"), false)? {
-                    return Err(PyNotImplementedError::new_err(
-                        "PinnedMemoryResourceOptions.ipc_enabled: sharing memory with other processes is not implemented yet",
-                    ));
-                }
+                shareable = options.flag(intern!(py, "ipc_enabled"), false)?;
                 let max_size = match options.value(intern!(py, "max_size"))? {
                     None => 0,
                     Some(size) => size.extract::<usize>().map_err(|_| {
@@ -101,18 +100,28 @@ impl PyPinnedMemoryResource {
                         ))
                     })?),
                 };
-                if let Some(node) = node
-                    && node < 0
-                {
-                    return Err(PyValueError::new_err(format!(
-                        "{class}.numa_id is {node}; NUMA nodes are numbered from 0, and None leaves the choice to the system"
-                    )));
-                }
-                let options = PoolOptions::default().max_size(max_size);
+                let node = match node {
+                    Some(node) if node < 0 => {
+                        return Err(PyValueError::new_err(format!(
+                            "{class}.numa_id is {node}; NUMA nodes are numbered from 0, and None leaves the choice to the system"
+                        )));
+                    }
+                    // Drivers share pools of a node only.
+                    None if shareable => Some(nearest_node(py, &format!("{class}.numa_id"))?),
+                    node => node,
+                };
+                let options = PoolOptions::default()
+                    .max_size(max_size)
+                    .shareable(shareable);
                 py.detach(|| MemoryPool::new_of(PoolKind::Host(node), &options))
             }
         };
-        slf.as_super().get().set(made.or_raise(py)?, CLASS);
+        let pool = made.or_raise(py)?;
+        let (shared, uuid) = match shareable {
+            true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
+            false => (None, None),
+        };
+        slf.as_super().get().fill(pool, CLASS, shared, uuid);
         Ok(())
     }
 
@@ -143,27 +152,44 @@ impl PyPinnedMemoryResource {
         true
     }
 
-    /// What another process needs to use the pool. ``RuntimeError``: the resource is not IPC-enabled.
+    /// What another process needs to use the pool, by :meth:`from_allocation_handle`: an ``IPCAllocationHandle``.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The resource is not IPC-enabled.
     #[getter]
-    fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().pool()?;
-        Err(no_ipc())
+    fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAllocationHandle>> {
+        slf.as_super().get().shared(slf.py())
     }
 
-    /// Registers the resource under a UUID, so that buffers which arrive from other processes find it. ``RuntimeError``: the
-    /// resource is not IPC-enabled.
+    /// Registers the resource under its UUID, so that buffers which arrive from other processes find it.
     ///
     /// Parameters
     /// ----------
     /// uuid : uuid.UUID
-    ///     The pool's.
-    fn register(slf: &Bound<'_, Self>, uuid: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let _ = uuid;
-        slf.as_super().get().pool()?;
-        Err(no_ipc())
+    ///     The pool's. A resource that was made from a file descriptor, and has none, takes it.
+    ///
+    /// Returns
+    /// -------
+    /// PinnedMemoryResource
+    ///     The resource that is registered: this one, or the one that was registered under the UUID before.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The resource is not IPC-enabled.
+    /// ValueError
+    ///     It has another UUID.
+    fn register<'py>(
+        slf: &Bound<'py, Self>,
+        uuid: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        ipc::register(slf.as_super(), uuid)
     }
 
-    /// The resource that was registered under a UUID.
+    /// The resource that was registered under a UUID. Those over pools of other processes are registered when they are
+    /// made.
     ///
     /// Parameters
     /// ----------
@@ -175,32 +201,38 @@ impl PyPinnedMemoryResource {
     /// RuntimeError
     ///     There is none.
     #[staticmethod]
-    fn from_registry(uuid: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Err(PyRuntimeError::new_err(format!(
-            "no memory resource of this process is registered as {uuid}"
-        )))
+    fn from_registry<'py>(uuid: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        ipc::from_registry(uuid)
     }
 
-    /// A resource over another process's pool. Not implemented yet: this raises.
+    /// A resource over another process's pool. It hands out no memory of its own; its buffers come by
+    /// :meth:`Buffer.from_ipc_descriptor`.
     ///
     /// Parameters
     /// ----------
-    /// alloc_handle : int or IPCAllocationHandle
-    ///     What the other process exported.
+    /// alloc_handle : IPCAllocationHandle or int
+    ///     What the other process has as :attr:`allocation_handle`, or a file descriptor of it, which remains the caller's.
+    ///
+    /// Returns
+    /// -------
+    /// PinnedMemoryResource
+    ///     The registered one, where the handle's pool is known in this process.
     #[classmethod]
-    fn from_allocation_handle(
-        _class: &Bound<'_, PyType>,
-        alloc_handle: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = alloc_handle;
-        Err(PyNotImplementedError::new_err(
-            "PinnedMemoryResource.from_allocation_handle(): sharing memory with other processes is not implemented yet",
-        ))
+    fn from_allocation_handle<'py>(
+        class: &Bound<'py, PyType>,
+        alloc_handle: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = class.py();
+        // Drivers do not tell the node of an imported pool.
+        let kind = PoolKind::Host(nearest_node(py, "alloc_handle").ok());
+        let base = py.get_type::<PyPinnedMemoryResource>();
+        ipc::import(class, &base, CLASS, kind, alloc_handle)
     }
 
-    /// Pickling shares the pool with another process, which it has to allow.
-    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
-        Err(no_ipc())
+    /// Pickling shares the pool with another process, which it has to allow: plainly by the UUID under which the process
+    /// that loads it has registered the pool, by ``multiprocessing`` by its allocation handle.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ipc::reduce(slf.as_super(), &slf.py().get_type::<Self>())
     }
 }
 

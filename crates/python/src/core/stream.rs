@@ -188,7 +188,9 @@ impl PyStream {
         if let Some(given) = event.filter(|event| !event.is_none()) {
             let given = event::accept(given, "Stream.record", "event")?;
             let event = given.get().event()?;
+            let first = given.get().first_record()?;
             py.detach(|| event.record(&stream)).or_raise(py)?;
+            first.done();
             return Ok(given.clone().unbind());
         }
         let options = event::event_options("Stream.record", options)?;

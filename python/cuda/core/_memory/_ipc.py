@@ -4,18 +4,36 @@ Importing this teaches the picklers of ``multiprocessing`` about memory resource
 is done when the first of those is made that other processes can use.
 """
 
+import os
 import threading
 import weakref
 from multiprocessing import reduction
 from uuid import UUID, uuid4
 
-from cupyrite._native.core import DeviceMemoryResource, Event, IPCAllocationHandle, IPCBufferDescriptor
+from cupyrite._native.core import (
+    DeviceMemoryResource,
+    Event,
+    IPCAllocationHandle,
+    IPCBufferDescriptor,
+    PinnedMemoryResource,
+)
 
 from cuda.core._utils.cuda_utils import check_multiprocessing_start_method
 
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCDataForBuffer", "IPCDataForMR"]
 
-_lock = threading.Lock()
+# Held while a pool is imported and registered. That makes Python objects, and collecting garbage meanwhile can come here
+# again.
+_lock = threading.RLock()
+
+
+def _after_fork():
+    # A thread that held it is not in the child, where whoever needs it shall get the driver's error.
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 _registry = weakref.WeakValueDictionary()
 
 
@@ -70,6 +88,11 @@ def _reduce_device_resource(mr):
     return DeviceMemoryResource.from_allocation_handle, (mr.device_id, mr.allocation_handle)
 
 
+def _reduce_pinned_resource(mr):
+    check_multiprocessing_start_method()
+    return PinnedMemoryResource.from_allocation_handle, (mr.allocation_handle,)
+
+
 def _reduce_event(event):
     check_multiprocessing_start_method()
     return Event.from_ipc_descriptor, (event.ipc_descriptor,)
@@ -77,6 +100,7 @@ def _reduce_event(event):
 
 reduction.register(IPCAllocationHandle, _reduce_allocation_handle)
 reduction.register(DeviceMemoryResource, _reduce_device_resource)
+reduction.register(PinnedMemoryResource, _reduce_pinned_resource)
 reduction.register(Event, _reduce_event)
 
 

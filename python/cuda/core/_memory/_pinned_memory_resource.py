@@ -14,11 +14,12 @@ class PinnedMemoryResourceOptions:
     Attributes
     ----------
     ipc_enabled : bool
-        Whether its memory can be shared with other processes. That is not implemented yet: such a pool is refused.
+        Whether its memory can be shared with other processes.
     max_size : int
         Most bytes that the pool takes; 0 leaves the limit to the driver.
     numa_id : int, optional
-        The NUMA node of the memory; by default the system chooses.
+        The NUMA node of the memory. By default the system chooses, or with `ipc_enabled` it is the one that is nearest to the
+        current device.
     """
 
     ipc_enabled: "bool" = False

@@ -1,0 +1,120 @@
+"""What the tests between processes share: other processes that cannot outlive their test, and waits that end."""
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import traceback
+
+import numpy as np
+
+# Seconds for whatever another process has to do: more than it ever takes, and an end where a driver does not answer.
+LIMIT = 60
+
+
+class Pipe:
+    """This side's end of a pipe to another process, whose `receive` does not wait for ever."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        # What the process has to exit with.
+        self.expected = 0
+
+    def send(self, value):
+        self.connection.send(value)
+
+    def receive(self):
+        if not self.connection.poll(LIMIT):
+            raise TimeoutError(f"the other process has said nothing for {LIMIT} s")
+        failed, value = self.connection.recv()
+        assert not failed, value
+        return value
+
+    def ask(self, value):
+        self.send(value)
+        return self.receive()
+
+
+class _There:
+    """The other side's."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def send(self, value):
+        self.connection.send((False, value))
+
+    def receive(self):
+        return self.connection.recv()
+
+
+def _run(target, connection, arguments):
+    try:
+        target(_There(connection), *arguments)
+    except BaseException:
+        connection.send((True, traceback.format_exc()))
+        raise
+
+
+@contextlib.contextmanager
+def process(target, *arguments, method="spawn"):
+    """Another process that does `target(pipe, *arguments)`; gives this side's end of the pipe.
+
+    It has to end by itself, with `pipe.expected`, and is killed if it does not.
+    """
+    context = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe()
+    other = context.Process(target=_run, args=(target, theirs, arguments), daemon=True)
+    other.start()
+    theirs.close()
+    pipe = Pipe(ours)
+    pipe.pid = other.pid
+    try:
+        yield pipe
+        other.join(LIMIT)
+        assert other.exitcode == pipe.expected
+    finally:
+        if other.exitcode is None:
+            other.kill()
+        other.join(LIMIT)
+        other.close()
+        ours.close()
+
+
+def open_files():
+    """How many descriptors this process has, and how many of them are of shared memory."""
+    gc.collect()
+    names = []
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            names.append(os.readlink(f"/proc/self/fd/{fd}"))
+    return len(names), sum("cupyrite-" in name for name in names)
+
+
+def shared_files():
+    """How many descriptors of shared memory this process has."""
+    return open_files()[1]
+
+
+def mappings():
+    """How many parts of this process's memory are files of shared memory."""
+    with open("/proc/self/maps") as maps:
+        return sum("cupyrite-" in line for line in maps)
+
+
+def contents(buffer, stream):
+    """The bytes of a buffer."""
+    out = np.zeros(buffer.size, np.uint8)
+    buffer.copy_to(out, stream=stream)
+    stream.sync()
+    return out
+
+
+def outcome(use):
+    """What a call gives: its value, or the exception's name and the driver's status in it."""
+    try:
+        return use()
+    except Exception as error:
+        text = str(error)
+        status = text.split(":")[0] if text.startswith("CUDA_ERROR") else ""
+        return " ".join(filter(None, (type(error).__name__, status)))
