@@ -1,0 +1,126 @@
+//! How the memory of a buffer is given back.
+
+use std::sync::PoisonError;
+
+use cupyrite::Stream;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::super::errors::OrRaise;
+use super::super::stream::{self, PyStream};
+use super::{Backing, GivenStream, PyBuffer, State};
+
+/// Sets where the memory will be freed; gives the stream object that it had before.
+pub(super) fn set_stream(
+    state: &mut State,
+    given: &Bound<'_, PyAny>,
+    accepted: &Stream,
+) -> cupyrite::Result<Option<Py<PyAny>>> {
+    match &mut state.backing {
+        Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
+        Backing::Resource(stream, _) => {
+            let former = stream.replace((given.clone().unbind(), accepted.clone()));
+            return Ok(former.map(|(object, _)| object));
+        }
+        // The whole is freed after what that stream holds then.
+        Backing::View(whole) => whole.get().used_by(accepted),
+        Backing::Foreign | Backing::Plain(_) => {}
+    }
+    Ok(None)
+}
+
+/// Gives the memory back to where it came from.
+pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
+    let State {
+        backing,
+        address,
+        size,
+        resource,
+        owner,
+        ..
+    } = state;
+    let result = match backing {
+        Backing::Foreign => Ok(()),
+        Backing::Pool(memory) => py.detach(|| memory.close(None)).or_raise(py),
+        Backing::Plain(memory) => {
+            // It waits for the device.
+            py.detach(|| drop(memory));
+            Ok(())
+        }
+        Backing::View(whole) => {
+            whole.get().unpin(py);
+            Ok(())
+        }
+        Backing::Resource(stream, birth) => match &resource {
+            // In a forked child the memory is the parent's.
+            Some(resource) if birth.is_here() => {
+                deallocate(py, resource.bind(py), address, size, stream)
+            }
+            _ => Ok(()),
+        },
+    };
+    drop((resource, owner));
+    result
+}
+
+fn deallocate(
+    py: Python<'_>,
+    resource: &Bound<'_, PyAny>,
+    address: u64,
+    size: usize,
+    stream: Option<GivenStream>,
+) -> PyResult<()> {
+    let stream = match stream {
+        // Where the object was closed meanwhile, another one has the stream that it had.
+        Some((object, stream)) => match stream::accept(object.bind(py), "", "", false) {
+            Ok(_) => object,
+            Err(_) => PyStream::wrap(py, stream)?.into_any(),
+        },
+        None => stream::default_object(py)?.into_any(),
+    };
+    let keywords = PyDict::new(py);
+    keywords.set_item(intern!(py, "stream"), stream)?;
+    let done = resource.call_method(intern!(py, "deallocate"), (address, size), Some(&keywords));
+    if let Err(error) = done {
+        // The buffer is gone all the same, and whoever lets go of it has nothing to do with the resource's error.
+        error.write_unraisable(py, Some(resource));
+    }
+    Ok(())
+}
+
+/// As [`release`], for places that cannot raise; an exception that is on its way stays.
+pub(super) fn release_quietly(py: Python<'_>, state: State) {
+    if matches!(state.backing, Backing::Foreign)
+        && state.owner.is_none()
+        && state.resource.is_none()
+    {
+        return;
+    }
+    // SAFETY: attached; the three references are given back below.
+    let raised = unsafe {
+        let (mut kind, mut value, mut trace) = (
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        );
+        ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
+        (kind, value, trace)
+    };
+    if let Err(error) = release(py, state) {
+        error.write_unraisable(py, None);
+    }
+    // SAFETY: what was fetched above, once.
+    unsafe { ffi::PyErr_Restore(raised.0, raised.1, raised.2) };
+}
+
+impl Drop for PyBuffer {
+    fn drop(&mut self) {
+        let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
+        // SAFETY: contents of Python objects are dropped by their deallocation, which runs attached; as does what fails
+        // to become one.
+        let py = unsafe { Python::assume_attached() };
+        release_quietly(py, state);
+    }
+}
