@@ -244,6 +244,12 @@ def test_array_interfaces_are_sources_and_destinations(device, stream):
     offset = Interface("__array_interface__", host, data=np.arange(30, dtype=np.uint8), offset=6, **there)
     buffer.copy_from(offset, stream=stream)
     assert contents(buffer, stream) == bytes(range(6, 30))
+    # Text has four bytes a character.
+    text = np.array(["abcdef"])
+    buffer.copy_from(
+        Interface("__array_interface__", text, data=(text.ctypes.data, True), shape=(), typestr="<U6"), stream=stream
+    )
+    assert contents(buffer, stream) == text.tobytes()
     other = device.allocate(24, stream=stream)
     made_on = device.create_stream()
     for extra in ({}, {"stream": int(made_on.handle)}, {"stream": None}, {"stream": 1}):

@@ -72,6 +72,8 @@ def test_only_slices_cut(pool, stream):
         for use in (len, iter):
             with pytest.raises(TypeError):
                 use(whole)
+        with pytest.raises(BufferError, match="device"):
+            memoryview(whole)
         assert bool(whole)
     with pytest.raises(RuntimeError, match="closed"):
         whole[:1]

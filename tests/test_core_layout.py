@@ -180,3 +180,11 @@ def test_reshaping_is_that_of_numpy(array, shape):
         assert [s for s, u in zip(reshaped.strides_in_bytes, used) if u] == [
             s for s, u in zip(expected.strides, used) if u
         ]
+
+
+def test_strides_that_nobody_spelt_out():
+    # C order it is, whatever the extents; and nothing that changes nothing spells them out.
+    for shape in ((0, 4), (1, 3, 1), (2, 3)):
+        layout = _StridedLayout(shape, None, 4)
+        assert layout.stride_order == tuple(range(len(shape)))
+        assert layout.unsqueezed(()) == layout and layout.unsqueezed(()).strides is None

@@ -8,6 +8,7 @@ import io
 import pickle
 import sys
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -590,6 +591,23 @@ def test_the_constructor_is_deprecated(buffer):
     for other in (3, b"abc", Ai(floats())):
         with pytest.raises(BufferError):
             StridedMemoryView(other, -1)
+
+
+def test_the_constructor_says_what_is_wrong_before_it_warns(buffer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match="stream_ptr"):
+            StridedMemoryView(Cai(buffer), "x")
+        with pytest.raises(BufferError, match="shows no memory"):
+            StridedMemoryView(3)
+        with pytest.raises(BufferError, match="from_any_interface"):
+            StridedMemoryView(b"abc")
+
+
+def test_a_tensor_without_dimensions_has_no_strides(buffer):
+    view = StridedMemoryView.from_buffer(buffer, (), dtype="f4")
+    again = StridedMemoryView.from_dlpack(view, -1)
+    assert again.strides is None and again.shape == () and again.ptr == view.ptr
 
 
 def test_cycles_are_collected():

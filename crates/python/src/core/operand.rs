@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::buffer::PyBuffer;
+use super::dtype::Typestr;
 use super::errors::OrRaise;
 use super::location;
 
@@ -294,21 +295,14 @@ impl<'py> Operand<'py> {
             Some(text) => text.extract().map_err(|e| wrong("typestr", Some(e)))?,
             None => return Err(wrong("typestr", None)),
         };
-        // Byte order, kind, bytes of an element: '<f4'.
-        let mut characters = typestr.chars();
-        let (_, kind) = (characters.next(), characters.next());
-        if kind == Some('O') {
+        let parsed = Typestr::parse(&typestr).ok_or_else(|| wrong("typestr", None))?;
+        if parsed.kind == b'O' {
             return Err(PyTypeError::new_err(format!(
                 "{} holds references to Python objects, which mean nothing on a device",
                 what()
             )));
         }
-        let digits = characters.as_str();
-        let item: usize = digits
-            .split('[')
-            .next()
-            .and_then(|number| number.parse().ok())
-            .ok_or_else(|| wrong("typestr", None))?;
+        let item = parsed.size;
         let shape: Vec<usize> = match get("shape")? {
             Some(shape) => shape.extract().map_err(|e| wrong("shape", Some(e)))?,
             None => return Err(wrong("shape", None)),

@@ -260,14 +260,18 @@ impl PyView {
                 obj.get_type().name()?
             )));
         }
+        // What is no stream at all is refused before anything is said; a stream that is missing is deprecated, too.
+        let consumer = match Consumer::accept(stream_ptr) {
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(error),
+            accepted => accepted,
+        };
         PyErr::warn(
             py,
             &py.get_type::<PyDeprecationWarning>(),
             c"calling StridedMemoryView is deprecated; use StridedMemoryView.from_any_interface() or another class method",
             1,
         )?;
-        let consumer = Consumer::accept(stream_ptr)?;
-        Ok(PyView::of(protocol.view(obj, consumer)?))
+        Ok(PyView::of(protocol.view(obj, consumer?)?))
     }
 
     /// A view of an array by DLPack.

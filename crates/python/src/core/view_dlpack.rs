@@ -389,8 +389,9 @@ fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<Parts> {
         dlpack::order(buffer.get(), py, consumer.as_number(), this.device().kind)?;
     }
     let old = this.layout();
-    let layout =
-        StridedLayout::new(old.shape(), Some(old.strides()), old.item_size()).or_raise(py)?;
+    // As `read` has it: a tensor without dimensions has no strides.
+    let strides = (old.ndim() != 0).then(|| old.strides());
+    let layout = StridedLayout::new(old.shape(), strides, old.item_size()).or_raise(py)?;
     let keep = Keep::Parent(view.clone().unbind());
     let tensor = (dtype, this.device());
     Ok(parts(
