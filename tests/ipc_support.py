@@ -9,7 +9,7 @@ import traceback
 import numpy as np
 
 # Seconds for whatever another process has to do: more than it ever takes, and an end where a driver does not answer.
-LIMIT = 60
+LIMIT = int(os.environ.get("CUPYRITE_TEST_LIMIT", "60"))
 
 
 class Pipe:

@@ -157,6 +157,9 @@ def _use_the_host(pipe, mr, buffer):
     seen = np.from_dlpack(buffer)
     pipe.send((seen.tolist(), buffer.device_id, buffer.is_host_accessible, buffer.is_device_accessible, mr.numa_id))
     seen[:] = 9
+    with buffer[2:4] as part:
+        np.from_dlpack(part)[:] = 5
+        pipe.send((part.is_mapped, part.size))
     del seen
     buffer.close()
 
@@ -175,7 +178,12 @@ def test_memory_of_the_host(device, stream):
     np.from_dlpack(buffer)[:] = 3
     with process(_use_the_host, mr, buffer) as there:
         assert there.receive() == ([3] * 8, -1, True, True, mr.numa_id)
-    assert np.from_dlpack(buffer).tolist() == [9] * 8
+        assert there.receive() == (True, 2)
+    assert np.from_dlpack(buffer).tolist() == [9, 9, 5, 5, 9, 9, 9, 9]
+    with buffer[1:] as part:
+        for use in (lambda: part.ipc_descriptor, lambda: pickle.dumps(part)):
+            with pytest.raises(RuntimeError, match="owner"):
+                use()
     buffer.close()
     mr.close()
     for use in (lambda: mr.allocation_handle, lambda: mr.register(uuid.uuid4()), lambda: pickle.dumps(mr)):

@@ -13,6 +13,11 @@ unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Whether this process is a fork of one that had made objects of this crate's.
+pub fn forked() -> bool {
+    GENERATION.load(Ordering::Relaxed) != 0
+}
+
 /// The process that an object was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Birth(u32);

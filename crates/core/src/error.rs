@@ -102,11 +102,16 @@ impl Error {
     /// A driver call failed: with what the driver's log says about it.
     #[cold]
     pub(crate) fn driver(call: &'static str, status: CUresult) -> Self {
-        Error::Driver {
-            call,
-            status,
-            log: crate::status::driver_log(call, status),
-        }
+        // What the driver says helps nobody there who does not know that he was forked.
+        let log = match status {
+            CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::birth::forked() => {
+                "this process was forked from one that had used CUDA, which does not work then: start processes by spawn \
+                 or forkserver"
+                    .to_owned()
+            }
+            _ => crate::status::driver_log(call, status),
+        };
+        Error::Driver { call, status, log }
     }
 
     pub(crate) fn argument(
@@ -187,7 +192,7 @@ fn status_name(status: CUresult) -> String {
                 .to_string_lossy()
                 .into_owned()
         }
-        _ => format!("CUresult({})", status.0),
+        _ => format!("{status:?}"),
     }
 }
 

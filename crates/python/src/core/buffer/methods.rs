@@ -177,6 +177,12 @@ impl PyBuffer {
                 Backing::Pool(memory) if ipc::is_shared(py, state.resource.as_ref()) => {
                     memory.descriptor()
                 }
+                Backing::View(_) => {
+                    return Err(PyRuntimeError::new_err(
+                        "a part of a Buffer is not shared with other processes: share the whole one, its owner, and take \
+                         the part there",
+                    ));
+                }
                 _ => return Err(not_shared()),
             }
         };
@@ -578,7 +584,13 @@ impl PyBuffer {
     fn imported(&self) -> bool {
         let state = self.lock();
         self.place().open
-            && matches!(&state.backing, Backing::Pool(memory) if memory.pool().is_some_and(cupyrite::MemoryPool::is_imported))
+            && match &state.backing {
+                Backing::Pool(memory) => {
+                    memory.pool().is_some_and(cupyrite::MemoryPool::is_imported)
+                }
+                Backing::View(whole) => whole.get().imported(),
+                _ => false,
+            }
     }
 
     /// As [`PyBuffer::fact`], with the resource's answer taken as Python takes truth.
