@@ -14,22 +14,6 @@ MODULES = ("cuda.core", "cuda.core.typing", "cuda.core.utils")
 
 # Names, and members as Class.member, that are still to come.
 LATER = {
-    # memory beyond plain device buffers
-    "GraphMemoryResource",
-    "LegacyPinnedMemoryResource",
-    "ManagedBuffer",
-    "ManagedMemoryResource",
-    "ManagedMemoryResourceOptions",
-    "PinnedMemoryResource",
-    "PinnedMemoryResourceOptions",
-    "StridedMemoryView",
-    "VirtualMemoryResource",
-    "VirtualMemoryResourceOptions",
-    "args_viewable_as_strided_memory",
-    "copy_batch",
-    "discard_batch",
-    "discard_prefetch_batch",
-    "prefetch_batch",
     # graphs, textures, tensor maps, green contexts, graphics, the system
     "Context.resources",
     "Device.create_graph_builder",
@@ -40,11 +24,13 @@ LATER = {
     "Device.resources",
     "Device.to_system_device",
     "DeviceResources",
+    "GraphMemoryResource",
     "GraphicsResource",
     "SMResource",
     "SMResourceOptions",
     "Stream.create_graph_builder",
     "Stream.resources",
+    "StridedMemoryView.as_tensor_map",
     "TensorMapDescriptor",
     "TensorMapDescriptorOptions",
     "WorkqueueResource",
