@@ -12,6 +12,7 @@ A line that ends the process is recorded as a crash, and the group is run again 
 
 import argparse
 import ast
+import concurrent.futures
 import enum
 import importlib
 import json
@@ -22,13 +23,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import types
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-SECONDS = 120  # a group that takes longer hangs
+SECONDS = 60  # a group that takes longer hangs
 ADDRESS = 1 << 40  # numbers from here on are addresses or handles
 
 # ----------------------------------------------------------------------------------------------------------
@@ -211,22 +213,28 @@ def groups():
             yield path.stem, name
 
 
-def record_group(module, name):
-    """The outcomes of a group's lines; a line that ends the process is left out of the next attempt."""
+def record_group(module, name, end_by):
+    """The outcomes of a group's lines; a line that ends the process is left out of the next attempt.
+
+    `end_by` is a time of time.monotonic() that no attempt passes.
+    """
     lines = split(importlib.import_module(f"core_cases.{module}").GROUPS[name][1])
     ended, skip = {}, []
     for _ in range(8):
+        seconds = min(SECONDS, end_by - time.monotonic())
+        if seconds <= 0:
+            break
         with tempfile.TemporaryDirectory(prefix="cupyrite-core-") as folder:
             out = pathlib.Path(folder) / "out"
             out.touch()
             command = [sys.executable, HERE / "core.py", "--group", f"{module}:{name}", "--skip", ",".join(map(str, skip)), "--out", out]
             environment = {**os.environ, "TMPDIR": folder, "XDG_CACHE_HOME": f"{folder}/cache"}
             try:
-                done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=SECONDS, env=environment)
+                done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=seconds, env=environment)
                 end = None if done.returncode == 0 else f"ends with {done.returncode}"
                 complaint = done.stderr[-1500:]
             except subprocess.TimeoutExpired:
-                end, complaint = f"no answer in {SECONDS} s", ""
+                end, complaint = f"no answer in {seconds:.0f} s", ""
             entries = [json.loads(line) for line in out.read_text().splitlines()]
         outcomes = {e["end"]: {k: v for k, v in e.items() if k != "end"} for e in entries if "end" in e}
         begun = [e["begin"] for e in entries if "begin" in e]
@@ -253,16 +261,21 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--group", help="run this group here (used by the command itself)")
     parser.add_argument("--skip", default="")
+    parser.add_argument("--jobs", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="groups at a time")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds for the whole; groups that are not run by then are not reached")
     parser.add_argument("only", nargs="*", metavar="GROUP", help="groups whose names begin so; all without")
     options = parser.parse_args()
     if options.group:
         module, _, name = options.group.partition(":")
         run_group(module, name, {int(n) for n in options.skip.split(",") if n}, options.out)
         return
-    record = {}
-    for module, name in groups():
-        if not options.only or name.startswith(tuple(options.only)):
-            record[name] = record_group(module, name)
+    chosen = [(module, name) for module, name in groups() if not options.only or name.startswith(tuple(options.only))]
+    end_by = time.monotonic() + options.limit
+    # The longest ones first, so that none of them is alone at the end.
+    order = sorted(chosen, key=lambda group: group[0] not in ("processes", "caches", "devices"))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        found = dict(zip(order, pool.map(lambda group: record_group(*group, end_by), order)))
+    record = {group[1]: found[group] for group in chosen}
     pathlib.Path(options.out).write_text(json.dumps(record, indent=1))
 
 

@@ -29,7 +29,9 @@ def record(side, python, path, module, options):
         environment["PYTHONPATH"] = os.pathsep.join(map(str, path))
     command = [python, HERE / "record.py", "--module", module, "--out", out]
     if module == "core":
-        command = [python, HERE / "core.py", "--out", out, *options.group]
+        command = [python, HERE / "core.py", "--out", out, "--limit", options.limit, *options.group]
+        if options.jobs:
+            command += ["--jobs", options.jobs]
     elif options.recorders:
         command += ["--recorder", options.recorders / module]
         # A GPU is what the recording libraries stand for.
@@ -52,6 +54,8 @@ def main():
     parser.add_argument("--recorders", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--group", action="append", default=[], help="of `core`: only groups whose names begin so")
+    parser.add_argument("--jobs", type=int, help="of `core`: groups at a time")
+    parser.add_argument("--limit", type=float, default=1800, help="of `core`: seconds for one side")
     parser.add_argument("--full", action="store_true", help="show both outcomes of each example")
     options = parser.parse_args()
     options.out = options.out or pathlib.Path(tempfile.mkdtemp(prefix="cupyrite-differential-"))

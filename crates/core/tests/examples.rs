@@ -12,6 +12,8 @@ mod histogram;
 mod matmul;
 #[path = "../examples/reduction.rs"]
 mod reduction;
+#[path = "../examples/staging.rs"]
+mod staging;
 #[path = "../examples/templates.rs"]
 mod templates;
 
@@ -59,6 +61,14 @@ fn histogram_counts() {
             assert_eq!(device, host);
         }
     }
+}
+
+#[test]
+fn staging_overlaps_and_is_right() {
+    if let Some(wrong) = needs_compiler(staging::run(1000)) {
+        assert_eq!(wrong, 0);
+    }
+    assert!(staging::transpose(30, 20).is_ok_and(|right| right));
 }
 
 #[test]

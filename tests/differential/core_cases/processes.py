@@ -40,7 +40,7 @@ def about(o):
         from cuda.core import Device
         s = Device(0).create_stream()
         answers = [error(call) for call in (lambda: s.wait(o), o.sync, lambda: o.is_done, lambda: s.record(o), lambda: o - o)]
-        return kind, o.is_ipc_enabled, o.is_timing_enabled, o.is_blocking_sync, o.device, o.context, answers, type(o.ipc_descriptor).__name__
+        return kind, o.is_ipc_enabled, o.is_timing_enabled, o.is_blocking_sync, o.device is None, o.context is None, answers, type(o.ipc_descriptor).__name__
     return kind
 def work(pipe, objects):
     from cuda.core import Device
@@ -74,15 +74,20 @@ if __name__ == "__main__":
     here, there = context.Pipe()
     early = sys.argv[3] == "early"
     child = context.Process(target=work, args=(there, what if early else None), daemon=True); child.start()
-    if not early: here.send(what)
-    print(here.recv() if here.poll(20) else "no answer"); child.join(20); print(child.exitcode)
+    # With this end closed here, a child that dies ends the wait.
+    there.close()
+    try:
+        if not early: here.send(what)
+        print(here.recv() if here.poll(15) else "no answer")
+    except (EOFError, ConnectionError): print("the child went")
+    child.join(5); print(child.exitcode)
     host = LegacyPinnedMemoryResource().allocate(64); b.copy_to(host, stream=s); s.sync(); print(set(np.from_dlpack(host).tolist()))
 """
 folder = tempfile.mkdtemp()
 path = os.path.join(folder, "program.py")
 with open(path, "w") as file: file.write(PROGRAM)
 def child(method, what, when="late"):
-    done = subprocess.run([sys.executable, path, method, what, when], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, path, method, what, when], capture_output=True, text=True, timeout=40)
     return done.returncode, done.stdout.strip(), (done.stderr.strip().splitlines() or [""])[-1].split(":")[0]
 '''
 )

@@ -1,0 +1,93 @@
+"""Kinds of memory and views of arrays, with `cuda.core`.
+
+A picture is made in page-locked memory, which copies use without a stop in between, and goes to the device. The weights of
+its columns lie in managed memory, which the host and the kernel use at the same address. The function that weighs takes
+any array - the device's picture, the same one transposed, one of NumPy - because it asks for a view of it and honours the
+strides.
+"""
+
+import numpy as np
+from cuda.core import Device, LaunchConfig, ManagedMemoryResource, PinnedMemoryResource, Program, launch
+from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
+
+from sample import run, verify
+
+SOURCE = r"""
+extern "C" __global__ void weigh(const float *in, long long row_step, long long column_step, const float *weights, float *out,
+                                 int rows, int columns)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0;
+    for (int column = 0; column < columns; column++)
+        sum += in[row * row_step + column * column_step] * weights[column];
+    out[row] = sum;
+}
+"""
+
+
+class Weigher:
+    """Weighted sums of the rows of a matrix, on the current device."""
+
+    def __init__(self, device):
+        self.device, self.stream = device, device.create_stream()
+        self.kernel = Program(SOURCE, "c++").compile("cubin").get_kernel("weigh")
+        # Sums come back through page-locked memory: a copy to it does not stop the stream.
+        self.host = PinnedMemoryResource()
+
+    @args_viewable_as_strided_memory((1,))
+    def __call__(self, matrix, weights):
+        """The sums as an array of NumPy. `matrix` is any array of float32; `weights` a buffer of as many as it has columns."""
+        stream = self.stream
+        view = matrix.view(stream.handle)
+        rows, columns = view.shape
+        if not view.is_device_accessible:
+            # An array of the host: a dense copy of it on the device, whatever its strides are.
+            copy = self.device.allocate(view.size * 4, stream=stream)
+            there = StridedMemoryView.from_buffer(copy, view.shape, dtype=view.dtype)
+            there.copy_from(view, stream=stream)
+            view = there
+        row_step, column_step = view.strides or (columns, 1)
+        sums = self.device.allocate(rows * 4, stream=stream)
+        out = self.host.allocate(rows * 4, stream=stream)
+        config = LaunchConfig(grid=(rows + 127) // 128, block=128)
+        launch(stream, config, self.kernel, view.ptr, row_step, column_step, weights, sums, np.int32(rows), np.int32(columns))
+        sums.copy_to(out, stream=stream)
+        stream.sync()
+        # NumPy's array keeps the memory of the buffer, and gives it back when it goes.
+        return np.from_dlpack(out).view(np.float32)
+
+
+def main():
+    device = Device()
+    device.set_current()
+    weigher = Weigher(device)
+    stream = weigher.stream
+    rows, columns = 300, 200
+
+    staged = PinnedMemoryResource().allocate(rows * columns * 4, stream=stream)
+    weights = ManagedMemoryResource().allocate(max(rows, columns) * 4, stream=stream)
+    stream.sync()  # Memory of pools is there when its turn in the stream has come.
+    picture = np.from_dlpack(staged).view(np.float32).reshape(rows, columns)
+    picture[:] = np.random.default_rng(1).integers(0, 16, picture.shape)
+    factors = np.from_dlpack(weights).view(np.float32)
+    factors[:] = np.arange(factors.size) % 8
+    if device.properties.concurrent_managed_access:
+        weights.is_read_mostly = True
+        weights.prefetch(device, stream=stream)
+
+    on_device = device.allocate(staged.size, stream=stream)
+    on_device.copy_from(staged, stream=stream)
+    upright = StridedMemoryView.from_buffer(on_device, (rows, columns), dtype=np.dtype(np.float32))
+    transposed = StridedMemoryView.from_buffer(on_device, (columns, rows), (1, columns), dtype=np.dtype(np.float32))
+
+    # Small whole numbers: the sums are exact in whatever order they are made.
+    verify((weigher(upright, weights) == picture @ factors[:columns]).all(), "sums over the device's picture")
+    verify((weigher(transposed, weights) == picture.T @ factors[:rows]).all(), "sums over the transposed picture")
+    part = picture[::2, ::-1]
+    verify((weigher(part, weights) == part @ factors[:columns]).all(), "sums over a part of NumPy's picture")
+    print(f"weighed {rows} rows and {columns} columns, dense and by strides, without a change of the function")
+
+
+if __name__ == "__main__":
+    run(main)
