@@ -267,7 +267,7 @@ def test_available_shared_memory(kernel):
     occupancy = kernel.occupancy
     one = occupancy.available_dynamic_shared_memory_per_block(1, 128)
     # So many that a block's share is less than what any block may have.
-    many = occupancy.available_dynamic_shared_memory_per_block(num_blocks_per_multiprocessor=16, block_size=128)
+    many = occupancy.available_dynamic_shared_memory_per_block(num_blocks_per_multiprocessor=12, block_size=128)
     assert one > many > 0
     for wrong in ((0, 128), (-1, 128), (1, 0), (100, 1024)):
         with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
