@@ -12,11 +12,32 @@ import numpy as np
 LIMIT = int(os.environ.get("CUPYRITE_TEST_LIMIT", "60"))
 
 
-class Pipe:
-    """This side's end of a pipe to another process, whose `receive` does not wait for ever."""
+class Bounded:
+    """A connection whose `recv` does not wait for ever."""
 
     def __init__(self, connection):
         self.connection = connection
+
+    def send(self, value):
+        self.connection.send(value)
+
+    def poll(self, timeout=0):
+        return self.connection.poll(timeout)
+
+    def recv(self):
+        if not self.connection.poll(LIMIT):
+            raise TimeoutError(f"the other process has said nothing for {LIMIT} s")
+        return self.connection.recv()
+
+    def close(self):
+        self.connection.close()
+
+
+class Pipe:
+    """This side's end of a pipe to another process, which also says what failed there."""
+
+    def __init__(self, connection):
+        self.connection = Bounded(connection)
         # What the process has to exit with.
         self.expected = 0
 
@@ -24,8 +45,6 @@ class Pipe:
         self.connection.send(value)
 
     def receive(self):
-        if not self.connection.poll(LIMIT):
-            raise TimeoutError(f"the other process has said nothing for {LIMIT} s")
         failed, value = self.connection.recv()
         assert not failed, value
         return value
@@ -88,7 +107,7 @@ def open_files():
     for fd in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             names.append(os.readlink(f"/proc/self/fd/{fd}"))
-    return len(names), sum("cupyrite-" in name for name in names)
+    return len(names), sum("memfd:cupyrite-" in name for name in names)
 
 
 def shared_files():
@@ -99,7 +118,7 @@ def shared_files():
 def mappings():
     """How many parts of this process's memory are files of shared memory."""
     with open("/proc/self/maps") as maps:
-        return sum("cupyrite-" in line for line in maps)
+        return sum("memfd:cupyrite-" in line for line in maps)
 
 
 def contents(buffer, stream):

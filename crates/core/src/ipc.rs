@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{
     CUdeviceptr, CUmemAllocationHandleType, CUmemPoolPtrExportData, CUmemoryPool,
-    CUpointer_attribute,
+    CUpointer_attribute, CUresult,
 };
 
 use crate::device::Device;
@@ -186,7 +186,8 @@ impl MemoryPool {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] where `descriptor.size` is more than the memory has; otherwise what the driver says,
-    /// `CUDA_ERROR_INVALID_VALUE` for a descriptor of another pool or, on the CPU device, of freed memory.
+    /// `CUDA_ERROR_INVALID_VALUE` for a pool that was not imported, a descriptor of another pool or, on the CPU device, of
+    /// freed memory.
     pub fn import_buffer(
         &self,
         descriptor: &BufferDescriptor,
@@ -198,11 +199,15 @@ impl MemoryPool {
         }
         // Asking for the memory's size needs a current context.
         let (_entered, _) = device.enter()?;
-        let address = match self.imports() {
-            Some(imports) => imports.add(self.handle(), &descriptor.bytes)?,
-            // The driver says what is wrong with that.
-            None => import_pointer(self.handle(), &descriptor.bytes)?,
+        let Some(imports) = self.imports() else {
+            // Not left to the driver: one that gave the address of the very allocation would free it twice.
+            return Err(Error::Driver {
+                call: "cuMemPoolImportPointer",
+                status: CUresult::CUDA_ERROR_INVALID_VALUE,
+                log: "the memory pool is this process's own: buffers are imported into pools that were imported".into(),
+            });
         };
+        let address = imports.add(self.handle(), &descriptor.bytes)?;
         let buffer = self.adopt(device, address, descriptor.size, stream)?;
         let room = room_at(address)?;
         if descriptor.size > room {

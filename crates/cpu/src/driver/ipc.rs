@@ -233,7 +233,8 @@ impl Drop for Exported {
 fn import_pool(descriptor: i32) -> Res<(Imported, Sort)> {
     let Some(known) = files::recognise(descriptor, POOL) else {
         return refuse(Code::INVALID_VALUE, || {
-            format!("{descriptor} is no descriptor of a memory pool of a CPU device")
+            let what = files::describe(descriptor);
+            format!("{what} is no memory pool of a CPU device")
         });
     };
     let head = files::read_words::<8>(&known.file, 0).ok_or(Code::INVALID_VALUE)?;

@@ -77,6 +77,14 @@ pub(crate) fn recognise_in(process: u32, descriptor: i32, prefix: &str) -> Optio
     check(file.into(), prefix)
 }
 
+/// What the system calls what a descriptor is of, for messages.
+pub(crate) fn describe(descriptor: i32) -> String {
+    match std::fs::read_link(format!("/proc/self/fd/{descriptor}")) {
+        Ok(target) => target.display().to_string(),
+        Err(_) => format!("{descriptor}, which is no descriptor,"),
+    }
+}
+
 fn check(file: OwnedFd, prefix: &str) -> Option<Known> {
     let target = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
     let label = target

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use cupyrite::{MemoryKind, PointerInfo, Stream, enter_for, fill_async};
+use cupyrite::{Error, MemoryKind, PointerInfo, Stream, enter_for, fill_async};
 
 use super::super::errors::OrRaise;
 use super::super::ipc::{self, PyBufferDescriptor};
@@ -33,9 +33,14 @@ fn import(
     };
     let pool = memory_resource::shared_pool_of(mr)?;
     let described = descriptor.get().described()?;
-    let memory = py
-        .detach(|| pool.import_buffer(&described, stream))
-        .or_raise(py)?;
+    let memory = match py.detach(|| pool.import_buffer(&described, stream)) {
+        Err(Error::InvalidArgument { problem, .. }) => {
+            return Err(PyValueError::new_err(format!(
+                "Buffer.from_ipc_descriptor() argument 'ipc_descriptor' is damaged: its size {problem}"
+            )));
+        }
+        made => made.or_raise(py)?,
+    };
     let (address, size) = (memory.address(), memory.size());
     let resource = Some(mr.clone().unbind());
     let made = PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)?;
