@@ -1,6 +1,6 @@
 //! Untyped memory that is freed in the order of streams, whichever resource it came from.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUdeviceptr, CUstreamCaptureStatus};
 
@@ -13,6 +13,7 @@ use crate::pool::MemoryPool;
 use crate::resource::MemoryResource;
 use crate::stream::Stream;
 use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
+use crate::users::Users;
 
 /// Where memory comes from and goes back to. Pools are the common case, and need no second pointer.
 #[derive(Clone, Debug)]
@@ -25,18 +26,15 @@ pub(crate) enum Source {
 ///
 /// It owns its resource and the stream that it is freed on, so these may be let go of first. Copies and fills that ran on
 /// other streams are waited for by that stream before the memory is freed, never by the host. A kernel's use of the
-/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`]. The per-thread default stream is that of
-/// the thread that frees.
+/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`].
 #[derive(Debug)]
 pub struct DeviceBuffer {
     pub(crate) address: CUdeviceptr,
     pub(crate) size: usize,
-    /// Where it is freed.
-    stream: Stream,
-    /// The context that `stream` is of, where the stream alone does not say it.
+    /// Where it is freed, and other streams whose work uses it.
+    users: Users,
+    /// The context that the stream is of where it is freed, where the stream alone does not say it.
     context: Option<Context>,
-    /// Other streams whose work uses it.
-    others: Mutex<Vec<Stream>>,
     source: Source,
     /// Whose default streams are meant.
     home: Device,
@@ -91,9 +89,8 @@ impl DeviceBuffer {
         Ok(DeviceBuffer {
             address,
             size: bytes,
-            stream: stream.clone(),
+            users: Users::new(stream),
             context,
-            others: Mutex::default(),
             source,
             home,
             birth: Birth::now(),
@@ -111,9 +108,8 @@ impl DeviceBuffer {
         let mut buffer = DeviceBuffer {
             address,
             size,
-            stream: stream.clone(),
+            users: Users::new(stream),
             context: None,
-            others: Mutex::default(),
             source,
             home,
             birth: Birth::now(),
@@ -128,25 +124,26 @@ impl DeviceBuffer {
         if address == 0 || !self.birth.is_here() {
             return Ok(());
         }
-        let others = std::mem::take(self.others.get_mut().unwrap_or_else(|e| e.into_inner()));
+        let others = self.users.take_others();
+        let stream = self.users.stream();
         let _entered = match &self.context {
             Some(context) => Some(context.enter()?),
             None if others.iter().any(Stream::is_default) => Some(self.home.enter()?.0),
             None => None,
         };
         // The memory is freed in any case: what fails here is a context that can no longer be used.
-        report(wait_for_streams(&self.stream, &others));
+        report(wait_for_streams(stream, &others));
         match &self.source {
             Source::Pool(pool) if let Some(imports) = pool.imports() => {
-                imports.release(address, &self.stream)
+                imports.release(address, stream)
             }
             // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
-            Source::Pool(_) => self
-                .stream
-                .call(|| unsafe { driver!(cuMemFreeAsync(address, self.stream.handle())) }),
+            Source::Pool(_) => {
+                stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+            }
             // SAFETY: the resource allocated it, and it is freed once: it was taken out above.
             Source::Resource(resource) => unsafe {
-                resource.deallocate(address, self.size, &self.stream)
+                resource.deallocate(address, self.size, stream)
             },
         }
     }
@@ -172,11 +169,10 @@ impl DeviceBuffer {
     /// What the driver says of a stream whose context it cannot tell; nothing is changed then.
     pub fn set_deallocation_stream(&mut self, stream: &Stream) -> Result<()> {
         let (context, _entered) = home_of(stream, self.home)?;
-        if stream.handle() != self.stream.handle() {
+        if stream.handle() != self.stream().handle() {
             self.context = context;
-            let before = std::mem::replace(&mut self.stream, stream.clone());
-            self.used_by(&before);
         }
+        self.users.set_stream(stream);
         Ok(())
     }
 
@@ -184,24 +180,18 @@ impl DeviceBuffer {
     ///
     /// Nothing has to be said of the stream that it is freed on.
     pub fn used_by(&self, stream: &Stream) {
-        if stream.handle() == self.stream.handle() {
-            return;
-        }
-        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
-        if !others.iter().any(|o| o.handle() == stream.handle()) {
-            others.push(stream.clone());
-        }
+        self.users.note_and_tidy(stream);
+    }
+
+    /// The streams whose work uses the memory, as far as this buffer knows.
+    #[inline]
+    pub fn users(&self) -> &Users {
+        &self.users
     }
 
     /// The streams whose work uses the memory, as far as this buffer knows: see [`DeviceBuffer::used_by`].
     pub fn streams(&self) -> Vec<Stream> {
-        let mut streams = self
-            .others
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .clone();
-        streams.push(self.stream.clone());
-        streams
+        self.users.all()
     }
 
     /// The device address; 0 for no bytes.
@@ -238,7 +228,7 @@ impl DeviceBuffer {
 
     /// The stream that it is freed on.
     pub fn stream(&self) -> &Stream {
-        &self.stream
+        self.users.stream()
     }
 
     /// Copies the whole buffer into another one of the same size, in the order of `stream`.

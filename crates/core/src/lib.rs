@@ -57,6 +57,7 @@ mod stream;
 mod strided_copy;
 mod transfer;
 mod typed;
+mod users;
 mod virtual_memory;
 
 pub use arguments::{DevicePtr, KernelArg, KernelArgs};
@@ -93,6 +94,7 @@ pub use transfer::{
     copy_batch_async, fill_async, pointer_info,
 };
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
+pub use users::Users;
 pub use virtual_memory::{
     Granularity, ShareHandle, VirtualAllocation, VirtualMemory, VirtualMemoryOptions,
 };

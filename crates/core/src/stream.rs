@@ -202,6 +202,17 @@ impl Stream {
         matches!(self.inner.kind, Kind::Default)
     }
 
+    /// Whether it is the calling thread's own default stream.
+    #[inline]
+    pub fn is_per_thread(&self) -> bool {
+        self.handle().addr() == PER_THREAD
+    }
+
+    /// How many clones there are, this one included.
+    pub(crate) fn clones(&self) -> usize {
+        Arc::strong_count(&self.inner)
+    }
+
     /// Whether somebody else made it, so that only the driver knows its context.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {

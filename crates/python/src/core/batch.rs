@@ -66,7 +66,7 @@ fn run(
     operand::reap(py);
     for operand in operands {
         if let Some(buffer) = operand.buffer() {
-            buffer.used_by(stream);
+            buffer.used_by(py, stream);
         }
     }
     let device = if stream.is_default() {

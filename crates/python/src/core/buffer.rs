@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cupyrite::dlpack::DlDevice;
-use cupyrite::{Birth, Device, DeviceBuffer, PointerInfo, Stream, pointer_info};
+use cupyrite::{Birth, Device, DeviceBuffer, PointerInfo, Stream, Users, pointer_info};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -24,7 +24,7 @@ mod release;
 /// Buffers come from :meth:`Device.allocate`, from a memory resource's ``allocate`` and from :meth:`from_handle`. The
 /// memory is freed once: when the buffer is closed or forgotten, in the order of the stream that it was allocated on, or of
 /// the one given to :meth:`close` or :meth:`set_deallocation_stream`. It owns what it needs for that, so its stream and its
-/// memory resource may be closed first. Copies and fills on other streams are waited for by that stream.
+/// memory resource may be closed first. Launches, copies and fills on other streams are waited for by that stream.
 ///
 /// Two buffers are equal if address and size are. ``with`` closes a buffer at the end.
 #[pyclass(
@@ -42,6 +42,9 @@ pub struct PyBuffer {
     /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
     uses: Uses,
     state: Mutex<State>,
+    /// The handle of a stream whose work the memory is known to outlive, and that means the same to every thread; 0 for none.
+    /// Written under the lock of `state`.
+    outlives: AtomicUsize,
     /// Where the memory is for DLPack, once somebody asked; it does not move.
     place: OnceLock<DlDevice>,
 }
@@ -71,12 +74,33 @@ pub enum Backing {
     View(Py<PyBuffer>),
     /// `cuMemAlloc`.
     Plain(cupyrite::Buffer<u8>),
-    /// The resource's method `deallocate`, with this stream; the default stream where there is none.
-    Resource(Option<GivenStream>, Birth),
+    /// The resource's method `deallocate`.
+    Resource(GivenBack),
 }
 
-/// A stream as Python gave it, and the stream itself: that stays when the object is closed.
-pub type GivenStream = (Py<PyAny>, Stream);
+/// What `deallocate` is called with, and when.
+pub struct GivenBack {
+    /// The stream as Python gave it; the default stream where it gave none.
+    pub object: Option<Py<PyAny>>,
+    /// That stream, which stays when the object is closed, and those that it waits for.
+    pub users: Users,
+    /// In a forked child the memory is the parent's.
+    pub birth: Birth,
+}
+
+impl Backing {
+    /// Who uses the memory, where that matters to whoever frees it.
+    fn users(&self) -> Option<&Users> {
+        match self {
+            Backing::Pool(memory) => Some(memory.users()),
+            Backing::Resource(given) => Some(&given.users),
+            // Freeing waits for the device, or is not ours.
+            Backing::Foreign | Backing::Plain(_) => None,
+            // The whole knows.
+            Backing::View(_) => None,
+        }
+    }
+}
 
 /// Where a buffer is, for those who pass it to the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,10 +161,15 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyBuffer {
+        let outlives = match backing.users().map(Users::stream) {
+            Some(stream) if !stream.is_per_thread() => stream.handle().addr(),
+            _ => 0,
+        };
         PyBuffer {
             address,
             size: AtomicUsize::new(size),
             uses: Uses::new(),
+            outlives: AtomicUsize::new(outlives),
             state: Mutex::new(State {
                 backing,
                 address,
@@ -200,16 +229,10 @@ impl PyBuffer {
     /// Undoes [`PyBuffer::begin_launch`] when the kernel is queued in `stream`, or is not going to be.
     #[inline(always)]
     pub fn end_launch(&self, py: Python<'_>, stream: &Stream) {
-        if !self.uses.end_open(py) {
-            self.end_launch_of_closed(py, stream);
+        // Before the pin goes: whoever closed the buffer meanwhile cannot have ordered the streams.
+        if self.outlives.load(Ordering::Relaxed) != stream.handle().addr() {
+            self.used_by(py, stream);
         }
-    }
-
-    /// Whoever closed the buffer before the kernel was queued cannot have ordered the streams: it is done for them.
-    #[cold]
-    #[inline(never)]
-    fn end_launch_of_closed(&self, py: Python<'_>, stream: &Stream) {
-        self.used_by(stream);
         self.unpin(py);
     }
 
@@ -229,13 +252,49 @@ impl PyBuffer {
         release_quietly(py, state);
     }
 
-    /// Says that work of `stream` uses the memory: it is freed after that.
-    pub fn used_by(&self, stream: &Stream) {
-        match &self.lock().backing {
-            Backing::Pool(memory) => memory.used_by(stream),
-            Backing::View(whole) => whole.get().used_by(stream),
-            Backing::Foreign | Backing::Plain(_) | Backing::Resource(..) => {}
+    /// Says that work of `stream` uses the memory, which somebody holds: it is freed after that.
+    #[cold]
+    #[inline(never)]
+    pub fn used_by(&self, py: Python<'_>, stream: &Stream) {
+        let many = {
+            let state = self.lock();
+            if let Backing::View(whole) = &state.backing {
+                return whole.get().used_by(py, stream);
+            }
+            let many = state
+                .backing
+                .users()
+                .is_some_and(|users| users.note(stream));
+            if !stream.is_per_thread() {
+                let handle = stream.handle().addr();
+                self.outlives.store(handle, Ordering::Relaxed);
+            }
+            many
+        };
+        if many {
+            self.forget_idle_streams(py);
         }
+    }
+
+    /// Lets go of streams that nobody else has and whose work is done: a buffer may live long.
+    #[cold]
+    fn forget_idle_streams(&self, py: Python<'_>) {
+        let clones = {
+            let state = self.lock();
+            state.backing.users().map(Users::unshared)
+        };
+        let Some(clones) = clones else { return };
+        // The driver is asked without any lock.
+        let idle = py.detach(|| Users::idle(clones));
+        let gone = {
+            let state = self.lock();
+            let gone = state.backing.users().map(|users| users.forget(&idle));
+            // Its handle may be given to another stream.
+            self.outlives.store(0, Ordering::Relaxed);
+            gone
+        };
+        // Destroys them.
+        py.detach(|| drop((idle, gone)));
     }
 
     /// The device whose default streams are meant for memory from a pool, and the streams that are known to use it.

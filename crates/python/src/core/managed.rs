@@ -102,7 +102,7 @@ pub fn run(
     stream: &Stream,
     body: impl FnOnce(&Stream) -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
-    buffer.used_by(stream);
+    buffer.used_by(py, stream);
     let device = match (stream.is_default(), buffer.device()) {
         (false, _) => None,
         (true, Some(device)) => Some(device),

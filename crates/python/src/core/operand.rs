@@ -499,7 +499,7 @@ pub fn copy(
         .find_map(PyBuffer::device);
     for side in sides {
         if let Some(buffer) = side.buffer() {
-            buffer.used_by(stream);
+            buffer.used_by(py, stream);
         }
     }
     let producers: Vec<&Stream> = sides

@@ -69,16 +69,6 @@ impl Uses {
         self.step(py, |uses| uses.checked_sub(ONE)) == Ok(ONE | CLOSED)
     }
 
-    /// As [`Uses::end`] while it is open; false, and nothing taken away, where it was closed.
-    #[inline(always)]
-    #[must_use]
-    pub fn end_open(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| {
-            (uses & CLOSED == 0).then(|| uses.wrapping_sub(ONE))
-        })
-        .is_ok()
-    }
-
     /// Closes it for a while, where nobody holds it and it is open; false where that is not so. Others find it closed until
     /// [`Uses::resume`].
     #[must_use]

@@ -113,7 +113,7 @@ pub fn copy<'py>(
     };
     for view in [destination, source] {
         if let Some(buffer) = view.get().buffer(py) {
-            buffer.get().used_by(&stream);
+            buffer.get().used_by(py, &stream);
         }
     }
     let sides = [to, from].map(|view| StridedMemory {

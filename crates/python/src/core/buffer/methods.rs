@@ -446,7 +446,7 @@ impl PyBuffer {
                 pinned.address
             )));
         }
-        self.used_by(&accepted);
+        self.used_by(py, &accepted);
         let device = if accepted.is_default() {
             self.device()
         } else {
@@ -571,7 +571,7 @@ impl PyBuffer {
             visit.call(&state.owner)?;
             visit.call(&state.resource)?;
             match &state.backing {
-                Backing::Resource(Some((stream, _)), _) => visit.call(stream)?,
+                Backing::Resource(given) => visit.call(&given.object)?,
                 Backing::View(whole) => visit.call(whole)?,
                 _ => {}
             }

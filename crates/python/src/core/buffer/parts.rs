@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cupyrite::{Birth, DeviceBuffer};
+use cupyrite::{Birth, DeviceBuffer, Stream, Users};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
@@ -13,7 +13,7 @@ use super::super::memory_resource::PyMemoryResource;
 use super::super::numbers::{address_argument, size_argument};
 use super::super::slot::closed;
 use super::super::stream;
-use super::{Backing, PyBuffer};
+use super::{Backing, GivenBack, PyBuffer};
 
 impl PyBuffer {
     /// What `from_handle` makes of its arguments.
@@ -55,14 +55,15 @@ impl PyBuffer {
                 "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
             ));
         }
-        let stream = match stream {
-            Some(given) => {
-                let accepted = stream::accept(given, "Buffer.from_handle", "stream", false)?;
-                Some((given.clone().unbind(), accepted))
-            }
-            None => None,
+        let accepted = match stream {
+            Some(given) => stream::accept(given, "Buffer.from_handle", "stream", false)?,
+            None => Stream::default_stream(),
         };
-        let backing = Backing::Resource(stream, Birth::now());
+        let backing = Backing::Resource(GivenBack {
+            object: stream.map(|given| given.clone().unbind()),
+            users: Users::new(&accepted),
+            birth: Birth::now(),
+        });
         let resource = Some(resource.clone().unbind());
         Ok(PyBuffer::shell(backing, address, size, resource, None))
     }

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use super::super::errors::OrRaise;
 use super::super::stream::{self, PyStream};
-use super::{Backing, GivenStream, PyBuffer, State};
+use super::{Backing, GivenBack, PyBuffer, State};
 
 /// Sets where the memory will be freed; gives the stream object that it had before.
 pub(super) fn set_stream(
@@ -20,12 +20,16 @@ pub(super) fn set_stream(
 ) -> cupyrite::Result<Option<Py<PyAny>>> {
     match &mut state.backing {
         Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
-        Backing::Resource(stream, _) => {
-            let former = stream.replace((given.clone().unbind(), accepted.clone()));
-            return Ok(former.map(|(object, _)| object));
+        Backing::Resource(back) => {
+            let former = back.object.replace(given.clone().unbind());
+            match &former {
+                Some(_) => back.users.set_stream(accepted),
+                None => back.users.choose_stream(accepted),
+            }
+            return Ok(former);
         }
         // The whole is freed after what that stream holds then.
-        Backing::View(whole) => whole.get().used_by(accepted),
+        Backing::View(whole) => whole.get().used_by(given.py(), accepted),
         Backing::Foreign | Backing::Plain(_) => {}
     }
     Ok(None)
@@ -53,10 +57,9 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
             whole.get().unpin(py);
             Ok(())
         }
-        Backing::Resource(stream, birth) => match &resource {
-            // In a forked child the memory is the parent's.
-            Some(resource) if birth.is_here() => {
-                deallocate(py, resource.bind(py), address, size, stream)
+        Backing::Resource(back) => match &resource {
+            Some(resource) if back.birth.is_here() => {
+                deallocate(py, resource.bind(py), address, size, back)
             }
             _ => Ok(()),
         },
@@ -70,11 +73,16 @@ fn deallocate(
     resource: &Bound<'_, PyAny>,
     address: u64,
     size: usize,
-    stream: Option<GivenStream>,
+    mut back: GivenBack,
 ) -> PyResult<()> {
-    let stream = match stream {
+    let stream = back.users.stream().clone();
+    if back.users.has_others() {
+        // May destroy some of them, too.
+        py.detach(|| back.users.settle(address));
+    }
+    let stream = match back.object {
         // Where the object was closed meanwhile, another one has the stream that it had.
-        Some((object, stream)) => match stream::accept(object.bind(py), "", "", false) {
+        Some(object) => match stream::accept(object.bind(py), "", "", false) {
             Ok(_) => object,
             Err(_) => PyStream::wrap(py, stream)?.into_any(),
         },

@@ -1,0 +1,218 @@
+//! The streams whose work a piece of memory must outlive.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cupyrite_sys::driver::CUdeviceptr;
+
+use crate::device::Device;
+use crate::device_buffer::{is_capturing, wait_for_streams};
+use crate::error::report;
+use crate::stream::Stream;
+use crate::transfer::pointer_info;
+
+/// The streams whose work uses a piece of memory, and the one that frees it.
+///
+/// Streams are kept until the memory is freed. Those that nobody else has any more are let go of once their work is done,
+/// when there are many: see [`Users::note`].
+#[derive(Debug)]
+pub struct Users {
+    stream: Stream,
+    /// Whose per-thread default stream is meant, where `stream` is that; else 0.
+    thread: u64,
+    others: Mutex<Others>,
+}
+
+#[derive(Debug)]
+struct Others {
+    streams: Vec<Stream>,
+    /// How many there may be before those that are done are looked for.
+    limit: usize,
+}
+
+/// As many streams are never looked through.
+const FEW: usize = 8;
+
+impl Users {
+    /// Memory that nobody uses yet, freed in the order of `stream`.
+    pub fn new(stream: &Stream) -> Users {
+        Users {
+            stream: stream.clone(),
+            thread: thread_of(stream),
+            others: Mutex::new(Others {
+                streams: Vec::new(),
+                limit: FEW,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Others> {
+        // Held for a few instructions that do not panic.
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stream that frees the memory.
+    #[inline]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Has another stream free the memory, after the work of the one set before.
+    pub fn set_stream(&mut self, stream: &Stream) {
+        let thread = thread_of(stream);
+        if stream.handle() != self.stream.handle() || thread != self.thread {
+            let before = self.own();
+            self.stream = stream.clone();
+            self.thread = thread;
+            self.note(&before);
+        }
+    }
+
+    /// As [`Users::set_stream`], where the one set before was only taken for want of another.
+    pub fn choose_stream(&mut self, stream: &Stream) {
+        self.stream = stream.clone();
+        self.thread = thread_of(stream);
+    }
+
+    /// The stream that frees the memory, as it means something to this thread: where it is the per-thread default stream of
+    /// another thread, which cannot be named here, it is the legacy one, that waits for all of them.
+    fn own(&self) -> Stream {
+        if self.thread == thread_of(&self.stream) {
+            self.stream.clone()
+        } else {
+            Stream::legacy_default()
+        }
+    }
+
+    /// Notes that work of `stream` uses the memory. True where there are so many streams by now that [`Users::unshared`] is
+    /// worth a look.
+    pub fn note(&self, stream: &Stream) -> bool {
+        let thread = thread_of(stream);
+        if stream.handle() == self.stream.handle() && thread == self.thread {
+            return false;
+        }
+        let mut others = self.lock();
+        let of_thread = thread != 0;
+        let legacy;
+        let stream = if of_thread {
+            // By the time that the memory is freed that may be another thread's business: see `own`.
+            legacy = Stream::legacy_default();
+            &legacy
+        } else {
+            stream
+        };
+        if !others.streams.iter().any(|o| o.handle() == stream.handle()) {
+            others.streams.push(stream.clone());
+        }
+        others.streams.len() > others.limit
+    }
+
+    /// Clones of the streams that nobody but this list has, for [`Users::idle`].
+    pub fn unshared(&self) -> Vec<Stream> {
+        let unshared = |stream: &&Stream| !stream.is_default() && stream.clones() == 1;
+        self.lock()
+            .streams
+            .iter()
+            .filter(unshared)
+            .cloned()
+            .collect()
+    }
+
+    /// Those of some streams whose work is done, for [`Users::forget`]. It asks the driver: hold no lock meanwhile.
+    pub fn idle(mut streams: Vec<Stream>) -> Vec<Stream> {
+        // A stream that is being captured must not be asked.
+        streams.retain(|stream| {
+            matches!(is_capturing(stream), Ok(false)) && matches!(stream.is_done(), Ok(true))
+        });
+        streams
+    }
+
+    /// Lets go of streams that [`Users::idle`] found, where still nobody else has them. Dropping the result, and what was
+    /// given, destroys them.
+    #[must_use = "dropping them destroys streams, which should not happen under a lock"]
+    pub fn forget(&self, idle: &[Stream]) -> Vec<Stream> {
+        let mut others = self.lock();
+        // One clone is the list's, one the caller's.
+        let (gone, kept): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut others.streams)
+            .into_iter()
+            .partition(|stream| {
+                stream.clones() == 2 && idle.iter().any(|o| o.handle() == stream.handle())
+            });
+        others.limit = FEW.max(2 * kept.len());
+        others.streams = kept;
+        gone
+    }
+
+    /// As [`Users::note`], and lets go of streams that are done where there are many.
+    pub fn note_and_tidy(&self, stream: &Stream) {
+        if self.note(stream) {
+            let idle = Users::idle(self.unshared());
+            drop(self.forget(&idle));
+        }
+    }
+
+    /// The streams that the freeing one has to wait for, taken out.
+    pub fn take_others(&mut self) -> Vec<Stream> {
+        let own = self.own();
+        let others = self
+            .others
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut streams = std::mem::take(&mut others.streams);
+        if own.handle() != self.stream.handle() {
+            streams.push(own);
+        }
+        streams
+    }
+
+    /// Whether the freeing stream has others to wait for.
+    pub fn has_others(&self) -> bool {
+        self.thread != thread_of(&self.stream) || !self.lock().streams.is_empty()
+    }
+
+    /// Makes the freeing stream wait for the others, which are let go of; `address` is the memory's. What fails goes to
+    /// `log`: memory is freed in any case.
+    pub fn settle(&mut self, address: CUdeviceptr) {
+        let others = self.take_others();
+        let ordered = || {
+            // A default stream is one of the current context, which has to be one of the memory's device.
+            let _entered = if others.iter().chain([&self.stream]).any(Stream::is_default) {
+                let device = match pointer_info(address)?.device {
+                    Some(ordinal) => Device::new(ordinal)?,
+                    None => Device::current()?,
+                };
+                Some(device.enter()?.0)
+            } else {
+                None
+            };
+            wait_for_streams(&self.stream, &others)
+        };
+        report(ordered());
+    }
+
+    /// All streams whose work uses the memory, the freeing one last.
+    pub fn all(&self) -> Vec<Stream> {
+        let mut streams = self.lock().streams.clone();
+        streams.push(self.own());
+        streams
+    }
+}
+
+/// A number for the calling thread where `stream` is the per-thread default stream; else 0.
+#[inline]
+fn thread_of(stream: &Stream) -> u64 {
+    if !stream.is_per_thread() {
+        return 0;
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(0) };
+    }
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
