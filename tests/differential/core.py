@@ -273,9 +273,19 @@ def main():
     end_by = time.monotonic() + options.limit
     # The longest ones first, so that none of them is alone at the end.
     order = sorted(chosen, key=lambda group: group[0] not in ("processes", "caches", "devices"))
+    took = {}
+
+    def timed(group):
+        begin = time.monotonic()
+        found = record_group(*group, end_by)
+        took[group[1]] = time.monotonic() - begin
+        return found
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        found = dict(zip(order, pool.map(lambda group: record_group(*group, end_by), order)))
+        found = dict(zip(order, pool.map(timed, order)))
     record = {group[1]: found[group] for group in chosen}
+    slowest = sorted(took, key=took.get, reverse=True)[:5]
+    print(f"{sum(took.values()):.0f} s, {options.jobs} at a time; longest:", ", ".join(f"{name} {took[name]:.0f} s" for name in slowest))
     pathlib.Path(options.out).write_text(json.dumps(record, indent=1))
 
 

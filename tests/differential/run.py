@@ -40,6 +40,8 @@ def record(side, python, path, module, options):
     if done.returncode:
         print(f"{module}: {side} cannot be recorded:\n{done.stderr[-2000:]}", flush=True)
         return None
+    if done.stdout:
+        print(f"{module}: {side}: {done.stdout.strip()}", flush=True)
     return out
 
 

@@ -70,6 +70,10 @@ if __name__ == "__main__":
     b, c = m.allocate(64, stream=s), m.allocate(128, stream=s)
     b.fill(1, stream=s); c.fill(2, stream=s)
     e = s.record(options={"ipc_enabled": True}); s.sync()
+    def pinned():
+        p = PinnedMemoryResource({"ipc_enabled": True})
+        x = p.allocate(64, stream=s); x.fill(3, stream=s); s.sync()
+        return [p, x]
     what = eval(sys.argv[2])
     here, there = context.Pipe()
     early = sys.argv[3] == "early"
@@ -246,12 +250,23 @@ GROUPS = {
         child("spawn", "[b, c]")
         child("spawn", "[e, b]")
         child("spawn", "[s.record(options={'ipc_enabled': True, 'blocking_sync': True}), e]")
+        """,
+    ),
+    "processes: children, early": (
+        CHILD,
+        """
         child("spawn", "[e]", "early")
-        child("spawn", "[s]")
         child("spawn", "[b, m]", "early")
+        child("forkserver", "[m, b, c, e]")
+        """,
+    ),
+    "processes: children, others": (
+        CHILD,
+        """
+        child("spawn", "pinned()")
+        child("spawn", "[s]")
         child("spawn", "[m.allocation_handle, b.ipc_descriptor, d]")
         child("spawn", "[DeviceMemoryResource(d).allocate(4, stream=s)]")
-        child("forkserver", "[m, b, c, e]")
         """,
     ),
 }
