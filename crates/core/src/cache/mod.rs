@@ -1,7 +1,7 @@
 //! Caches of compiled programs, and the keys of what is in them.
 //!
-//! Belongs here: keeping bytes under keys, in memory ([`memory`]) and on disk ([`file`]), and making keys that change
-//! with everything that code is compiled from ([`key`], [`includes`], [`identity`]). Does not belong here: compiling.
+//! Belongs here: keeping bytes under keys, in memory (`memory`) and on disk (`file`), and making keys that change
+//! with everything that code is compiled from (`key`, `includes`, `identity`). Does not belong here: compiling.
 
 mod checksum;
 mod file;
