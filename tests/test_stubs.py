@@ -206,6 +206,133 @@ nvml.NvmlError()
 nvml.device_get_memory_info_v2(1).size
 """
 
+GOOD_CORE = """
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from typing import Any, assert_type
+
+import numpy as np
+from cuda.core import (
+    Buffer,
+    Device,
+    DeviceMemoryResource,
+    DeviceMemoryResourceOptions,
+    Event,
+    EventOptions,
+    Host,
+    Kernel,
+    LaunchConfig,
+    LegacyPinnedMemoryResource,
+    ManagedBuffer,
+    ManagedMemoryResource,
+    MemoryResource,
+    PinnedMemoryResource,
+    PinnedMemoryResourceOptions,
+    Program,
+    ProgramOptions,
+    Stream,
+    VirtualMemoryResource,
+    VirtualMemoryResourceOptions,
+    launch,
+)
+from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory, copy_batch, prefetch_batch
+
+
+def compiled(device: Device) -> Kernel:
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}")
+    return Program("", "c++", options).compile("cubin").get_kernel("k")
+
+
+@args_viewable_as_strided_memory((0,))
+def elements(array: Any, stream: Stream) -> int:
+    view = array.view(stream.handle)
+    assert isinstance(view, StridedMemoryView)
+    return view.size
+
+
+class Counting(MemoryResource):
+    def __init__(self, below: MemoryResource) -> None:
+        self.below = below
+        self.count = 0
+
+    def allocate(self, size: int, *, stream: Any = None) -> Buffer:
+        self.count += 1
+        return self.below.allocate(size, stream=stream)
+
+    def deallocate(self, ptr: Any, size: int, *, stream: Any = None) -> None:
+        self.below.deallocate(ptr, size, stream=stream)
+
+    @property
+    def is_device_accessible(self) -> bool:
+        return self.below.is_device_accessible
+
+    @property
+    def is_host_accessible(self) -> bool:
+        return self.below.is_host_accessible
+
+    @property
+    def device_id(self) -> int:
+        return self.below.device_id
+
+
+def shared(device: Device, stream: Stream) -> None:
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(ipc_enabled=True))
+    buffer = pool.allocate(64, stream=stream)
+    event = stream.record(options=EventOptions(ipc_enabled=True))
+    child = multiprocessing.Process(target=print, args=(pool, buffer, event))
+    child.start()
+    mapped = DeviceMemoryResource.from_allocation_handle(device, pool.allocation_handle)
+    again = Buffer.from_ipc_descriptor(mapped, buffer.ipc_descriptor, stream=stream)
+    print(again.is_mapped, Event.from_ipc_descriptor(event.ipc_descriptor).is_done)
+
+
+def main() -> None:
+    device = Device()
+    device.set_current()
+    stream = device.create_stream()
+    pinned: MemoryResource = PinnedMemoryResource(PinnedMemoryResourceOptions(max_size=1 << 20))
+    managed = ManagedMemoryResource()
+    resources: Sequence[MemoryResource] = [pinned, managed, LegacyPinnedMemoryResource(), Counting(pinned)]
+    buffers = [resource.allocate(64, stream=stream) for resource in resources]
+    moved = managed.allocate(64, stream=stream)
+    assert isinstance(moved, ManagedBuffer)
+    moved.read_mostly = True
+    moved.preferred_location = Host()
+    moved.prefetch(device, stream=stream)
+    prefetch_batch(stream, [moved], [device])
+    copy_batch(stream, buffers[:1], buffers[1:2])
+    grown = VirtualMemoryResource(device, VirtualMemoryResourceOptions(granularity="minimum"))
+    large = grown.modify_allocation(grown.allocate(100), 200)
+    assert_type(large, Buffer)
+    view = StridedMemoryView.from_buffer(buffers[0], (4, 4), (1, 4), dtype=np.dtype(np.float32))
+    assert_type(view.shape, tuple[int, ...])
+    print(view.is_device_accessible, elements(np.zeros(3), stream), memoryview(buffers[0]).nbytes)
+    with device.create_stream() as other:
+        launch(other, LaunchConfig(grid=1, block=(32, 2)), compiled(device), buffers[0], np.float32(1), 3)
+    part = buffers[0][8:16]
+    part.close(stream)
+    shared(device, stream)
+
+
+main()
+"""
+
+BAD_CORE = """
+from cuda.core import Buffer, Device, DeviceMemoryResource, LaunchConfig, ManagedMemoryResource, launch
+from cuda.core.utils import StridedMemoryView, copy_batch
+device = Device("0")
+Buffer.from_handle("address", 4)
+DeviceMemoryResource(device).allocate("4")
+DeviceMemoryResource(device).attributes.nothing
+ManagedMemoryResource().allocate(4, stream=device.create_stream()).size = 3
+copy_batch(device.create_stream(), 3, 4)
+StridedMemoryView.from_buffer(3, (4,))
+LaunchConfig(grid="x", block=1)
+device.allocate(4).nothing
+"""
+
 BAD = """
 from cuda.bindings import driver
 driver.cuMemAlloc("a")
@@ -241,7 +368,7 @@ def test_stubtest():
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER], ids=["bindings", "raising", "pathfinder"])
+@pytest.mark.parametrize("text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE], ids=["bindings", "raising", "pathfinder", "core"])
 def test_strict_program(tmp_path, text):
     program = tmp_path / "program.py"
     program.write_text(text)
@@ -251,8 +378,13 @@ def test_strict_program(tmp_path, text):
 
 @pytest.mark.parametrize(
     ("text", "wrong"),
-    [(BAD, {3, 4, 6, 7, 8, 9, 10}), (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}), (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8})],
-    ids=["bindings", "raising", "pathfinder"],
+    [
+        (BAD, {3, 4, 6, 7, 8, 9, 10}),
+        (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}),
+        (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8}),
+        (BAD_CORE, {4, 5, 6, 7, 8, 9, 10, 11, 12}),
+    ],
+    ids=["bindings", "raising", "pathfinder", "core"],
 )
 def test_mistakes_are_found(tmp_path, text, wrong):
     program = tmp_path / "program.py"
