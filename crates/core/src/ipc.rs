@@ -4,6 +4,7 @@
 //! descriptor over ([`MemoryPool::export`]), and for every buffer the bytes that describe it
 //! ([`DeviceBuffer::descriptor`]). The other one imports the pool ([`MemoryPool::import`]) and then its buffers
 //! ([`MemoryPool::import_buffer`]). Memory has to be freed by those who imported it before its maker frees it.
+//! [`Event::open`](crate::Event::open) does the same for events.
 //!
 //! Source: CUDA Driver API, "Stream Ordered Memory Allocator"; CUDA C++ Programming Guide, "Interprocess communication
 //! support" of the chapter of the same name.
@@ -127,6 +128,32 @@ impl MemoryPool {
     /// A descriptor of the pool for another process (`cuMemPoolExportToShareableHandle`). It keeps the pool's memory, but
     /// not the pool.
     ///
+    /// It is closed when another program is executed. The standard input of a child, or a Unix socket, carries it there:
+    ///
+    /// ```no_run
+    /// use std::os::fd::AsFd;
+    /// use std::process::{Command, Stdio};
+    /// use cupyrite::{BufferDescriptor, Device, MemoryPool, PoolOptions};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::new(0)?;
+    /// let stream = device.create_stream()?;
+    /// let pool = MemoryPool::new(&device, &PoolOptions::default().shareable(true))?;
+    /// let buffer = pool.allocate(4096, &stream)?;
+    /// stream.synchronize()?;
+    /// let BufferDescriptor { bytes, size } = buffer.descriptor()?;
+    /// # let text = format!("{bytes:?} {size}");
+    /// let child = Command::new("worker").arg(text).stdin(Stdio::from(pool.export()?)).spawn()?;
+    ///
+    /// // In the child:
+    /// let theirs = MemoryPool::import(&device, std::io::stdin().as_fd())?;
+    /// let memory = theirs.import_buffer(&BufferDescriptor { bytes, size }, &stream)?;
+    /// # let _ = (child, memory);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// The example `two_processes` is the whole of it.
+    ///
     /// # Errors
     ///
     /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for a pool that was not made to be shared, or was imported.
@@ -181,7 +208,7 @@ impl MemoryPool {
     }
 
     /// A buffer of another process, in a pool of it that was [imported](Self::import). When it is freed the memory stays
-    /// the other process's. Buffers of the same memory have the same address.
+    /// the other process's. Buffers of the same memory have the same address, and its last one lets go of it.
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@
 //!
 //! They need NVRTC. Where there is none they say so and pass, as the other tests that compile.
 
+use cupyrite::sys::driver::CUresult;
 use cupyrite::{Error, Result};
 
 #[path = "../examples/heat.rs"]
@@ -16,6 +17,8 @@ mod reduction;
 mod staging;
 #[path = "../examples/templates.rs"]
 mod templates;
+#[path = "../examples/two_processes.rs"]
+mod two_processes;
 
 /// The example's result, or `None` where NVRTC is not installed.
 fn needs_compiler<T>(result: Result<T>) -> Option<T> {
@@ -75,5 +78,26 @@ fn staging_overlaps_and_is_right() {
 fn templates_are_compiled_once() {
     if let Some((wrong, compiled)) = needs_compiler(templates::run(1000)) {
         assert_eq!((wrong, compiled), (0, 4));
+    }
+}
+
+#[test]
+fn two_processes_share_memory() {
+    // The second one is this test once more.
+    if let Ok(told) = std::env::var(two_processes::TOLD) {
+        return two_processes::second(&told).unwrap();
+    }
+    let mut other = std::process::Command::new(std::env::current_exe().unwrap());
+    other.args(["--exact", "two_processes_share_memory", "--nocapture"]);
+    match two_processes::first(1000, other) {
+        Err(Error::Driver {
+            status: CUresult::CUDA_ERROR_NOT_SUPPORTED,
+            ..
+        }) => eprintln!("skipped: the device's pools cannot be shared"),
+        result => {
+            if let Some(wrong) = needs_compiler(result) {
+                assert_eq!(wrong, 0);
+            }
+        }
     }
 }

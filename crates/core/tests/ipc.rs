@@ -1,12 +1,12 @@
 //! Pools, buffers and events between two processes: the test runs itself a second time.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::process::Command;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::process::{Command, Stdio};
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
     BufferDescriptor, Device, Error, Event, EventOptions, FillPattern, IpcEventHandle, MemoryPool,
-    PoolOptions,
+    PoolAccess, PoolKind, PoolOptions,
 };
 
 /// What the second process is told: descriptor of the pool, bytes of the buffer's descriptor and of the event's.
@@ -114,5 +114,55 @@ fn what_is_not_shareable_is_refused() {
     let buffer = pool.allocate(16, &stream).unwrap();
     assert!(buffer.descriptor().is_err());
     let nothing = std::fs::File::open("/dev/null").unwrap();
-    assert!(MemoryPool::import(&device, std::os::fd::AsFd::as_fd(&nothing)).is_err());
+    assert!(MemoryPool::import(&device, nothing.as_fd()).is_err());
+}
+
+#[test]
+fn memory_of_the_host_goes_to_another_process() {
+    if let Ok(told) = std::env::var(TOLD) {
+        let (bytes, size) = (unhex(&told), 64);
+        let device = Device::new(0).unwrap();
+        let stream = device.create_stream().unwrap();
+        let kind = PoolKind::Host(Some(0));
+        let pool = MemoryPool::import_of(kind, std::io::stdin().as_fd()).unwrap();
+        assert_eq!((pool.kind(), pool.device()), (kind, None));
+        // All devices may use it, without having been told so.
+        assert_eq!(pool.access(0).unwrap(), PoolAccess::ReadWrite);
+        let buffer = pool
+            .import_buffer(&BufferDescriptor { bytes, size }, &stream)
+            .unwrap();
+        let mut out = [0u8; 64];
+        buffer.read(&mut out, &stream).unwrap();
+        assert_eq!(out, [5; 64]);
+        buffer.fill(FillPattern::U8(6), &stream).unwrap();
+        buffer.close(None).unwrap();
+        return stream.synchronize().unwrap();
+    }
+    let device = Device::new(0).unwrap();
+    let stream = device.create_stream().unwrap();
+    let options = PoolOptions::default().shareable(true);
+    let pool = match MemoryPool::new_of(PoolKind::Host(Some(0)), &options) {
+        Err(Error::Driver { status, .. }) => {
+            return eprintln!("left out: {status:?} for a pool of the host");
+        }
+        made => made.unwrap(),
+    };
+    let buffer = pool.allocate(64, &stream).unwrap();
+    buffer.fill(FillPattern::U8(5), &stream).unwrap();
+    stream.synchronize().unwrap();
+    let descriptor = buffer.descriptor().unwrap();
+    // A process does not import what is its own.
+    let own = pool.import_buffer(&descriptor, &stream).unwrap_err();
+    assert_eq!(own.status(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    let done = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "memory_of_the_host_goes_to_another_process"])
+        .env(TOLD, hex(&descriptor.bytes))
+        .stdin(Stdio::from(pool.export().unwrap()))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{text}");
+    let mut out = [0u8; 64];
+    buffer.read(&mut out, &stream).unwrap();
+    assert_eq!(out, [6; 64]);
 }
