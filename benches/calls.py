@@ -2,7 +2,8 @@
 
     calls.py [--wheel FILE] [--peer PYTHON] [--launches 256]
 
-The figures are nanoseconds a call, the smallest mean of many rounds, the Python loop included. The sides take turns.
+The figures are nanoseconds a call, the smallest mean of many rounds, less what the loop takes by itself. The sides take
+turns; shown are the medians over the turns, of what belongs to the same turn, and how far they go (see paired.py).
 Needs a C compiler. On a GPU the C side is a program that opens libcuda; on the CPU device it calls the same addresses
 in the same process, and there is no peer.
 """
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from paired import Figure, over, take_turns
 from sides import HERE, build, machine, parser, sides, table
 
 # Nanoseconds over C, and which row of the design that is.
@@ -39,15 +41,10 @@ def kernels():
     return head + entry("sixteen", ("u32", "f32", "u64", "f64") * 4) + "\n" + entry("many", ("u32",) * 512)
 
 
-def best(runs):
-    """The smallest figure of each row over some runs."""
-    return [min(column) for column in zip(*runs)] if runs else None
-
-
 def main():
     options = parser(__doc__)
     options.add_argument("--launches", type=int, default=256, help="launches between two synchronisations (256)")
-    options.add_argument("--turns", type=int, default=3, help="how often the sides take turns (3)")
+    options.add_argument("--turns", type=int, default=5, help="how often the sides take turns (5)")
     options = options.parse_args()
     ours, peer = sides(options)
     on_cpu = ours.run("-W", "ignore", "-c", DEVICE_KIND).strip() == "CPU"
@@ -60,21 +57,21 @@ def main():
         ptx.write_text(kernels())
         program, library = build("calls", folder)
         words = ["-W", "ignore", HERE / "calls_side.py", ptx, options.launches]
-        c_runs, our_runs, peer_runs, nothing, device = [], [], [], [], ""
-        for _ in range(options.turns):
-            result = ours.json(*words, *([library] if on_cpu else []))
-            our_runs.append(result["python"])
-            nothing.append(result["nothing"])
-            device = result["device"]
-            if on_cpu:
-                c_runs.append(result["c"])
-            else:
-                text = subprocess.run([program, ptx, str(options.launches)], check=True, capture_output=True, text=True)
-                c_runs.append([float(line) for line in text.stdout.split()])
-            if peer:
-                peer_runs.append(peer.json(*words)["python"])
-    good = show(device, best(c_runs), best(our_runs), best(peer_runs))
-    print(f"\nfor scale: a built-in function that does nothing (id) costs {min(nothing):.0f} ns in the same loop")
+
+        def in_c():
+            text = subprocess.run([program, ptx, str(options.launches)], check=True, capture_output=True, text=True)
+            return [float(line) for line in text.stdout.split()]
+
+        turns = {"ours": lambda: ours.json(*words, *([library] if on_cpu else []))}
+        if not on_cpu:
+            turns["c"] = in_c
+        if peer:
+            turns["peer"] = lambda: peer.json(*words)
+        runs = take_turns(options.turns, turns)
+    mine = runs["ours"]
+    good = show(mine[0]["device"], runs.get("c") or [run["c"] for run in mine], mine, runs.get("peer", []))
+    nothing = Figure.of(run["nothing"] for run in mine)
+    print(f"\nfor scale: a built-in function that does nothing (id) costs {nothing} ns by itself")
     return 0 if good or on_cpu else 1
 
 
@@ -89,21 +86,13 @@ def show(device, c, ours, peer):
     print(f"driver calls on {device}, ns a call; {machine()}, pid {os.getpid()}\n")
     rows, good = [], True
     for number, (name, budget) in enumerate(BUDGETS.items()):
-        over = ours[number] - c[number]
-        held = over <= budget
+        figure = over(ours, c, number)
+        held = figure.median <= budget
         good &= held
-        rows.append(
-            (
-                name,
-                f"{c[number]:,.0f}",
-                f"{ours[number]:,.0f}",
-                f"C + {over:,.0f}",
-                f"C + {peer[number] - c[number]:,.0f}" if peer else "-",
-                f"C + {budget:,}",
-                "held" if held else "MISSED",
-            )
-        )
-    table(("call", "C", "cupyrite", "over C", "peer", "budget", ""), rows)
+        base = Figure.of(run[number] for run in c).median
+        theirs = over(peer, c, number) or "-"
+        rows.append((name, f"{base:,.0f}", figure, theirs, f"{budget:,}", "held" if held else "MISSED"))
+    table(("call", "C", "cupyrite over C", "peer over C", "budget", ""), rows)
     return good
 
 

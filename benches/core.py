@@ -2,8 +2,9 @@
 
     core.py [--wheel FILE] [--peer PYTHON] [--rounds 20] [--idle DRIVER]
 
-The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, the Python loop included. The
-sides take turns. CuPy is timed where the peer's interpreter (or this one) has it.
+The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, less what the loop takes by
+itself. The sides take turns; shown are the medians over the turns, of what belongs to the same turn, and how far they go
+(see paired.py). CuPy is timed where the peer's interpreter (or this one) has it.
 
 Needs a C compiler. On a GPU the C side is a program that opens libcuda; on the CPU device it calls the same addresses in
 the same process, and there is no peer.
@@ -21,8 +22,8 @@ import subprocess
 import sys
 import tempfile
 
-from calls import best
 from imports import over_bare
+from paired import Figure, alone, over, take_turns
 from sides import HERE, build, compiler, machine, parser, sides, table
 
 # Nanoseconds over C (or in all, for the rows without C), and which row of the design that is; None: no budget.
@@ -70,7 +71,7 @@ def with_driver(side, folder, **more):
 def main():
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=20, help="rounds of each row (20)")
-    options.add_argument("--turns", type=int, default=3, help="how often the sides take turns (3)")
+    options.add_argument("--turns", type=int, default=5, help="how often the sides take turns (5)")
     options.add_argument("--runs", type=int, default=21, help="pairs of interpreters for the time of an import (21)")
     options.add_argument("--idle", metavar="DRIVER", help="use a driver whose launches do nothing, around this one")
     options = options.parse_args()
@@ -95,28 +96,32 @@ def main():
         ptx.write_text(kernels())
         program, library = build("core", folder)
         words = ["-W", "ignore", HERE / "core_side.py", ptx, options.rounds]
-        c_runs, our_runs, peer_runs, cupy_runs, device, names = [], [], [], [], "", []
-        for _ in range(options.turns):
-            result = ours.json(*words, *([library] if in_process else []))
-            our_runs.append(result["python"])
-            device, names = result["device"], result["rows"]
-            if in_process:
-                c_runs.append(result["c"])
-            else:
-                command = [program, ptx, str(options.rounds)]
-                text = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-                c_runs.append([float(line) for line in text.split()])
-            if peer:
-                peer_runs.append(peer.json(*words)["python"])
-            if cupy:
-                found = cupy.run("-W", "ignore", HERE / "core_cupy_side.py", ptx, options.rounds, check=False)
-                if found is None:
-                    print("(CuPy is there but does not run; it is left out)")
-                    cupy = None
-                else:
-                    cupy_runs.append(json.loads(found.splitlines()[-1])["python"])
+
+        def in_c():
+            command = [program, ptx, str(options.rounds)]
+            text = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+            return [float(line) for line in text.split()]
+
+        def with_cupy():
+            found = cupy.run("-W", "ignore", HERE / "core_cupy_side.py", ptx, options.rounds, check=False)
+            return found and json.loads(found.splitlines()[-1])
+
+        turns = {"ours": lambda: ours.json(*words, *([library] if in_process else []))}
+        if not in_process:
+            turns["c"] = in_c
+        if peer:
+            turns["peer"] = lambda: peer.json(*words)
+        if cupy:
+            turns["cupy"] = with_cupy
+        runs = take_turns(options.turns, turns)
+        if None in runs.get("cupy", ()):
+            print("(CuPy is there but does not run; it is left out)")
+            del runs["cupy"]
+        mine = runs["ours"]
+        c = [run["c"] for run in mine] if in_process else runs["c"]
+        device, names = mine[0]["device"], mine[0]["rows"]
         print(f"cuda.core on {device}{', an idle driver' if options.idle else ''}, ns a call; {machine()}\n")
-        good = show(names, best(c_runs), best(our_runs), best(peer_runs), best_or_none(cupy_runs))
+        good = show(names, c, [mine, runs.get("peer", []), runs.get("cupy", [])])
         print()
         good &= imports(ours, peer, options.runs)
     return 0 if good or in_process or options.idle else 1
@@ -131,29 +136,24 @@ def best_or_none(runs):
     return [min(column) if None not in column else None for column in zip(*runs)] if runs else None
 
 
-def show(names, c, ours, peer, cupy):
+def show(names, c, sides):
     """Prints the table; returns whether every budget holds."""
     rows, good = [], True
     for number, name in enumerate(names):
-        base = c[number] if number < len(c) else None
-        alone = name in ALONE
-        over = ours[number] - (0 if alone else base)
-        cells = [name, "-" if base is None else f"{base:,.0f}", f"{ours[number]:,.0f}"]
-        for side in (ours, peer, cupy):
-            if side is None or side[number] is None:
-                cells.append("-")
-            else:
-                value = side[number] - (0 if alone else base)
-                cells.append(f"{value:,.0f}" if alone else f"C + {value:,.0f}")
+        has_c = number < len(c[0])
+        cells = [name, f"{Figure.of(run[number] for run in c).median:,.0f}" if has_c else "-"]
+        figures = [alone(runs, number) if name in ALONE else over(runs, c, number) for runs in sides]
+        cells += [figure or "-" for figure in figures]
         budget = BUDGETS.get(name)
         if budget is None:
             cells += ["-", ""]
         else:
-            held = over <= budget
+            held = figures[0].median <= budget
             good &= held
-            cells += [f"{budget:,}" if alone else f"C + {budget:,}", "held" if held else "MISSED"]
+            cells += [f"{budget:,}", "held" if held else "MISSED"]
         rows.append(cells)
-    table(("call", "C", "cupyrite", "over C", "peer", "CuPy", "budget", ""), rows)
+    print("(over C, but for " + " and ".join(ALONE) + ")")
+    table(("call", "C", "cupyrite", "peer", "CuPy", "budget", ""), rows)
     return good
 
 

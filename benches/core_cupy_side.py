@@ -9,6 +9,7 @@ import sys
 import cupy
 import numpy
 from core_side import BYTES, timed
+from loops import empty
 
 
 def main():
@@ -77,7 +78,7 @@ def main():
         time_of(200, copies),
         None,
     ]
-    print(json.dumps({"python": rows}))
+    print(json.dumps({"python": rows, "loop": timed(rounds, 2000, empty, lambda: None)}))
 
 
 if __name__ == "__main__":

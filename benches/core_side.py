@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, launch
-from loops import calling
+from loops import calling, empty
 
 try:
     from numpy import float32
@@ -160,6 +160,7 @@ def main():
         ptx = file.read()
     rounds = int(sys.argv[2])
     result = {"rows": ROWS, "python": from_python(ptx, rounds), "device": Device(0).name}
+    result["loop"] = timed(rounds, 2000, empty, lambda: None)
     if len(sys.argv) > 3:
         result["c"] = from_c(sys.argv[3], ptx, rounds)
     print(json.dumps(result))

@@ -11,6 +11,12 @@ def calling(function, *arguments):
     return _closure(source, function, arguments)
 
 
+def empty(loop):
+    """The loop by itself."""
+    for _ in loop:
+        pass
+
+
 def pairing(make, drop, *arguments, also=()):
     """The same for a call that makes something, the second of what it returns, and one that ends it; `also` follows the
     thing as further arguments."""

@@ -2,8 +2,10 @@
 
     runtime.py [--wheel FILE] [--peer PYTHON] [--rounds 20]
 
-The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, the Python loop included. The
-sides take turns. The budget: at most half of what the peer costs over C.
+The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, less what the loop takes by
+itself. The sides take turns; shown are the medians over the turns, of what belongs to the same turn, and how far they go
+(see paired.py). The budget: at most half of what the peer costs over C. Where the peer costs nothing over C in some turn,
+the device decides how long a call takes, and the row says nothing.
 
 Needs a C compiler. Where Cupyrite calls a libcudart, C calls the same one from a program of its own; where it is
 Cupyrite's own runtime (the CPU device, or a machine without libcudart), C calls the same addresses in the same process.
@@ -15,14 +17,15 @@ import subprocess
 import sys
 import tempfile
 
-from calls import DEVICE_KIND, best, kernels
+from calls import DEVICE_KIND, kernels
+from paired import Figure, over, take_turns
 from sides import HERE, build, machine, parser, sides, table
 
 
 def main():
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=20, help="rounds of each row (20)")
-    options.add_argument("--turns", type=int, default=3, help="how often the sides take turns (3)")
+    options.add_argument("--turns", type=int, default=5, help="how often the sides take turns (5)")
     options = options.parse_args()
     ours, peer = sides(options)
     on_cpu = ours.run("-W", "ignore", "-c", DEVICE_KIND).strip() == "CPU"
@@ -36,22 +39,24 @@ def main():
         ptx.write_text(kernels())
         program, library = build("runtime", folder)
         words = ["-W", "ignore", HERE / "runtime_side.py", ptx, options.rounds]
-        c_runs, our_runs, peer_runs, device, names = [], [], [], "", []
-        for _ in range(options.turns):
-            result = ours.json(*words, *([] if libcudart else [library]))
-            our_runs.append(result["python"])
-            device, names = result["device"], result["rows"]
-            if libcudart:
-                command = [program, libcudart, ptx, str(options.rounds)]
-                text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                c_runs.append([float(line) for line in text.split()])
-            else:
-                c_runs.append(result["c"])
-            if peer:
-                peer_runs.append(peer.json(*words)["python"])
+
+        def in_c():
+            command = [program, libcudart, ptx, str(options.rounds)]
+            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            return [float(line) for line in text.split()]
+
+        turns = {"ours": lambda: ours.json(*words, *([] if libcudart else [library]))}
+        if libcudart:
+            turns["c"] = in_c
+        if peer:
+            turns["peer"] = lambda: peer.json(*words)
+        runs = take_turns(options.turns, turns)
+    first = runs["ours"][0]
+    c = runs["c"] if libcudart else [run["c"] for run in runs["ours"]]
+    device, names = first["device"], first["rows"]
     print(f"runtime calls on {device}, ns a call; {machine()}, pid {os.getpid()}")
     print(f"the runtime is {libcudart or 'of Cupyrite'}\n")
-    return 0 if show(names, best(c_runs), best(our_runs), best(peer_runs)) else 1
+    return 0 if show(names, c, runs["ours"], runs.get("peer", [])) else 1
 
 
 # The file of the runtime in use; nothing for Cupyrite's own.
@@ -65,16 +70,17 @@ def show(names, c, ours, peer):
     """Prints the table; returns whether every budget holds (all do where there is no peer)."""
     rows, good = [], True
     for number, name in enumerate(names):
-        over = ours[number] - c[number]
-        row = [name, f"{c[number]:,.0f}", f"{ours[number]:,.0f}", f"C + {over:,.0f}"]
-        if peer:
-            theirs = peer[number] - c[number]
-            held = over <= theirs / 2
+        mine, theirs = over(ours, c, number), over(peer, c, number)
+        row = [name, f"{Figure.of(run[number] for run in c).median:,.0f}", mine]
+        if theirs:
+            ratio = mine.median / theirs.median if theirs.low > 0 else None
+            held = ratio is None or ratio <= 0.5
             good &= held
-            row += [f"C + {theirs:,.0f}", f"{over / theirs:.2f}" if theirs > 0 else "-", "held" if held else "MISSED"]
+            verdict = "noise" if ratio is None else "held" if held else "MISSED"
+            row += [theirs, "-" if ratio is None else f"{ratio:.2f}", verdict]
         rows.append(row)
-    header = ["call", "C", "cupyrite", "over C"]
-    table(header + ["peer", "ours / peer's", "half"] if peer else header, rows)
+    header = ["call", "C", "cupyrite over C"]
+    table(header + ["peer over C", "ours / peer's", "half"] if peer else header, rows)
     return good
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 
 from cuda.bindings import driver, runtime
-from loops import calling, pairing
+from loops import calling, empty, pairing
 
 # The same order as NAMES in runtime.c; the last one is the driver's.
 SYMBOLS = (
@@ -139,7 +139,7 @@ def main():
     with open(sys.argv[1], "rb") as file:
         ptx = file.read() + b"\0"
     rounds = int(sys.argv[2])
-    result = {"rows": ROWS, "python": from_python(ptx, rounds)}
+    result = {"rows": ROWS, "python": from_python(ptx, rounds), "loop": timed(rounds, 2000, empty)}
     if len(sys.argv) > 3:
         result["c"] = from_c(sys.argv[3], ptx, rounds)
     name = check(driver.cuDeviceGetName(256, check(driver.cuDeviceGet(0))))

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import inspect
 import pickle
+import threading
 import weakref
 
 import numpy as np
@@ -167,11 +168,59 @@ def test_handles_of_results_are_objects_of_their_own(shared_context):
         watched = [weakref.ref(e, deaths.append) for e in events]
         assert all(driver.cuEventDestroy(e) == (S,) for e in events)
         del events
+        # The function keeps its last answer until it gives the next.
+        assert len(deaths) >= 99
+        assert driver.cuEventDestroy(check(driver.cuEventCreate(0))) == (S,)
         assert len(deaths) == len(watched) == 100 and all(w() is None for w in watched)
         streams = [check(driver.cuStreamCreate(0)) for _ in range(100)]
         assert all(type(s) is driver.CUstream and weakref.getweakrefcount(s) == 0 for s in streams)
         assert all(ctypes.c_uint64.from_address(s.getPtr()).value == int(s) for s in streams)
         assert all(driver.cuStreamDestroy(s) == (S,) for s in streams)
+
+
+def test_answers_that_somebody_holds_stay_as_they_are(shared_context):
+    """A function uses the tuple and the handle of its last answer again where nobody has them."""
+    create, destroy = driver.cuEventCreate, driver.cuEventDestroy
+    answers = [create(0) for _ in range(3)]
+    assert len({id(a) for a in answers}) == len({id(a[1]) for a in answers}) == len({int(a[1]) for a in answers}) == 3
+    # Only the handle, or only the tuple.
+    handle, answer = create(0)[1], create(0)
+    values = int(handle), int(answer[1]), hash(answer[1])
+    others = [create(0)[1] for _ in range(3)]
+    assert values == (int(handle), int(answer[1]), hash(answer[1]))
+    assert len({int(e) for e in (handle, answer[1], *others)}) == 5
+    # Held by nothing but a weak reference it goes with the next call, and its callback may make that call.
+    made = []
+    watch = weakref.ref(create(0)[1], lambda _: made.append(create(0)))
+    numbers = {int(e) for e in (handle, answer[1], *others)}
+    last = int(watch())
+    following = create(0)
+    assert watch() is None and len(made) == 1 and made[0] is not following and made[0][1] is not following[1]
+    assert len({last, int(made[0][1]), int(following[1])} | numbers) == 8
+    # A failure has its own answer, and leaves the last one alone.
+    assert create(0xFFFF)[1] is None and create(0xFFFF)[0] != S
+    every = [a[1] for a in (*answers, answer, *made, following)] + [handle, *others, driver.CUevent(last)]
+    assert len({int(e) for e in every}) == len(every)
+    for _ in range(3):
+        assert destroy(create(0)[1]) == (S,)
+    assert all(destroy(e) == (S,) for e in every)
+
+
+def test_threads_have_answers_of_their_own(shared_context):
+    def work(seen):
+        check(driver.cuCtxSetCurrent(shared_context))
+        for _ in range(500):
+            first, second = driver.cuEventCreate(0), driver.cuEventCreate(0)
+            seen.append(first is not second and int(first[1]) != int(second[1]))
+            seen.append(driver.cuEventDestroy(first[1]) == driver.cuEventDestroy(second[1]) == (S,))
+
+    seen = []
+    threads = [threading.Thread(target=work, args=(seen,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 4000 and all(seen)
 
 
 def test_handles_of_derived_classes(shared_context):

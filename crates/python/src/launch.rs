@@ -13,7 +13,7 @@ use pyo3::ffi;
 use crate::args::{self, Keep};
 use crate::desc::Int;
 use crate::errors::{self, Kind, Site};
-use crate::py::{Buffer, Obj, Owned, R, Raised};
+use crate::py::{self, Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
 /// Arguments packed without an allocation.
@@ -257,6 +257,8 @@ impl Packer {
 /// The items of a tuple as they are, those of a list as a copy.
 struct Fixed<'a> {
     tuple: Obj<'a>,
+    /// Where they lie; null where that is not known.
+    items: *const *mut ffi::PyObject,
     len: usize,
     snapshot: Option<Owned>,
 }
@@ -269,6 +271,7 @@ impl<'a> Fixed<'a> {
             let len = unsafe { ffi::PyTuple_Size(obj.ptr()) };
             return Ok(Fixed {
                 tuple: obj,
+                items: py::tuple_items(obj).unwrap_or(std::ptr::null()),
                 len: len.max(0).cast_unsigned(),
                 snapshot: None,
             });
@@ -280,6 +283,7 @@ impl<'a> Fixed<'a> {
         let tuple = unsafe { Obj::new(snapshot.ptr()) };
         Ok(Fixed {
             tuple,
+            items: py::tuple_items(tuple).unwrap_or(std::ptr::null()),
             len,
             snapshot: Some(snapshot),
         })
@@ -293,7 +297,13 @@ impl<'a> Fixed<'a> {
     fn get(&self, index: usize) -> Obj<'a> {
         debug_assert!(index < self.len);
         // SAFETY: a tuple with more than `index` items, which it holds.
-        unsafe { Obj::new(ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())) }
+        unsafe {
+            Obj::new(if self.items.is_null() {
+                ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())
+            } else {
+                *self.items.add(index)
+            })
+        }
     }
 
     fn into_snapshot(self) -> Option<Owned> {
@@ -364,16 +374,13 @@ fn own_address(
 #[inline(always)]
 fn quick_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
     if value.is_exact_int() {
-        let mut overflow = 0;
-        // SAFETY: the object is an int.
-        let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.ptr(), &raw mut overflow) };
-        let fits = overflow == 0
-            && match pack {
-                Pack::I32 => i32::try_from(number).is_ok(),
-                Pack::Bits64 => true,
-                Pack::Pointer => number >= 0,
-                _ => false,
-            };
+        let number = py::as_i64_if_fits(value)?;
+        let fits = match pack {
+            Pack::I32 => i32::try_from(number).is_ok(),
+            Pack::Bits64 => true,
+            Pack::Pointer => number >= 0,
+            _ => false,
+        };
         let word = number.cast_unsigned();
         return fits.then_some(if pack == Pack::I32 {
             word & 0xFFFF_FFFF
@@ -401,8 +408,8 @@ fn pack_value(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Sit
         Pack::Double | Pack::Float => {
             // SAFETY: the object is live.
             let mut number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
-            if number == -1.0 && crate::py::raised() {
-                crate::py::clear();
+            if number == -1.0 && py::raised() {
+                py::clear();
                 let inner = simple_value(value, known, index, pack, site)?;
                 number = args::float(inner.obj(), site)?;
             }

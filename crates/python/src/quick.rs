@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::{self, Backend, Library};
 use pyo3::ffi;
 
 use crate::args::Keep;
@@ -86,11 +86,14 @@ pub struct Plan {
     /// C arguments.
     words: u8,
     library: Library,
+    /// Whether a wait of the CPU device can end with an exception.
+    interruptible: bool,
     answer: Answer,
-    steps: [Step; WORDS],
-    /// The last answer of [`Answer::Value`]: its word, and the tuple made for it (null: none yet).
+    /// The last answer: its word ([`Answer::Value`]) or the handle's address ([`Answer::Handle`]), and the tuple made for
+    /// it (null: none).
     last_word: u64,
     last: *mut ffi::PyObject,
+    steps: [Step; WORDS],
 }
 
 impl Plan {
@@ -105,14 +108,15 @@ impl Plan {
             keep_gil: f.keep_gil,
             launches: false,
             library: f.library,
+            interruptible: true,
             answer: Answer::Nothing,
+            last_word: 0,
+            last: std::ptr::null_mut(),
             steps: [Step {
                 from: From::Nothing,
                 index: 0,
                 id: 0,
             }; WORDS],
-            last_word: 0,
-            last: std::ptr::null_mut(),
         };
         let some = plan.fill(f).is_some();
         plan.usable = some && !plan.launches;
@@ -210,7 +214,7 @@ impl Plan {
             if !(*this).convert(args, outs.as_mut_ptr(), words.as_mut_ptr().cast()) {
                 return None;
             }
-            let status = match (*this).invoke(f, words.as_ptr().cast()) {
+            let status = match Plan::invoke(this, f, words.as_ptr().cast()) {
                 Ok(status) => status,
                 Err(raised) => return Some(Err(raised)),
             };
@@ -259,7 +263,7 @@ impl Plan {
                     };
                 }
             }
-            let status = match (*this).invoke(f, words.as_ptr().cast()) {
+            let status = match Plan::invoke(this, f, words.as_ptr().cast()) {
                 Ok(status) => status,
                 Err(raised) => return Some(Err(raised)),
             };
@@ -297,32 +301,39 @@ impl Plan {
     }
 
     #[inline(always)]
-    fn invoke(&self, f: &'static Function, words: *const u64) -> R<i64> {
-        let mut address = self.address.load(Ordering::Relaxed).cast_const();
-        if address.is_null() {
-            address = self.resolve(f)?;
-        }
+    unsafe fn invoke(this: *mut Plan, f: &'static Function, words: *const u64) -> R<i64> {
         // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
         // the words point at is in the caller's frame. The thread state is restored before Python is touched.
-        let status = unsafe {
-            if self.keep_gil && runtime::keeps_gil() {
-                (self.thunk)(address, words)
+        unsafe {
+            let mut address = (*this).address.load(Ordering::Relaxed).cast_const();
+            if address.is_null() {
+                address = Plan::resolve(this, f)?;
+            }
+            let thunk = (*this).thunk;
+            let status = if (*this).keep_gil && runtime::keeps_gil() {
+                thunk(address, words)
             } else {
                 let thread = ffi::PyEval_SaveThread();
-                let status = (self.thunk)(address, words);
+                let status = thunk(address, words);
                 ffi::PyEval_RestoreThread(thread);
                 status
+            };
+            if (*this).interruptible {
+                runtime::check_interrupt()?;
             }
-        };
-        runtime::check_interrupt()?;
-        Ok(status)
+            Ok(status)
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn resolve(&self, f: &'static Function) -> R<*const c_void> {
+    unsafe fn resolve(this: *mut Plan, f: &'static Function) -> R<*const c_void> {
         let address = runtime::symbol(f)?;
-        self.address.store(address.cast_mut(), Ordering::Relaxed);
+        // SAFETY: as promised by the caller of `call`.
+        unsafe {
+            (*this).interruptible = loader::chosen_backend() != Some(Backend::Gpu);
+            (*this).address.store(address.cast_mut(), Ordering::Relaxed);
+        }
         Ok(address)
     }
 
@@ -337,23 +348,90 @@ impl Plan {
         unsafe {
             let answer = (*this).answer;
             if answer == Answer::Nothing {
-                return runtime::status_tuple((*this).library, status);
+                let last = (*this).last;
+                if status == 0 && !last.is_null() {
+                    return Ok(Obj::new(last).again());
+                }
+                return Plan::status(this, status);
             }
             if status == 0 {
                 let word = outs.read();
                 match answer {
                     Answer::Value => return Plan::value(this, f, word),
-                    Answer::Handle(id) => {
-                        let handle = Owned::take(types::new_own_handle(id, word))?;
-                        let first = runtime::success((*this).library)?;
-                        return Owned::take(ffi::PyTuple_Pack(2, first, handle.ptr()));
-                    }
+                    Answer::Handle(id) => return Plan::handle(this, id, word),
                     Answer::Nothing | Answer::Words => {}
                 }
             }
             call::answer(f.library, status, f.results.len(), |index| {
                 call::word_result(f.results[index].kind, outs.add(index).read())
             })
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn status(this: *mut Plan, status: i64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`. The tuple that says success is there for ever, also in the plan.
+        unsafe {
+            let tuple = runtime::status_tuple((*this).library, status)?;
+            if status == 0 {
+                (*this).last = tuple.ptr();
+            }
+            Ok(tuple)
+        }
+    }
+
+    /// (success, handle). Where nobody holds the tuple of the last time any more, it is used again, and where nobody
+    /// holds its handle, that too: a program that makes and drops events in a loop makes one of each.
+    #[inline(always)]
+    unsafe fn handle(this: *mut Plan, id: ClassId, word: u64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`; the plan holds a reference to the tuple and the tuple one to the
+        // handle, which is exactly of the class. Nobody changes a tuple.
+        unsafe {
+            let last = (*this).last;
+            if !last.is_null()
+                && py::references(last) == 1
+                && types::renew_own_handle((*this).last_word as *mut ffi::PyObject, word)
+            {
+                return Ok(Obj::new(last).again());
+            }
+            Plan::new_handle(this, id, word)
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn new_handle(this: *mut Plan, id: ClassId, word: u64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`.
+        unsafe {
+            let handle = Owned::take(types::new_own_handle(id, word))?;
+            let address = handle.ptr();
+            Plan::remember(this, address as u64, handle)
+        }
+    }
+
+    /// (success, value), kept for the next time under `word`; in the tuple of the last time where nobody else has it.
+    unsafe fn remember(this: *mut Plan, word: u64, value: Owned) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`. Making a tuple can run the collector, and letting a handle go a
+        // weak reference's callback, and so code of the program's that calls this function: the plan has no tuple
+        // meanwhile, and is changed in one go.
+        unsafe {
+            let last = std::mem::replace(&mut (*this).last, std::ptr::null_mut());
+            // Later versions keep a tuple's hash.
+            let tuple = if !last.is_null()
+                && py::references(last) == 1
+                && py::tuples_known_before(0x030E_0000)
+            {
+                // It is the only reference, so that this cannot fail.
+                ffi::PyTuple_SetItem(last, 1, value.into_ptr());
+                Owned::take(last)?
+            } else {
+                drop(Owned::take(last));
+                let first = runtime::success((*this).library)?;
+                Owned::take(ffi::PyTuple_Pack(2, first, value.ptr()))?
+            };
+            let old = std::mem::replace(&mut (*this).last, tuple.obj().owned().into_ptr());
+            (*this).last_word = word;
+            drop(Owned::take(old));
+            Ok(tuple)
         }
     }
 
@@ -364,7 +442,7 @@ impl Plan {
         unsafe {
             let last = (*this).last;
             if !last.is_null() && (*this).last_word == word {
-                return Ok(Obj::new(last).owned());
+                return Ok(Obj::new(last).again());
             }
         }
         // SAFETY: as above.
@@ -374,17 +452,8 @@ impl Plan {
     #[inline(never)]
     unsafe fn new_value(this: *mut Plan, f: &'static Function, word: u64) -> R<Owned> {
         let value = call::word_result(f.results[0].kind, word)?;
-        let first = runtime::success(f.library)?;
-        // SAFETY: as promised by the caller of `call`; the references are counted by the new tuple. Making it can run
-        // the collector and so code of the program's that calls this function: the plan is changed in one go after it.
-        unsafe {
-            let tuple = Owned::take(ffi::PyTuple_Pack(2, first, value.ptr()))?;
-            (*this).last_word = word;
-            let old = std::mem::replace(&mut (*this).last, tuple.obj().owned().into_ptr());
-            // A tuple of numbers: nothing runs when it goes.
-            drop(Owned::take(old));
-            Ok(tuple)
-        }
+        // SAFETY: as promised by the caller of `call`.
+        unsafe { Plan::remember(this, word, value) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading option objects: instances of the option classes of `cuda.core`, or dictionaries with the same keys.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
@@ -56,6 +57,8 @@ impl Value for String {
 pub struct Options<'py> {
     class: &'static str,
     object: Option<Bound<'py, PyAny>>,
+    /// The fields of an instance of the class itself, which has them all there.
+    fields: Option<Bound<'py, PyDict>>,
 }
 
 impl<'py> Options<'py> {
@@ -72,21 +75,37 @@ impl<'py> Options<'py> {
         class: &OptionClass,
         given: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Options<'py>> {
-        let object = match given.filter(|given| !given.is_none()) {
-            None => None,
-            Some(given) => {
-                let wanted = class.get(given.py())?;
-                Some(if given.get_type().is(wanted) {
-                    given.clone()
-                } else {
-                    Options::convert(function, class, wanted, given)?
-                })
+        let (mut object, mut fields) = (None, None);
+        if let Some(given) = given.filter(|given| !given.is_none()) {
+            let wanted = class.get(given.py())?;
+            if std::ptr::eq(given.get_type_ptr().cast(), wanted.as_ptr()) {
+                fields = Options::fields_of(given);
+                object = Some(given.clone());
+            } else {
+                object = Some(Options::convert(function, class, wanted, given)?);
             }
-        };
+        }
         Ok(Options {
             class: class.name,
             object,
+            fields,
         })
+    }
+
+    /// The dictionary of an instance; reading it takes half the time that reading attributes does.
+    #[inline]
+    fn fields_of(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+        let py = given.py();
+        // SAFETY: a live object; a new reference or null with an exception.
+        let dict = unsafe {
+            let dict = ffi::PyObject_GenericGetDict(given.as_ptr(), std::ptr::null_mut());
+            Bound::from_owned_ptr_or_opt(py, dict)
+        };
+        let Some(dict) = dict else {
+            PyErr::take(py);
+            return None;
+        };
+        dict.cast_into_exact().ok()
     }
 
     #[cold]
@@ -120,7 +139,14 @@ impl<'py> Options<'py> {
         let Some(object) = &self.object else {
             return Ok(None);
         };
-        let value = object.getattr(field)?;
+        let known = match &self.fields {
+            Some(fields) => fields.get_item(field)?,
+            None => None,
+        };
+        let value = match known {
+            Some(value) => value,
+            None => object.getattr(field)?,
+        };
         Ok((!value.is_none()).then_some(value))
     }
 

@@ -3787,7 +3787,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Driver,
         symbol: Symbol::cuEventQuery as u16,
         thunk: call_q_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[Param {
             name: "hEvent",
             doc: "CUevent or cudaEvent_t",
@@ -15649,7 +15649,7 @@ pub static FUNCTIONS: &[Function] = &[
         library: Library::Driver,
         symbol: Symbol::cuStreamQuery as u16,
         thunk: call_q_w,
-        keep_gil: false,
+        keep_gil: true,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",

@@ -159,6 +159,18 @@ pub fn new_own_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
     }
 }
 
+/// Gives a handle made by [`new_own_handle`] another value. False where anybody but one owner has it, or has a weak
+/// reference to it.
+///
+/// # Safety
+///
+/// It is live, and exactly of its class.
+#[inline(always)]
+pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
+    // SAFETY: as promised by the caller; the caller holds the GIL.
+    unsafe { object::renew_own_handle(obj, value) }
+}
+
 /// The C value of an object whose class has the same C type as `id` (the class, its bases and what derives from them).
 /// None for any other object, and no exception.
 #[inline]

@@ -145,6 +145,28 @@ pub unsafe fn new_own_handle(
     }
 }
 
+/// Gives a handle another value where nobody can see that it is the same object: one reference, no weak ones. False, and
+/// nothing has happened, where that is not so.
+///
+/// # Safety
+/// `obj` was made by [`new_own_handle`]; the GIL is held.
+#[inline(always)]
+pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let this = obj.cast::<Instance>();
+        // A tuple that has it has its hash too, from Python 3.14 on.
+        let alone = py::tuples_known_before(0x030E_0000)
+            && py::references(obj) == 1
+            && (*this).weak.is_null()
+            && (*this).state == 0;
+        if alone {
+            (*this).tail = value;
+        }
+        alone
+    }
+}
+
 /// Gives a dead handle's memory back.
 ///
 /// # Safety
