@@ -1,0 +1,89 @@
+"""Worker processes on the memory of one process, with `cuda.core` and `multiprocessing`.
+
+The first process makes a memory pool that can be shared and allocates slices of a table from it. Each slice goes to one of
+two workers by a queue, together with an event that tells, on the device, when the slice is filled. What travels is a
+descriptor: the workers square the numbers where they are, and nothing is copied between the processes.
+"""
+
+import multiprocessing
+
+import numpy as np
+from cuda.core import Device, DeviceMemoryResource, EventOptions, LaunchConfig, Program, launch
+
+from sample import Skip, run, verify
+
+SOURCE = r"""
+extern "C" __global__ void ramp(double *x, double first, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = first + i;
+}
+extern "C" __global__ void square(double *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= x[i];
+}
+"""
+N = 1000
+SLICES = 6
+CONFIG = LaunchConfig(grid=(N + 127) // 128, block=128)
+
+
+def prepare():
+    """The current device, a stream of it, and the kernels."""
+    device = Device()
+    device.set_current()
+    return device, device.create_stream(), Program(SOURCE, "c++").compile("cubin")
+
+
+def work(tasks, done):
+    """What a worker does until it is told to end."""
+    _, stream, kernels = prepare()
+    for number, table, filled in iter(tasks.get, None):
+        stream.wait(filled)
+        launch(stream, CONFIG, kernels.get_kernel("square"), table, np.int32(N))
+        # Let go of the memory before its maker is told: it may free it then.
+        table.close(stream)
+        filled.close()
+        stream.sync()
+        done.put(number)
+
+
+def main():
+    device, stream, kernels = prepare()
+    if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
+        raise Skip("the device has no memory pools that can be shared")
+    # A worker is a new interpreter: CUDA does not survive a fork.
+    multiprocessing.set_start_method("spawn")
+    tasks, done = multiprocessing.Queue(), multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=work, args=(tasks, done), daemon=True) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+
+    memory = DeviceMemoryResource(device, {"ipc_enabled": True})
+    tables, events = [], []
+    for number in range(SLICES):
+        table = memory.allocate(N * 8, stream=stream)
+        launch(stream, CONFIG, kernels.get_kernel("ramp"), table, float(number * N), np.int32(N))
+        events.append(stream.record(options=EventOptions(ipc_enabled=True)))
+        tables.append(table)
+        tasks.put((number, table, events[-1]))
+    finished = {done.get(timeout=120) for _ in tables}
+    verify(finished == set(range(SLICES)), "every slice comes back once")
+    for _ in workers:
+        tasks.put(None)
+    for worker in workers:
+        worker.join(60)
+        verify(worker.exitcode == 0, f"a worker ended with {worker.exitcode}")
+
+    for number, table in enumerate(tables):
+        squares = np.empty(N)
+        table.copy_to(squares, stream=stream)
+        stream.sync()
+        verify((squares == (np.arange(N) + number * N) ** 2.0).all(), f"slice {number}")
+        table.close(stream)
+    print(f"two workers squared {SLICES} slices of {N} numbers where they are")
+
+
+if __name__ == "__main__":
+    run(main)
