@@ -1,6 +1,6 @@
 //! Pools, buffers and events between two processes: the test runs itself a second time.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use cupyrite::sys::driver::CUresult;
@@ -9,7 +9,8 @@ use cupyrite::{
     PoolAccess, PoolKind, PoolOptions,
 };
 
-/// What the second process is told: descriptor of the pool, bytes of the buffer's descriptor and of the event's.
+/// What the second process is told: the bytes of the buffer's descriptor and of the event's. The pool's descriptor is its
+/// standard input.
 const TOLD: &str = "CUPYRITE_TEST_IPC";
 
 fn hex(bytes: &[u8]) -> String {
@@ -22,13 +23,11 @@ fn unhex(text: &str) -> [u8; 64] {
 
 fn second_process(told: &str) {
     let mut parts = told.split(' ');
-    let fd: i32 = parts.next().unwrap().parse().unwrap();
     let mut bytes = || unhex(parts.next().unwrap());
     let (described, event) = (bytes(), bytes());
     let device = Device::new(0).unwrap();
     let stream = device.create_stream().unwrap();
-    // SAFETY: the first process left the descriptor open for this one.
-    let pool = MemoryPool::import(&device, unsafe { BorrowedFd::borrow_raw(fd) }).unwrap();
+    let pool = MemoryPool::import(&device, std::io::stdin().as_fd()).unwrap();
     assert!(pool.is_imported() && pool.is_owned());
     let descriptor = BufferDescriptor {
         bytes: described,
@@ -81,21 +80,15 @@ fn a_pool_goes_to_another_process() {
         ..EventOptions::default()
     };
     let event = stream.record_with(&options).unwrap();
-    let file = pool.export().unwrap();
-    // SAFETY: changes the flags of a descriptor of ours: the second process inherits it.
-    assert_eq!(
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) },
-        0
-    );
     let told = format!(
-        "{} {} {}",
-        file.as_raw_fd(),
+        "{} {}",
         hex(&buffer.descriptor().unwrap().bytes),
         hex(&event.ipc_handle().unwrap().bytes)
     );
     let done = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_pool_goes_to_another_process", "--nocapture"])
         .env(TOLD, told)
+        .stdin(Stdio::from(pool.export().unwrap()))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&done.stderr);
