@@ -62,6 +62,15 @@ struct State {
     descriptor: Option<Py<PyBufferDescriptor>>,
 }
 
+impl State {
+    /// Whether the memory is the crate's to free, and will be freed on this stream; common, and soon said.
+    #[inline]
+    fn is_freed_on(&self, stream: &Stream) -> bool {
+        matches!(&self.backing, Backing::Pool(memory)
+            if memory.stream().handle() == stream.handle() && !stream.is_per_thread())
+    }
+}
+
 /// Where the memory comes from.
 #[derive(Default)]
 pub enum Backing {
@@ -439,7 +448,9 @@ impl PyBuffer {
             if !self.uses.is_open() {
                 return Ok(());
             }
-            if let Some((given, accepted)) = accepted {
+            if let Some((given, accepted)) = accepted
+                && !state.is_freed_on(&accepted)
+            {
                 match set_stream(&mut state, given, &accepted) {
                     Ok(before) => former = before,
                     Err(error) => {

@@ -415,7 +415,7 @@ fn is_staged(address: u64, size: usize, device: Option<Device>) -> bool {
     let by_itself = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
     device.is_some_and(|device| device.attribute(by_itself).is_ok_and(|able| able == 0))
         && unknown(address)
-        && unknown(address + size as u64 - 1)
+        && unknown(address.wrapping_add(size as u64).wrapping_sub(1))
 }
 
 /// What a copy needs until it is done.

@@ -152,7 +152,10 @@ impl PyBuffer {
                 part.step
             )));
         }
-        let address = pinned.address + part.start.cast_unsigned() as u64;
+        // Of memory that somebody else describes nobody knows whether it ends where addresses do.
+        let address = pinned
+            .address
+            .wrapping_add(part.start.cast_unsigned() as u64);
         let resource = pinned.resource();
         let (backing, owner) = (Backing::View(slf.clone().unbind()), slf.clone().into_any());
         let shell = PyBuffer::shell(
