@@ -100,7 +100,7 @@ def from_python(ptx, rounds):
             sync()
 
     def buffers(loop):
-        allocate = device.allocate
+        allocate = device.memory_resource.allocate
         for _ in loop:
             allocate(BYTES, stream=stream).close(stream)
 

@@ -1,4 +1,4 @@
-/* A driver whose launches and copies do nothing, around another driver that does everything else: with it the
+/* A driver whose launches, copies and allocations do nothing, around another driver that does everything else: with it the
  * benchmarks show what the calls of each side cost by themselves, without the device's share and its noise.
  *
  * cc -O2 -shared -fPIC -DDRIVER='"/path/of/the/other/driver"' -o libcuda.so.1 idle_driver.c -ldl
@@ -12,7 +12,15 @@
 
 static int nothing(void) { return 0; }
 
-static const char *const IDLE[] = {"cuLaunchKernel", "cuLaunchKernelEx", "cuMemcpyAsync", "cuMemcpyDtoDAsync"};
+/* An address that nothing is done with. */
+static int allocated(unsigned long long *address)
+{
+    *address = 1 << 16;
+    return 0;
+}
+
+static const char *const IDLE[] = {"cuLaunchKernel",    "cuLaunchKernelEx", "cuMemcpyAsync",
+                                   "cuMemcpyDtoDAsync", "cuMemFreeAsync"};
 
 typedef int (*fn_address)(const char *, void **, int, unsigned long long, int *);
 
@@ -36,6 +44,8 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
     for (unsigned n = 0; n < sizeof IDLE / sizeof *IDLE; n++)
         if (strcmp(name, IDLE[n]) == 0)
             mine = (void *)nothing;
+    if (strcmp(name, "cuMemAllocFromPoolAsync") == 0)
+        mine = (void *)allocated;
     if (!mine)
         return other()(name, function, version, flags, status);
     *function = mine;

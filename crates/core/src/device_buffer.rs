@@ -137,10 +137,10 @@ impl DeviceBuffer {
             Source::Pool(pool) if let Some(imports) = pool.imports() => {
                 imports.release(address, stream)
             }
-            // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
-            Source::Pool(_) => {
-                stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
-            }
+            Source::Pool(_) => stream.call(|| {
+                // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
+                unsafe { driver!(cuMemFreeAsync(address, stream.handle())) }
+            }),
             // SAFETY: the resource allocated it, and it is freed once: it was taken out above.
             Source::Resource(resource) => unsafe {
                 resource.deallocate(address, self.size, stream)
