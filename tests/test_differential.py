@@ -112,7 +112,7 @@ def test_verdicts_of_core(harness, peer, ours, verdict):
 
 def test_rules_of_core_have_reasons(harness):
     rules = harness("core_deliberate")
-    for groups, lines, difference, reason, *test in (*rules.DELIBERATE, *rules.BELOW):
+    for groups, lines, difference, reason, *test in (*rules.DELIBERATE, *rules.BELOW, *rules.ON_SOME):
         assert all(map(re.compile, (groups, lines, difference)))
         assert reason and len(test) < 2 and all(map(callable, test))
 

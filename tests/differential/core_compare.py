@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "core-differences.md"
 sys.path.insert(0, str(HERE))
 
-from core_deliberate import BELOW, DELIBERATE  # noqa: E402
+from core_deliberate import BELOW, DELIBERATE, ON_SOME  # noqa: E402
 
 
 def judge(peer, ours):
@@ -72,7 +72,7 @@ def compare(peer, ours):
             if verdict == "differs" and (found := meant(BELOW, group, line, what, x, y)):
                 verdict = "cannot be told here"
                 reasons[found[1]].append((group, line, what))
-            elif verdict == "differs" and (found := meant(DELIBERATE, group, line, what, x, y)):
+            elif verdict == "differs" and (found := meant(DELIBERATE + ON_SOME, group, line, what, x, y)):
                 verdict = "on purpose"
                 used.add(found[0])
                 reasons[found[1]].append((group, line, what))

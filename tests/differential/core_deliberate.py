@@ -1,7 +1,8 @@
 """Differences between NVIDIA's `cuda.core` and ours that are meant, each with its reason.
 
 A rule is (group, line, what differs, reason[, test of the two outcomes]): patterns; the group's is matched from its
-beginning, the others anywhere. BELOW holds what one of the two cannot show on the machine at hand.
+beginning, the others anywhere. BELOW holds what one of the two cannot show on the machine at hand, ON_SOME what shows on
+some machines only.
 """
 
 import json
@@ -211,4 +212,12 @@ DELIBERATE = [
     ("event: object", "^public", "values differ", BEFORE, only_more("get_ipc_descriptor", "is_sync_busy_waited")),
     ("event: spellings before 1.0", "", "ours returns", BEFORE),
     ("event: spellings before 1.0", "get_ipc_descriptor", "AttributeError, ours builtins.RuntimeError", BEFORE),
+]
+
+ON_SOME = [
+    ("pinned memory|processes", r"\.fill\(", "CUDAError, ours returns", "pools of the host are open to all devices from the start"),
+    ("copy options", "during_api_call", "RuntimeError, ours returns", "where the driver (before 13.2) has no call for it, the copy waits"),
+    ("copy options", "location_hint=0", "returns, ours raises builtins.TypeError", EARLY),
+    ("batches", r"\bz\b", "CUDAError, ours returns", "copies and moves of nothing are none"),
+    ("managed buffer|peers: work", r"accessed_by", "CUDAError, ours returns", "what is not in the set is not taken out by the driver, who may refuse all advice"),
 ]

@@ -102,6 +102,8 @@ impl Error {
     /// A driver call failed: with what the driver's log says about it.
     #[cold]
     pub(crate) fn driver(call: &'static str, status: CUresult) -> Self {
+        // The form of CUDA 12 is a name of ours; the function is the same.
+        let call = call.strip_suffix("_cuda12").unwrap_or(call);
         // What the driver says helps nobody there who does not know that he was forked.
         let log = match status {
             CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::birth::forked() => {
