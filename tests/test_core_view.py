@@ -261,7 +261,7 @@ def test_dlpack_is_told_the_stream(stream):
     source = floats()
     asked = {}
     for given in (-1, 0, 1, 2, int(stream.handle)):
-        exporter = Exporter(source, says=(3, 0), device=(3, 0))
+        exporter = Exporter(source, says=(13, 0), device=(13, 0))
         StridedMemoryView.from_dlpack(exporter, given)
         asked[given] = exporter.calls
     assert asked == {

@@ -27,13 +27,54 @@ pub const MAX_DIMS: usize = 64;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StridedLayout {
-    /// Extents, then strides: in one piece, which is what making a view of an array costs.
-    numbers: Box<[i64]>,
+    /// Extents, then strides.
+    numbers: Numbers,
     dims: usize,
     /// Whether somebody gave the strides; otherwise they are those of C order.
     explicit: bool,
     item_size: usize,
     offset: i64,
+}
+
+/// Few numbers in place and many on the heap: most of what making a view of an array costs would be the allocation.
+#[derive(Clone, PartialEq, Eq)]
+enum Numbers {
+    /// What is not used is zero.
+    Few([i64; Numbers::FEW]),
+    Many(Box<[i64]>),
+}
+
+impl Numbers {
+    /// Extents and strides of four dimensions.
+    const FEW: usize = 8;
+
+    /// As many zeros, and perhaps more.
+    #[inline]
+    fn zeros(count: usize) -> Numbers {
+        if count <= Self::FEW {
+            Numbers::Few([0; Self::FEW])
+        } else {
+            Numbers::Many(vec![0; count].into_boxed_slice())
+        }
+    }
+
+    #[inline]
+    fn all(&self) -> &[i64] {
+        match self {
+            Numbers::Few(numbers) => numbers,
+            Numbers::Many(numbers) => numbers,
+        }
+    }
+
+    /// The extents and the strides.
+    #[inline]
+    fn halves(&mut self, dims: usize) -> (&mut [i64], &mut [i64]) {
+        let all = match self {
+            Numbers::Few(numbers) => &mut numbers[..],
+            Numbers::Many(numbers) => numbers,
+        };
+        all[..2 * dims].split_at_mut(dims)
+    }
 }
 
 /// What is taken of an axis, see [`StridedLayout::sliced`].
@@ -78,6 +119,13 @@ fn wrong(parameter: &str, problem: impl Into<String>) -> Error {
     Error::argument("StridedLayout", parameter, problem)
 }
 
+fn lengths(strides: usize, dims: usize) -> Error {
+    wrong(
+        "strides",
+        format!("has {strides} numbers; expected {dims}, one for each dimension of 'shape'"),
+    )
+}
+
 /// The strides of dense extents, from the last axis of `order` to its first.
 fn dense_strides(
     shape: &[i64],
@@ -112,27 +160,16 @@ impl StridedLayout {
                 format!("has {dims} dimensions; there may be {MAX_DIMS}"),
             ));
         }
-        let mut numbers = Vec::with_capacity(2 * dims);
-        numbers.extend_from_slice(shape);
+        let mut numbers = Numbers::zeros(2 * dims);
+        let (extents, places) = numbers.halves(dims);
+        extents.copy_from_slice(shape);
         match strides {
-            Some(strides) if strides.len() == dims => numbers.extend_from_slice(strides),
-            Some(strides) => {
-                return Err(wrong(
-                    "strides",
-                    format!(
-                        "has {} numbers; expected {dims}, one for each dimension of 'shape'",
-                        strides.len()
-                    ),
-                ));
-            }
-            None => {
-                numbers.resize(2 * dims, 0);
-                let (shape, strides) = numbers.split_at_mut(dims);
-                dense_strides(shape, 0..dims, strides);
-            }
+            Some(strides) if strides.len() == dims => places.copy_from_slice(strides),
+            Some(strides) => return Err(lengths(strides.len(), dims)),
+            None => dense_strides(shape, 0..dims, places),
         }
         StridedLayout {
-            numbers: numbers.into_boxed_slice(),
+            numbers,
             dims,
             explicit: strides.is_some(),
             item_size,
@@ -168,8 +205,25 @@ impl StridedLayout {
                 ),
             ));
         }
-        let strides: Vec<i64> = strides.iter().map(|stride| stride / item).collect();
-        StridedLayout::new(shape, Some(&strides), item_size)
+        if strides.len() != shape.len() || shape.len() > MAX_DIMS {
+            // Refused there.
+            return StridedLayout::new(shape, Some(strides), item_size);
+        }
+        let dims = shape.len();
+        let mut numbers = Numbers::zeros(2 * dims);
+        let (extents, places) = numbers.halves(dims);
+        extents.copy_from_slice(shape);
+        for (place, stride) in places.iter_mut().zip(strides) {
+            *place = stride / item;
+        }
+        StridedLayout {
+            numbers,
+            dims,
+            explicit: true,
+            item_size,
+            offset: 0,
+        }
+        .checked()
     }
 
     /// A layout without gaps, with strides given.
@@ -191,8 +245,39 @@ impl StridedLayout {
         StridedLayout::new(shape, Some(&strides), item_size)
     }
 
+    /// Whether the layout has elements, and all that is promised of them holds by numbers of 64 bits on the way.
+    #[inline]
+    fn is_plain(&self) -> Option<()> {
+        let item = i64::try_from(self.item_size)
+            .ok()
+            .filter(|&item| item > 0)?;
+        let (mut low, mut high, mut volume) = (self.offset, self.offset, 1i64);
+        for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
+            if extent < 1 {
+                return None;
+            }
+            let span = (extent - 1).checked_mul(stride)?;
+            low = low.checked_add(span.min(0))?;
+            high = high.checked_add(span.max(0))?;
+            volume = volume.checked_mul(extent)?;
+        }
+        volume.checked_mul(item)?;
+        low.checked_mul(item)?;
+        high.checked_add(1)?.checked_mul(item)?;
+        Some(())
+    }
+
     /// Checks what every layout promises.
+    #[inline]
     fn checked(self) -> Result<StridedLayout> {
+        match self.is_plain() {
+            Some(()) => Ok(self),
+            None => self.checked_in_full(),
+        }
+    }
+
+    #[cold]
+    fn checked_in_full(self) -> Result<StridedLayout> {
         let shape = self.shape();
         if let Some(extent) = shape.iter().find(|&&extent| extent < 0) {
             return Err(wrong(
@@ -243,12 +328,17 @@ impl StridedLayout {
         item_size: usize,
         offset: i64,
     ) -> Result<StridedLayout> {
-        let mut numbers = Vec::with_capacity(2 * shape.len());
-        numbers.extend_from_slice(shape);
-        numbers.extend_from_slice(strides);
+        let dims = shape.len();
+        if dims > MAX_DIMS {
+            return StridedLayout::new(shape, Some(strides), item_size);
+        }
+        let mut numbers = Numbers::zeros(2 * dims);
+        let (extents, places) = numbers.halves(dims);
+        extents.copy_from_slice(shape);
+        places.copy_from_slice(strides);
         StridedLayout {
-            dims: shape.len(),
-            numbers: numbers.into_boxed_slice(),
+            dims,
+            numbers,
             explicit: true,
             item_size,
             offset,
@@ -259,13 +349,13 @@ impl StridedLayout {
     /// The extents.
     #[inline]
     pub fn shape(&self) -> &[i64] {
-        &self.numbers[..self.dims]
+        &self.numbers.all()[..self.dims]
     }
 
     /// The strides, in elements.
     #[inline]
     pub fn strides(&self) -> &[i64] {
-        &self.numbers[self.dims..]
+        &self.numbers.all()[self.dims..2 * self.dims]
     }
 
     /// Whether strides were given, rather than those of C order taken.

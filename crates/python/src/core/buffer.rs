@@ -258,7 +258,13 @@ impl PyBuffer {
     fn release_last(&self, py: Python<'_>) {
         // Freed when the lock is free again: that may let other threads run, and call anything.
         let state = std::mem::take(&mut *self.lock());
-        release_quietly(py, state);
+        // Destructors of capsules come from Python without PyO3, which would put off giving references back if it were not
+        // told that the thread is attached. When the interpreter ends it cannot be told any more, and nothing needs to be.
+        let mut state = Some(state);
+        Python::try_attach(|py| state.take().map(|state| release_quietly(py, state)));
+        if let Some(state) = state {
+            release_quietly(py, state);
+        }
     }
 
     /// Says that work of `stream` uses the memory, which somebody holds: it is freed after that.
@@ -476,5 +482,6 @@ impl PyBuffer {
 ///
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
-    core.add_class::<PyBuffer>()
+    core.add_class::<PyBuffer>()?;
+    super::dlpack_method::add::<PyBuffer>(core.py())
 }

@@ -26,7 +26,7 @@ enum Owner {
     /// A buffer with a pin.
     Buffer(Py<PyBuffer>),
     /// A view, which keeps what it views.
-    View(#[expect(dead_code, reason = "it is kept, not read")] Py<PyView>),
+    View(Py<PyView>),
 }
 
 /// One export: the structure that the consumer gets, and what it points to.
@@ -44,7 +44,6 @@ trait Kind: Sized {
     fn tensor(&mut self) -> &mut Tensor;
     fn set_context(&mut self, context: *mut c_void);
     fn context(&self) -> *mut c_void;
-    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
 }
 
 impl Kind for ManagedTensor {
@@ -65,9 +64,6 @@ impl Kind for ManagedTensor {
     }
     fn context(&self) -> *mut c_void {
         self.context
-    }
-    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
-        self.deleter
     }
 }
 
@@ -92,9 +88,6 @@ impl Kind for ManagedTensorVersioned {
     fn context(&self) -> *mut c_void {
         self.context
     }
-    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
-        self.deleter
-    }
 }
 
 /// The consumer is done with the export.
@@ -112,14 +105,21 @@ unsafe extern "C" fn delete<M: Kind>(managed: *mut M) {
     let mut export = Some(export);
     let _ = Python::try_attach(|py| {
         if let Some(export) = export.take() {
-            if let Owner::Buffer(buffer) = &export.owner {
-                buffer.get().unpin(py);
-            }
-            // Attached, so the reference goes at once.
-            drop(export);
+            release(py, *export);
         }
     });
     std::mem::forget(export);
+}
+
+/// Lets an export's owner go, at once: PyO3 would put off giving a `Py` back in a destructor, which Python calls without it.
+fn release<M>(py: Python<'_>, export: Export<M>) {
+    match export.owner {
+        Owner::Buffer(buffer) => {
+            let buffer = buffer.into_bound(py);
+            buffer.get().unpin(py);
+        }
+        Owner::View(view) => drop(view.into_bound(py)),
+    }
 }
 
 /// The destructor of capsules that nobody consumed; a consumer renames them.
@@ -130,11 +130,12 @@ unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
             return;
         }
         let managed = ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>();
-        if !managed.is_null()
-            && let Some(deleter) = (*managed).deleter()
-        {
-            deleter(managed);
+        if managed.is_null() {
+            return;
         }
+        // Capsules with this destructor hold exports of ours, and end attached.
+        let export = Box::from_raw((*managed).context().cast::<Export<M>>());
+        release(Python::assume_attached(), *export);
     }
 }
 

@@ -2,7 +2,6 @@
 //! `__dlpack_c_exchange_api__`. They make no Python calls, so an export costs a tenth of one by `__dlpack__`.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
 
 use cupyrite::dlpack::{
     DeviceType, DlDevice, EXCHANGE_API, ExchangeApi, ExchangeApiHeader, ManagedTensorVersioned,
@@ -10,70 +9,22 @@ use cupyrite::dlpack::{
 };
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 use super::dlpack;
 use super::view::{self, PyView};
 use super::view_dlpack::{Managed, of_versioned};
 
-/// The functions of a class, which lives for ever or is kept by the table of them.
+/// The functions of a class, good for as long as the class lives.
 #[derive(Clone, Copy)]
 pub struct Api(*const ExchangeApi);
 
 // SAFETY: DLPack has the functions live as long as the class and callable by any thread that is attached.
 unsafe impl Send for Api {}
 
-/// What is known of classes that were asked for lately; those that are here are kept, so that no other class gets their
-/// address.
-struct Known {
-    rows: [Option<(Py<PyType>, Option<Api>)>; 16],
-    next: usize,
-}
-
-static KNOWN: Mutex<Known> = Mutex::new(Known {
-    rows: [const { None }; 16],
-    next: 0,
-});
-
-/// The functions of an object's class; `None` where it has none. What a class says when it is first asked counts.
-///
-/// # Errors
-///
-/// What looking for the attribute raises, but for `AttributeError`.
-pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Option<Api>> {
-    let py = obj.py();
-    // SAFETY: a live object.
-    let class = unsafe { ffi::Py_TYPE(obj.as_ptr()) };
-    {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        for (kept, api) in known.rows.iter().flatten() {
-            if std::ptr::eq(kept.as_ptr().cast(), class) {
-                return Ok(*api);
-            }
-        }
-    }
-    let class = obj.get_type();
-    let api = match class.getattr_opt(intern!(py, "__dlpack_c_exchange_api__"))? {
-        Some(capsule) => usable(&capsule),
-        None => None,
-    };
-    let row = Some((class.unbind(), api));
-    let former = {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = known.next;
-        known.next = (place + 1) % known.rows.len();
-        std::mem::replace(&mut known.rows[place], row)
-    };
-    // Without the lock: a class that nobody else has ends here, which may call anything.
-    drop(former);
-    Ok(api)
-}
-
 /// The functions in a capsule, of the version that we know; `None` for anything else.
-fn usable(capsule: &Bound<'_, PyAny>) -> Option<Api> {
+pub fn usable(capsule: &Bound<'_, PyAny>) -> Option<Api> {
     // SAFETY: a live object; the name ends with a nul.
     let mut header = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), EXCHANGE_API.as_ptr()) == 0 {
@@ -115,8 +66,10 @@ impl Api {
         if status != 0 || managed.is_null() {
             return Err(failed(py, "export"));
         }
-        // SAFETY: made for us.
-        Ok(unsafe { Managed::own(managed) })
+        // SAFETY: made for us, and given back should there be an exception all the same.
+        let managed = unsafe { Managed::own(managed) };
+        answered(py, status, "export")?;
+        Ok(managed)
     }
 
     /// The address of the stream that the library works on.
@@ -134,13 +87,21 @@ impl Api {
                 None => 0,
             }
         };
-        if status != 0 {
-            return Err(failed(py, "current_work_stream"));
-        }
+        answered(py, status, "current_work_stream")?;
         Ok(stream.expose_provenance())
     }
 }
 
+/// What a function answered: a status, and perhaps an exception, which counts whatever the status.
+fn answered(py: Python<'_>, status: c_int, what: &str) -> PyResult<()> {
+    // SAFETY: attached.
+    if status != 0 || !unsafe { ffi::PyErr_Occurred() }.is_null() {
+        return Err(failed(py, what));
+    }
+    Ok(())
+}
+
+#[cold]
 fn failed(py: Python<'_>, what: &str) -> PyErr {
     PyErr::take(py).unwrap_or_else(|| {
         PyBufferError::new_err(format!(

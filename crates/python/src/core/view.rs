@@ -5,9 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cupyrite::StridedLayout;
 use cupyrite::dlpack::{DataType, DeviceType, DlDevice};
-use pyo3::exceptions::{
-    PyAttributeError, PyBufferError, PyDeprecationWarning, PyTypeError, PyValueError,
-};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyDeprecationWarning, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,9 +16,11 @@ use pyo3::{PyTraverseError, PyVisit};
 use super::buffer::PyBuffer;
 use super::dtype::{self, Dtype};
 use super::errors::OrRaise;
-use super::layout::{PyLayout, item_size, numbers, tuple};
-use super::view_import::{Consumer, Keep, Parts, PinnedBuffer, Protocol};
-use super::{dlpack, dlpack_exchange, view_copy, view_dlpack, view_import, view_shown};
+use super::layout::{PyLayout, tuple};
+use super::view_import::{Consumer, Keep, Parts, Protocol};
+use super::{
+    dlpack_exchange, dlpack_method, view_copy, view_dlpack, view_import, view_parts, view_shown,
+};
 
 /// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
 ///
@@ -86,6 +86,11 @@ impl PyView {
             layout: PyOnceLock::new(),
             data_type: OnceLock::new(),
         }
+    }
+
+    /// What it holds.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Whether nobody said what the elements are.
@@ -360,9 +365,7 @@ impl PyView {
         obj: &Bound<'py, PyAny>,
         stream_ptr: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let protocol = Protocol::of(obj)?;
-        let consumer = Consumer::accept(stream_ptr)?;
-        make_of(cls, protocol.view(obj, consumer)?)
+        make_of(cls, view_import::from_any(obj, stream_ptr)?)
     }
 
     /// A view of a buffer's memory as an array. The memory stays while the view lives, also when the buffer is closed.
@@ -397,72 +400,13 @@ impl PyView {
         dtype: Option<&Bound<'py, PyAny>>,
         is_readonly: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = cls.py();
-        let function = "StridedMemoryView.from_buffer";
-        let Ok(buffer) = buffer.cast::<PyBuffer>() else {
-            return Err(PyTypeError::new_err(format!(
-                "{function}() argument 'buffer' is of type {}; expected a Buffer",
-                buffer.get_type().name()?
-            )));
+        let elements = view_parts::Elements {
+            shape,
+            strides,
+            itemsize,
+            dtype,
         };
-        let shape = numbers(shape, function, "shape")?;
-        let strides = strides
-            .map(|strides| numbers(strides, function, "strides"))
-            .transpose()?;
-        let dtype = dtype.map(dtype::accept).transpose()?;
-        let of_dtype = dtype.as_ref().map(dtype::item_size).transpose()?;
-        let given = itemsize
-            .map(|given| item_size(given, "itemsize"))
-            .transpose()?;
-        let item = match (given, of_dtype) {
-            (Some(given), Some(of_dtype)) if given != of_dtype => {
-                return Err(PyValueError::new_err(format!(
-                    "{function}() argument 'itemsize' is {given}, and 'dtype' has {of_dtype} bytes"
-                )));
-            }
-            (Some(size), _) | (None, Some(size)) => size,
-            (None, None) => {
-                return Err(PyValueError::new_err(format!(
-                    "{function}() needs 'dtype' or 'itemsize': the size of an element"
-                )));
-            }
-        };
-        let layout = StridedLayout::new(&shape, strides.as_deref(), item).or_raise(py)?;
-        let pinned = buffer.get().pin(py)?;
-        let (base, size) = (pinned.address, pinned.size);
-        fits(
-            function,
-            &layout,
-            (0, i64::try_from(size).unwrap_or(i64::MAX)),
-        )?;
-        let device = dlpack::device(buffer.get(), py)?;
-        // Memory resources of the host have no device, and some raise when asked for it.
-        let device_id = match device.kind {
-            DeviceType::CUDA => device.number,
-            DeviceType::CPU => -1,
-            _ => buffer
-                .get()
-                .device_number(py)
-                .ok()
-                .and_then(|number| i32::try_from(number).ok())
-                .unwrap_or(-1),
-        };
-        // The view undoes the pin.
-        std::mem::forget(pinned);
-        make_of(
-            cls,
-            Parts {
-                base,
-                layout,
-                dtype: dtype.map_or(Dtype::Unknown, |dtype| Dtype::Numpy(dtype.unbind())),
-                device,
-                device_id,
-                readonly: is_readonly,
-                room: (0, i64::try_from(size).unwrap_or(i64::MAX)),
-                exporting: Some(buffer.clone().into_any().unbind()),
-                keep: Keep::Buffer(PinnedBuffer(buffer.clone().unbind())),
-            },
-        )
+        make_of(cls, view_parts::of_buffer(buffer, &elements, is_readonly)?)
     }
 
     /// The same memory with another layout, another type, or both.
@@ -485,56 +429,10 @@ impl PyView {
         layout: Option<&Bound<'py, PyAny>>,
         dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, parts) = (slf.py(), &slf.get().parts);
         if layout.is_none() && dtype.is_none() {
             return Ok(slf.clone().into_any());
         }
-        let layout = match layout {
-            Some(given) => match given.cast::<PyLayout>() {
-                Ok(layout) => layout.get().layout().clone(),
-                Err(_) => {
-                    return Err(PyTypeError::new_err(format!(
-                        "StridedMemoryView.view() argument 'layout' is of type {}; expected a _StridedLayout, such as the \
-                         attribute _layout of a view and what its methods return",
-                        given.get_type().name()?
-                    )));
-                }
-            },
-            None => parts.layout.clone(),
-        };
-        let (dtype, size) = match dtype {
-            Some(given) => {
-                let dtype = dtype::accept(given)?;
-                let size = dtype::item_size(&dtype)?;
-                (Dtype::Numpy(dtype.unbind()), Some(size))
-            }
-            None if parts.dtype.is_unknown() => (Dtype::Unknown, None),
-            None => (parts.dtype.clone_ref(py), Some(parts.layout.item_size())),
-        };
-        if let Some(size) = size
-            && size != layout.item_size()
-        {
-            return Err(PyValueError::new_err(format!(
-                "StridedMemoryView.view(): elements of the type have {size} bytes, those of the layout {}; give a 'layout' \
-                 that has both (see _StridedLayout.repacked()) and a 'dtype' that does",
-                layout.item_size()
-            )));
-        }
-        fits("StridedMemoryView.view", &layout, parts.room)?;
-        make_of(
-            &slf.get_type(),
-            Parts {
-                base: parts.base,
-                layout,
-                dtype,
-                device: parts.device,
-                device_id: parts.device_id,
-                readonly: parts.readonly,
-                room: parts.room,
-                exporting: parts.exporting.as_ref().map(|obj| obj.clone_ref(py)),
-                keep: Keep::Parent(slf.clone().unbind()),
-            },
-        )
+        make_of(&slf.get_type(), view_parts::changed(slf, layout, dtype)?)
     }
 
     /// Copies another view's elements into this one's memory, in the order of a stream. Layouts may differ.
@@ -660,42 +558,6 @@ impl PyView {
         Ok(self.layout.get_or_try_init(py, made)?.clone_ref(py))
     }
 
-    /// Exports the memory by DLPack.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : int, optional
-    ///     The consumer's stream. It waits for the streams that are known to use a Buffer's memory; of other arrays the order
-    ///     is that of the stream that the view was made for.
-    /// max_version : tuple of int, optional
-    ///     The newest version that the consumer understands; from (1, 0) on it gets a versioned capsule, which also says
-    ///     whether the memory is read-only.
-    /// dl_device : tuple of int, optional
-    ///     The device wanted; only where the memory is.
-    /// copy : bool, optional
-    ///     True is refused: the memory itself is exported.
-    ///
-    /// Returns
-    /// -------
-    /// capsule
-    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
-    fn __dlpack__<'py>(
-        slf: &Bound<'py, Self>,
-        stream: Option<&Bound<'py, PyAny>>,
-        max_version: Option<&Bound<'py, PyAny>>,
-        dl_device: Option<&Bound<'py, PyAny>>,
-        copy: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request = dlpack::Request {
-            class: "StridedMemoryView",
-            stream,
-            max_version,
-            dl_device,
-            copy,
-        };
-        dlpack::export_view(slf, &request)
-    }
-
     /// ``(device type, device number)`` of the memory, as DLPack numbers them.
     fn __dlpack_device__(&self) -> (i32, i32) {
         (self.parts.device.kind.0, self.parts.device.number)
@@ -803,21 +665,6 @@ impl PyView {
     // No `__clear__`: the memory must stay while somebody can reach the view. Cycles are broken at the array that it is of.
 }
 
-/// Whether a layout stays inside of the memory that is known to be there.
-fn fits(function: &str, layout: &StridedLayout, room: (i64, i64)) -> PyResult<()> {
-    if layout.volume() == 0 {
-        return Ok(());
-    }
-    let (low, high) = view_import::room_of(layout);
-    if low >= room.0 && high <= room.1 {
-        return Ok(());
-    }
-    Err(PyValueError::new_err(format!(
-        "{function}(): the layout takes the bytes {low} to {high} of the memory, which has {} to {}",
-        room.0, room.1
-    )))
-}
-
 /// Adds the classes.
 ///
 /// # Errors
@@ -825,5 +672,6 @@ fn fits(function: &str, layout: &StridedLayout, room: (i64, i64)) -> PyResult<()
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyView>()?;
+    dlpack_method::add::<PyView>(core.py())?;
     core.add_class::<super::view_argument::Proxy>()
 }

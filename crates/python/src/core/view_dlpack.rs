@@ -13,11 +13,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::buffer::PyBuffer;
+use super::dlpack_exchange::Api;
 use super::dtype::Dtype;
 use super::errors::OrRaise;
 use super::view::PyView;
+use super::view_class::{self, Way};
 use super::view_import::{Consumer, Keep, Parts, PinnedBuffer, room_of};
-use super::{dlpack, dlpack_exchange};
+use super::{dlpack, view_cupy};
 
 /// An export that is ours to delete.
 pub struct Managed<T: Deleted>(*mut T);
@@ -249,6 +251,12 @@ fn agreed(says: Option<DlDevice>, has: DlDevice) -> PyResult<DlDevice> {
     if !supported(has.kind) {
         return Err(not_supported(has.kind));
     }
+    if has.number < 0 && has.kind == DeviceType::CUDA {
+        return Err(PyBufferError::new_err(format!(
+            "the DLPack tensor is on device {}",
+            has.number
+        )));
+    }
     let Some(says) = says else {
         return Ok(has);
     };
@@ -295,41 +303,89 @@ fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
     Ok(DlDevice { kind, number })
 }
 
-/// Views an array by DLPack: by the C functions of its class where it has them, else by its methods.
+/// Views an object of a class that is known: our own, those with functions for C, CuPy's. `None` for all others, which have
+/// to be asked.
+///
+/// # Errors
+///
+/// As [`from_dlpack`].
+pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<Parts>> {
+    // Of our own objects all is known that their methods would say; classes derived from them have a say of their own.
+    if let Ok(buffer) = obj.cast_exact::<PyBuffer>() {
+        return of_buffer(buffer, consumer).map(Some);
+    }
+    if let Ok(view) = obj.cast_exact::<PyView>() {
+        return of_view(view, consumer).map(Some);
+    }
+    match view_class::of(obj)? {
+        Way::Exchange(api) => by_functions(obj, api, consumer).map(Some),
+        // SAFETY: found for the object's class just now.
+        Way::Cupy(fields) => unsafe { view_cupy::view(obj, &fields, consumer) },
+        Way::Numpy => by_methods(obj, None).map(Some),
+        Way::Methods => Ok(None),
+    }
+}
+
+fn by_functions(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResult<Parts> {
+    let parts = of_versioned(obj, api.export(obj)?, None)?;
+    if matches!(parts.dtype, Dtype::DlPack(dtype) if dtype.code == DataType::COMPLEX) {
+        resolved(obj)?;
+    }
+    if parts.device.kind.is_device_accessible()
+        && parts.device.kind != DeviceType::CUDA_HOST
+        && consumer != Consumer::Ignore
+    {
+        let py = obj.py();
+        let producer = api.current_stream(py, parts.device)?;
+        consumer.wait_for(py, producer, parts.device.number)?;
+    }
+    Ok(parts)
+}
+
+/// Refuses tensors of PyTorch's that are conjugates in name only: their memory holds the numbers themselves. PyTorch's
+/// `__dlpack__` refuses them, its function for C does not.
+fn resolved(obj: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = obj.py();
+    if let Some(method) = obj.getattr_opt(intern!(py, "is_conj"))?
+        && method.call0()?.is_truthy()?
+    {
+        return Err(PyBufferError::new_err(
+            "the memory of this tensor holds the conjugates of its elements (its conjugate bit is set), which a view cannot \
+             tell; view tensor.resolve_conj()",
+        ));
+    }
+    Ok(())
+}
+
+/// Views an array by DLPack: by what is known of its class, else by its methods.
 ///
 /// # Errors
 ///
 /// `AttributeError` without the methods, `TypeError` for answers of the wrong type, `BufferError` for what cannot be viewed,
 /// and what the methods raise.
 pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+    match by_class(obj, consumer)? {
+        Some(parts) => Ok(parts),
+        None => by_methods(obj, Some(consumer)),
+    }
+}
+
+/// Views an array by `__dlpack_device__` and `__dlpack__`; without a consumer it is told of no stream.
+///
+/// # Errors
+///
+/// As [`from_dlpack`].
+fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Parts> {
     let py = obj.py();
-    // Of our own objects all is known that their methods would say; classes derived from them have a say of their own.
-    if let Ok(buffer) = obj.cast_exact::<PyBuffer>() {
-        return of_buffer(buffer, consumer);
-    }
-    if let Ok(view) = obj.cast_exact::<PyView>() {
-        return of_view(view, consumer);
-    }
-    if let Some(api) = dlpack_exchange::of(obj)? {
-        let parts = of_versioned(obj, api.export(obj)?, None)?;
-        if parts.device.kind.is_device_accessible()
-            && parts.device.kind != DeviceType::CUDA_HOST
-            && consumer != Consumer::Ignore
-        {
-            let producer = api.current_stream(py, parts.device)?;
-            consumer.wait_for(py, producer, parts.device.number)?;
-        }
-        return Ok(parts);
-    }
     let says = says(obj)?;
     let keywords = PyDict::new(py);
     let stream = intern!(py, "stream");
-    match consumer {
-        // Work of the host is in order with itself.
-        _ if says.kind == DeviceType::CPU => keywords.set_item(stream, py.None())?,
-        Consumer::Ignore => keywords.set_item(stream, -1)?,
-        Consumer::Stream(0) => keywords.set_item(stream, py.None())?,
-        Consumer::Stream(address) => keywords.set_item(stream, address)?,
+    // Work of the host is in order with itself, and page-locked memory is the host's to fill.
+    let knows_streams = !matches!(says.kind, DeviceType::CPU | DeviceType::CUDA_HOST);
+    match consumer.filter(|_| knows_streams) {
+        Some(Consumer::Ignore) => keywords.set_item(stream, -1)?,
+        Some(Consumer::Stream(address)) if address != 0 => keywords.set_item(stream, address)?,
+        _ => keywords.set_item(stream, py.None())?,
     }
     let method = obj.getattr(intern!(py, "__dlpack__"))?;
     let newest = intern!(py, "max_version");

@@ -11,14 +11,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 
 use super::buffer::PyBuffer;
-use super::dlpack_exchange;
 use super::dtype::{Dtype, Typestr};
 use super::errors::OrRaise;
 use super::layout::numbers;
 use super::operand::View;
 use super::stream::PyStream;
 use super::view::PyView;
-use super::view_dlpack::{Managed, from_dlpack};
+use super::view_class::{self, Way};
+use super::view_dlpack::{Managed, by_class, from_dlpack};
 
 /// What a view holds.
 pub struct Parts {
@@ -47,15 +47,13 @@ pub enum Keep {
     /// Nothing else.
     Object,
     /// A DLPack export of version 0.
-    Tensor(#[expect(dead_code, reason = "it is kept, not read")] Managed<ManagedTensor>),
+    Tensor(Managed<ManagedTensor>),
     /// A DLPack export of version 1.
-    Versioned(
-        #[expect(dead_code, reason = "it is kept, not read")] Managed<ManagedTensorVersioned>,
-    ),
+    Versioned(Managed<ManagedTensorVersioned>),
     /// A buffer with a pin.
     Buffer(PinnedBuffer),
     /// Memory that an object shows by the buffer protocol.
-    Shown(#[expect(dead_code, reason = "it is kept, not read")] View),
+    Shown(View),
     /// The view that this one was made from.
     Parent(Py<PyView>),
 }
@@ -404,7 +402,16 @@ fn host_memory(address: u64) -> (DlDevice, i32) {
 pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let py = obj.py();
     let interface = Interface::of(obj, "__array_interface__")?;
-    let (layout, dtype) = interface.layout_and_type(py)?;
+    let (layout, mut dtype) = interface.layout_and_type(py)?;
+    if matches!(&dtype, Dtype::Interface(parsed, ..) if parsed.kind == b'V')
+        && matches!(view_class::of(obj)?, Way::Numpy)
+    {
+        // The interface calls types of other packages (bfloat16) plain bytes; the array knows better.
+        let known = obj.getattr(intern!(py, "dtype"))?;
+        if super::dtype::item_size(&known)? == layout.item_size() {
+            dtype = Dtype::Numpy(known.unbind());
+        }
+    }
     let data = interface.required(intern!(py, "data"))?;
     let (base, readonly, keep) = if data.is_instance_of::<PyTuple>() {
         let (base, readonly) = interface.address(&data)?;
@@ -521,6 +528,32 @@ fn plain_format(format: &[u8], item: usize) -> Option<String> {
     Some(format!("{order}{kind}{item}"))
 }
 
+/// Views an object by the first protocol that it has.
+///
+/// # Errors
+///
+/// As [`Protocol::of`], for `stream_ptr` as [`Consumer::accept`], and as the functions of this module.
+pub fn from_any(obj: &Bound<'_, PyAny>, stream_ptr: Option<&Bound<'_, PyAny>>) -> PyResult<Parts> {
+    let consumer = Consumer::accept(stream_ptr);
+    if let Ok(consumer) = consumer {
+        match by_class(obj, consumer) {
+            Ok(Some(parts)) => return Ok(parts),
+            Ok(None) => {}
+            // NumPy has types that DLPack has not; its array interface has them.
+            Err(error)
+                if error.is_instance_of::<PyBufferError>(obj.py())
+                    && matches!(view_class::of(obj)?, Way::Numpy) =>
+            {
+                return from_array_interface(obj);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // An object that shows no memory is the first thing to complain about.
+    let protocol = Protocol::of(obj)?;
+    protocol.view(obj, consumer?)
+}
+
 /// By which protocol an object is viewed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -547,9 +580,9 @@ impl Protocol {
             Err(error) if error.is_instance_of::<PyAttributeError>(py) => Ok(false),
             Err(error) => Err(error),
         };
-        if dlpack_exchange::of(obj)?.is_some()
-            || has(intern!(py, "__dlpack__"))? && has(intern!(py, "__dlpack_device__"))?
-        {
+        // What is viewed by its class is viewed as by DLPack.
+        let by_class = !matches!(view_class::of(obj)?, Way::Methods | Way::Numpy);
+        if by_class || has(intern!(py, "__dlpack__"))? && has(intern!(py, "__dlpack_device__"))? {
             Ok(Protocol::DlPack)
         } else if has(intern!(py, "__cuda_array_interface__"))? {
             Ok(Protocol::CudaArrayInterface)

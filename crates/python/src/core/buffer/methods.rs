@@ -463,40 +463,6 @@ impl PyBuffer {
         .or_raise(py)
     }
 
-    /// Exports the memory by DLPack, as one dimension of 8-bit integers.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : int, optional
-    ///     The consumer's stream, which waits for the streams that are known to use the memory; -1 for no waiting.
-    /// max_version : tuple of int, optional
-    ///     The newest version that the consumer understands; from (1, 0) on it gets a versioned capsule.
-    /// dl_device : tuple of int, optional
-    ///     The device wanted; only where the memory is.
-    /// copy : bool, optional
-    ///     True is refused: the memory itself is exported.
-    ///
-    /// Returns
-    /// -------
-    /// capsule
-    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
-    fn __dlpack__<'py>(
-        slf: &Bound<'py, Self>,
-        stream: Option<&Bound<'py, PyAny>>,
-        max_version: Option<&Bound<'py, PyAny>>,
-        dl_device: Option<&Bound<'py, PyAny>>,
-        copy: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request = dlpack::Request {
-            class: "Buffer",
-            stream,
-            max_version,
-            dl_device,
-            copy,
-        };
-        dlpack::export(slf, &request)
-    }
-
     /// ``(device type, device number)`` of the memory, as DLPack numbers them.
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
         let here = dlpack::device(slf.get(), slf.py())?;
