@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -144,9 +145,28 @@ def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
     assert outcomes[6] == {"value": {"class": "__main__.A"}}
 
 
-# What graphs, textures, sharing between processes and the system's view of devices bring.
+def test_a_group_that_hangs_ends(tmp_path):
+    groups = {"that hangs": ("import time", "1\ntime.sleep(600)\n2"), "that dies": ("import os; os._exit(3)", "1"), "late": ("", "1")}
+    (tmp_path / "core_cases").mkdir()
+    (tmp_path / "core_cases" / "few.py").write_text(f"GROUPS = {groups!r}\n")
+    shutil.copy(HERE / "core.py", tmp_path)
+
+    def record(*options):
+        command = [sys.executable, tmp_path / "core.py", "--jobs", "1", "--out", tmp_path / "out.json", *options]
+        subprocess.run(command, check=True, timeout=60, env={**os.environ, "CUPYRITE_DIFFERENTIAL_SECONDS": "5"})
+        return json.loads((tmp_path / "out.json").read_text())
+
+    found = record()
+    assert found["that hangs"] == {"1": {"value": {"int": 1}}, "time.sleep(600)": {"crash": "no answer in 5 s", "text": ""}, "2": {"value": {"int": 2}}}
+    assert found["that dies"]["(setup)"]["crash"] == "ends with 3"
+    assert found["late"] == {"1": {"value": {"int": 1}}}
+    assert record("--limit", "0")["late"] == {"1": {"crash": "not run in the time given"}}
+    assert record("--limit", "1")["that hangs"]["time.sleep(600)"]["crash"] in ("no answer in 1 s", "not run in the time given")
+
+
+# What graphs, textures and the system's view of devices bring.
 LATER = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
-to_system_device from_allocation_handle from_registry graph""".split()
+to_system_device as_tensor_map graph""".split()
 
 
 def test_programs_of_core_name_every_member(harness):
@@ -156,7 +176,9 @@ def test_programs_of_core_name_every_member(harness):
     package, utils = importlib.import_module("cuda.core"), importlib.import_module("cuda.core.utils")
     kinds = """Device Host Context ContextOptions Stream StreamOptions Event EventOptions Buffer MemoryResource
         DeviceMemoryResource DeviceMemoryResourceOptions Program ProgramOptions Linker LinkerOptions ObjectCode Kernel
-        LaunchConfig FileStreamProgramCache InMemoryProgramCache ProgramCacheResource""".split()
+        LaunchConfig FileStreamProgramCache InMemoryProgramCache ProgramCacheResource ManagedBuffer ManagedMemoryResource
+        ManagedMemoryResourceOptions PinnedMemoryResource PinnedMemoryResourceOptions LegacyPinnedMemoryResource
+        VirtualMemoryResource VirtualMemoryResourceOptions StridedMemoryView""".split()
     for kind in kinds:
         names = dir(getattr(package, kind, None) or getattr(utils, kind))
         assert [n for n in names if not n.startswith("_") and n not in words and n not in LATER] == [], kind

@@ -21,8 +21,13 @@ sys.path.insert(0, str(HERE))
 from core_deliberate import BELOW, DELIBERATE, ON_SOME  # noqa: E402
 
 
+NOT_RUN = "not run in the time given"
+
+
 def judge(peer, ours):
-    """(verdict, what) of two outcomes: "same", "peer crashes" or "differs"."""
+    """(verdict, what) of two outcomes: "same", "peer crashes", "not run" or "differs"."""
+    if peer.get("crash") == NOT_RUN or ours.get("crash") == NOT_RUN:
+        return "not run", ""
     if "crash" in ours:
         return "differs", f"ours {ours['crash']}" + (", as does the peer" if "crash" in peer else "")
     if "crash" in peer:
@@ -129,7 +134,7 @@ def main():
             print(f"      peer {show(peer)[:600]}\n      ours {show(ours)[:600]}")
     for rule in unused:
         print(f"  note: no difference any more for {rule[:2]}: {rule[3]}")
-    return 1 if differing else 0
+    return 1 if differing or counts["not run"] else 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ needed: no Rust, no network. Records stay in ``--out``.
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -70,8 +71,10 @@ def main():
         ours_path.insert(0, folder)
     good = True
     for module in options.modules or (RECORDED if options.recorders else REAL):
-        peer = record("peer", options.peer, options.peer_path, module, options)
-        ours = record("ours", options.ours, ours_path, module, options)
+        sides = (("peer", options.peer, options.peer_path), ("ours", options.ours, ours_path))
+        # `core` waits for processes more than it computes: both sides at once. The other modules' calls see each other.
+        with concurrent.futures.ThreadPoolExecutor(2 if module == "core" else 1) as pool:
+            peer, ours = pool.map(lambda side: record(*side, module, options), sides)
         if peer and ours:
             flags = ["--full"] if options.full else []
             compare = HERE / ("core_compare.py" if module == "core" else "compare.py")
