@@ -90,7 +90,7 @@ def _import_each(pipe, mr, descriptors):
     # None of that harms what is right.
     answers["at last"] = outcome(lambda: Buffer.from_ipc_descriptor(mr, descriptors["itself"], stream=stream).size)
     stream.sync()
-    pipe.send((answers, mr.attributes.used_mem_current))
+    pipe.send((answers, mappings()))
 
 
 def test_descriptors_of_buffers(device, stream, mr, cpu_device):
@@ -127,10 +127,11 @@ def test_descriptors_of_buffers(device, stream, mr, cpu_device):
         again = filled(mr, stream, 8)
         cases["of its successor"] = (again.ipc_descriptor, (True, [8]))
     with process(_import_each, mr, {name: descriptor for name, (descriptor, _) in cases.items()}) as there:
-        answers, used = there.receive()
+        answers, mapped = there.receive()
     assert answers.pop("at last") == SIZE
     assert answers == {name: expected for name, (_, expected) in cases.items()}
-    assert used <= SIZE or not cpu_device
+    # Nothing is kept of what was refused, or closed.
+    assert mapped == 0
     assert (contents(buffer, stream) == 1).all()
 
 
@@ -542,8 +543,9 @@ def test_round_trips_leave_nothing_behind(device, stream, cpu_device):
         last = (open_files(), mappings(), resident()), there.ask("count")
         there.send(None)
     for before, after in zip(first, last, strict=True):
-        # A driver opens files as it likes, but not one a round.
-        assert after[0] == before[0] or (not cpu_device and after[0][0] <= before[0][0] + 8)
+        # NVIDIA's driver (580) keeps one file for each pool that was exported, also when it was destroyed.
+        kept_open = rounds // 3 + 8
+        assert after[0] == before[0] or (not cpu_device and after[0][0] <= before[0][0] + kept_open)
         assert after[1] == before[1]
         assert after[2] - before[2] < 8 << 20 or not cpu_device
     assert set(os.listdir("/dev/shm")) <= names
@@ -569,15 +571,15 @@ def _answer_in_threads(pipe, mr, descriptors):
 
     with ThreadPoolExecutor(8) as threads:
         seen = set().union(*threads.map(work, range(8)))
-    pipe.send((seen, mr.attributes.used_mem_current))
+    pipe.send((seen, mappings()))
 
 
-def test_eight_threads_import(stream, mr, cpu_device):
+def test_eight_threads_import(stream, mr):
     buffers = [filled(mr, stream, i) for i in range(3)]
     with process(_answer_in_threads, mr, [b.ipc_descriptor for b in buffers]) as there:
-        seen, used = there.receive()
+        seen, mapped = there.receive()
     assert seen == {(True, (i,)) for i in range(3)}
-    assert used == 0 or not cpu_device
+    assert mapped == 0
 
 
 def _exchange(pipe):
@@ -640,7 +642,7 @@ def test_eight_threads_send(device, stream):
 # fork
 
 
-def test_a_forked_child_is_told(device, stream, mr, cpu_device):
+def test_a_forked_child_is_told(device, stream, mr):
     buffer = filled(mr, stream)
     descriptor, handle = buffer.ipc_descriptor, mr.allocation_handle
     uses = {
@@ -676,8 +678,7 @@ def test_a_forked_child_is_told(device, stream, mr, cpu_device):
     assert answers.pop("closing") == "fine"
     assert set(answers) == set(uses)
     for name, answer in answers.items():
-        assert answer.startswith("CUDA_ERROR_"), (name, answer)
-        assert not cpu_device or ("NOT_INITIALIZED" in answer and "forked" in answer and "spawn" in answer), (name, answer)
+        assert "NOT_INITIALIZED" in answer and "forked" in answer and "spawn" in answer, (name, answer)
     assert (contents(buffer, stream) == 1).all()
     buffer.close()
 

@@ -4,18 +4,36 @@
 //! So objects remember where they were born, and release nothing anywhere else.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// Forks between the first process that used this crate and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
+/// Whether this process has initialised the driver, or is a fork of one that had.
+static DRIVER: AtomicU8 = AtomicU8::new(UNUSED);
+const UNUSED: u8 = 0;
+const USED: u8 = 1;
+const INHERITED: u8 = 2;
+
 unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    let _ = DRIVER.compare_exchange(USED, INHERITED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Whether this process is a fork of one that had made objects of this crate's.
+/// The driver has been initialised: this process's forks cannot use it.
+pub fn driver_is_used() {
+    // Has forks watched.
+    Birth::now();
+    let _ = DRIVER.compare_exchange(UNUSED, USED, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Whether this process is a fork of one that had initialised the driver.
+///
+/// CUDA does not work there, but NVIDIA's driver does not refuse every call: an allocation from a pool succeeds, and works
+/// on the state that the parent left.
+#[inline]
 pub fn forked() -> bool {
-    GENERATION.load(Ordering::Relaxed) != 0
+    DRIVER.load(Ordering::Relaxed) == INHERITED
 }
 
 /// The process that an object was made in.

@@ -46,6 +46,7 @@ fn initialise() -> Result<&'static [Shared]> {
     // SAFETY: `cuInit` takes a plain integer; `count` is a valid place for the result.
     unsafe {
         driver!(cuInit(0))?;
+        crate::birth::driver_is_used();
         driver!(cuDeviceGetCount(&mut count))?;
     }
     let mut made = Vec::new();

@@ -231,14 +231,20 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
     }
 }
 
-/// Calls a driver function and turns its status into a `Result`.
+/// Calls a driver function and turns its status into a `Result`. In a fork of a process that had used the driver the call
+/// is not made.
 macro_rules! driver {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::init_software_driver();
-        match cupyrite_sys::driver::$name($($arg),*) {
-            Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
-            Ok(status) => Err($crate::Error::driver(stringify!($name), status)),
-            Err(e) => Err($crate::Error::from(e.clone())),
+        if $crate::birth::forked() {
+            let status = cupyrite_sys::driver::CUresult::CUDA_ERROR_NOT_INITIALIZED;
+            Err($crate::Error::driver(stringify!($name), status))
+        } else {
+            $crate::init_software_driver();
+            match cupyrite_sys::driver::$name($($arg),*) {
+                Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
+                Ok(status) => Err($crate::Error::driver(stringify!($name), status)),
+                Err(e) => Err($crate::Error::from(e.clone())),
+            }
         }
     }};
 }

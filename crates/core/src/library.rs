@@ -165,6 +165,7 @@ impl Library {
     fn load_from(source: &Source<'_>) -> Result<Library> {
         // SAFETY: takes a plain integer; initialising twice does nothing.
         unsafe { driver!(cuInit(0))? };
+        crate::birth::driver_is_used();
         let mut handle: CUlibrary = std::ptr::null_mut();
         let mut kept = None;
         if let Err(first) = source.load(&mut handle, None) {

@@ -611,7 +611,18 @@ pub(super) fn access_of(flags: u32) -> Res<Access> {
     }
 }
 
+/// Pools of other processes have no attributes here: so answers NVIDIA's driver, too.
+fn made_here(pool: &Pool) -> Res {
+    if pool.sharing.is_imported() {
+        return refuse(Code::INVALID_VALUE, || {
+            "attributes are those of memory pools that this process made".into()
+        });
+    }
+    Ok(())
+}
+
 fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
+    made_here(pool)?;
     let state = lock(&pool.state);
     let (place, kind) = pool.sort;
     let word = |v: u32| put(out, v);
@@ -653,6 +664,7 @@ fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
 }
 
 fn set_attribute(pool: &Pool, attribute: u32, value: u64) -> Res {
+    made_here(pool)?;
     match attribute {
         1..=3 => {
             let value = get::<u32>(value)?;
