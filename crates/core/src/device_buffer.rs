@@ -67,7 +67,7 @@ impl DeviceBuffer {
         } else {
             resource.rounded(bytes)?
         };
-        Self::from_source(Source::Resource(resource), home, bytes, stream)
+        Self::from_source(Source::Resource(resource), home, bytes, stream.clone())
     }
 
     #[inline]
@@ -75,15 +75,15 @@ impl DeviceBuffer {
         source: Source,
         home: Device,
         bytes: usize,
-        stream: &Stream,
+        stream: Stream,
     ) -> Result<DeviceBuffer> {
         let (mut address, mut context) = (0, None);
         if bytes != 0 {
-            let (known, _entered) = home_of(stream, home)?;
+            let (known, _entered) = home_of(&stream, home)?;
             context = known;
             address = match &source {
-                Source::Pool(pool) => pool.take(bytes, stream)?,
-                Source::Resource(resource) => resource.allocate(bytes, stream)?,
+                Source::Pool(pool) => pool.take(bytes, &stream)?,
+                Source::Resource(resource) => resource.allocate(bytes, &stream)?,
             };
         }
         Ok(DeviceBuffer {
@@ -108,7 +108,7 @@ impl DeviceBuffer {
         let mut buffer = DeviceBuffer {
             address,
             size,
-            users: Users::new(stream),
+            users: Users::new(stream.clone()),
             context: None,
             source,
             home,

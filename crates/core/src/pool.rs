@@ -482,7 +482,18 @@ impl MemoryPool {
     /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` for one.
     #[inline]
     pub fn allocate(&self, bytes: usize, stream: &Stream) -> Result<DeviceBuffer> {
-        DeviceBuffer::from_source(Source::Pool(self.clone()), self.home()?, bytes, stream)
+        self.clone().into_buffer(bytes, stream.clone())
+    }
+
+    /// As [`MemoryPool::allocate`], for those who need neither any more: the buffer gets them.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryPool::allocate`].
+    #[inline]
+    pub fn into_buffer(self, bytes: usize, stream: Stream) -> Result<DeviceBuffer> {
+        let home = self.home()?;
+        DeviceBuffer::from_source(Source::Pool(self), home, bytes, stream)
     }
 
     /// The driver's call behind [`MemoryPool::allocate`], for more than no bytes.

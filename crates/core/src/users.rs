@@ -36,10 +36,10 @@ const FEW: usize = 8;
 
 impl Users {
     /// Memory that nobody uses yet, freed in the order of `stream`.
-    pub fn new(stream: &Stream) -> Users {
+    pub fn new(stream: Stream) -> Users {
         Users {
-            stream: stream.clone(),
-            thread: thread_of(stream),
+            thread: thread_of(&stream),
+            stream,
             others: Mutex::new(Others {
                 streams: Vec::new(),
                 limit: FEW,

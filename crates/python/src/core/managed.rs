@@ -516,7 +516,7 @@ impl PyManagedMemoryResource {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
         let stream = stream_or_default(py, stream, "allocate")?;
-        let memory = slf.as_super().get().take(py, size, &stream)?;
+        let memory = slf.as_super().get().take(py, size, stream)?;
         let address = memory.address();
         let resource = Some(slf.clone().into_any().unbind());
         let shell = PyBuffer::shell(Backing::Pool(memory), address, size, resource, None);

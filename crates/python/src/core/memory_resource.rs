@@ -144,7 +144,7 @@ pub fn allocate<'py>(
     let py = resource.py();
     if let Ok(ours) = resource.cast_exact::<PyDeviceMemoryResource>() {
         let accepted = stream::accept(stream, "allocate", "stream", false)?;
-        let buffer = PyMemPool::allocate_on(ours.as_super(), size, &accepted)?;
+        let buffer = PyMemPool::allocate_on(ours.as_super(), size, accepted)?;
         return Ok(buffer.into_bound(py).into_any());
     }
     let keywords = PyDict::new(py);

@@ -61,7 +61,7 @@ impl PyBuffer {
         };
         let backing = Backing::Resource(GivenBack {
             object: stream.map(|given| given.clone().unbind()),
-            users: Users::new(&accepted),
+            users: Users::new(accepted),
             birth: Birth::now(),
         });
         let resource = Some(resource.clone().unbind());

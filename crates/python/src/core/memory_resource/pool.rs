@@ -114,7 +114,7 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` where the resource was closed; what the driver says.
-    pub fn take(&self, py: Python<'_>, size: usize, stream: &Stream) -> PyResult<DeviceBuffer> {
+    pub fn take(&self, py: Python<'_>, size: usize, stream: Stream) -> PyResult<DeviceBuffer> {
         let pool = self.pool()?;
         if pool.is_imported() {
             return Err(PyTypeError::new_err(
@@ -123,7 +123,7 @@ impl PyMemPool {
             ));
         }
         // The driver may wait for a stream when memory is short.
-        py.detach(|| pool.allocate(size, stream)).or_raise(py)
+        py.detach(|| pool.into_buffer(size, stream)).or_raise(py)
     }
 
     /// A buffer of the pool.
@@ -134,7 +134,7 @@ impl PyMemPool {
     pub fn allocate_on(
         slf: &Bound<'_, Self>,
         size: usize,
-        stream: &Stream,
+        stream: Stream,
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let memory = slf.get().take(py, size, stream)?;
@@ -238,7 +238,7 @@ impl PyMemPool {
     ) -> PyResult<Py<PyBuffer>> {
         let size = size_argument(size, "allocate")?;
         let stream = stream_or_default(slf.py(), stream, "allocate")?;
-        Self::allocate_on(slf, size, &stream)
+        Self::allocate_on(slf, size, stream)
     }
 
     /// Frees memory of the pool by its address, in the order of a stream. A buffer frees its memory itself.
