@@ -108,14 +108,14 @@ def test_descriptors_of_buffers(device, stream, mr, cpu_device):
         "cut short": (make(raw[:63], SIZE), "ValueError"),
         "no bytes": (make(b"", SIZE), "ValueError"),
         "with bytes behind": (make(raw + b"more", SIZE), (True, [1])),
+        "one byte more": (make(raw, SIZE + 1), "ValueError"),
+        "zeros": (make(bytes(64), SIZE), "CUDAError CUDA_ERROR_INVALID_VALUE"),
         "an empty buffer's": (mr.allocate(0, stream=stream).ipc_descriptor, (True, [])),
     }
     if cpu_device:
-        # What a GPU's driver does with what it never made is not documented; ours finds it out.
+        # What a GPU's driver does with all of this is not documented; the CPU device finds it out.
         refused = "CUDAError CUDA_ERROR_INVALID_VALUE"
-        cases["one byte more"] = (make(raw, SIZE + 1), "ValueError")
         cases["of another pool"] = (foreign.ipc_descriptor, refused)
-        cases["zeros"] = (make(bytes(64), SIZE), refused)
         cases["ones"] = (make(b"\xff" * 64, SIZE), refused)
         for at in range(0, 64, 5):
             cases[f"byte {at} changed"] = (make(raw[:at] + bytes([raw[at] ^ 0x10]) + raw[at + 1 :], SIZE), refused)
@@ -543,7 +543,8 @@ def test_round_trips_leave_nothing_behind(device, stream, cpu_device):
         last = (open_files(), mappings(), resident()), there.ask("count")
         there.send(None)
     for before, after in zip(first, last, strict=True):
-        # NVIDIA's driver (580) keeps one file for each pool that was exported, also when it was destroyed.
+        # On an H200 (driver 580) one file stays for each pool that was exported and destroyed; nothing of ours has it, as the
+        # CPU device shows.
         kept_open = rounds // 3 + 8
         assert after[0] == before[0] or (not cpu_device and after[0][0] <= before[0][0] + kept_open)
         assert after[1] == before[1]
