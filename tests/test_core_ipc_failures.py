@@ -82,7 +82,8 @@ def _import_each(pipe, mr, descriptors):
 
         def use(descriptor=descriptor):
             buffer = Buffer.from_ipc_descriptor(mr, descriptor, stream=stream)
-            values = sorted(set(contents(buffer, stream).tolist()))
+            # Not every driver copies nothing.
+            values = sorted(set(contents(buffer, stream).tolist())) if buffer.size else []
             buffer.close()
             return buffer.is_closed, values
 
