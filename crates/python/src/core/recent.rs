@@ -40,7 +40,7 @@ impl<V: Copy, const N: usize> Recent<V, N> {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let place = known.next;
             known.next = (place + 1) % N;
-            std::mem::replace(&mut known.rows[place], Some((of, value)))
+            known.rows[place].replace((of, value))
         };
         // Without the lock: an object that nobody else has ends here, which may call anything.
         drop(former);

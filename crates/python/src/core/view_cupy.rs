@@ -315,7 +315,7 @@ impl<'py> Probes<'py> {
     fn find(&self) -> PyResult<Option<Fields>> {
         let class = self.pointers[0].get_type();
         let odd = !self.pointers[1].get_type().is(&class)
-            || !self.arrays[0].get_type().is(&self.arrays[1].get_type())
+            || !self.arrays[0].get_type().is(self.arrays[1].get_type())
             || self.pointers[0].is(&self.pointers[1])
             || self.dtypes[0].is(&self.dtypes[1]);
         if odd {
