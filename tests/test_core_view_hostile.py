@@ -689,6 +689,30 @@ def test_exit_in_flight(last):
     assert "panicked" not in run.stderr and "Fatal" not in run.stderr, run.stderr
 
 
+@pytest.mark.parametrize("how", ["view", "dlpack", "numpy", "interface"])
+def test_long_rows_of_views(how):
+    """Views of views of views: none of them ends inside of all others."""
+    source = floats()
+    last = StridedMemoryView.from_array_interface(source)
+    layout, count = last._layout, sys.getrefcount(source)
+    gc.disable()  # it would walk along the row again and again
+    try:
+        for _ in range(60_000):
+            if how == "view":
+                last = last.view(layout)
+            elif how == "dlpack":
+                last = StridedMemoryView.from_dlpack(last, -1)
+            elif how == "numpy":
+                last = StridedMemoryView.from_dlpack(np.from_dlpack(last), -1)
+            else:
+                last = StridedMemoryView.from_array_interface(last)
+        assert (last.shape, last.ptr, last.__dlpack_device__()) == ((3, 4), source.ctypes.data, (1, 0))
+        del last
+    finally:
+        gc.enable()
+    assert sys.getrefcount(source) < count
+
+
 def test_host_buffers_that_end_first():
     source = np.arange(12, dtype=np.float32)
     buffer = Buffer.from_handle(source.ctypes.data, source.nbytes, owner=source)

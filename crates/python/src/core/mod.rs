@@ -45,6 +45,7 @@ pub mod view_class;
 pub mod view_copy;
 pub mod view_cupy;
 pub mod view_dlpack;
+pub mod view_end;
 pub mod view_import;
 pub mod view_parts;
 pub mod view_shown;

@@ -19,7 +19,8 @@ use super::errors::OrRaise;
 use super::layout::{PyLayout, tuple};
 use super::view_import::{Consumer, Keep, Parts, Protocol};
 use super::{
-    dlpack_exchange, dlpack_method, view_copy, view_dlpack, view_import, view_parts, view_shown,
+    dlpack_exchange, dlpack_method, view_copy, view_cupy, view_dlpack, view_end, view_import,
+    view_parts, view_shown,
 };
 
 /// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
@@ -50,6 +51,19 @@ pub struct PyView {
     dtype: PyOnceLock<Option<Py<PyAny>>>,
     layout: PyOnceLock<Py<PyLayout>>,
     data_type: OnceLock<DataType>,
+    /// Where the memory is, if that has to be asked first.
+    place: OnceLock<DlDevice>,
+}
+
+impl Drop for PyView {
+    fn drop(&mut self) {
+        // An array that was viewed may be a view itself, and so on: a long row of them must not end one inside of the other.
+        let exporting = self.parts.exporting.take();
+        if exporting.is_some() {
+            let keep = std::mem::replace(&mut self.parts.keep, Keep::Object);
+            view_end::end(exporting, keep);
+        }
+    }
 }
 
 /// A view that is on its way into an object of a derived class.
@@ -85,6 +99,7 @@ impl PyView {
             dtype: PyOnceLock::new(),
             layout: PyOnceLock::new(),
             data_type: OnceLock::new(),
+            place: OnceLock::new(),
         }
     }
 
@@ -98,9 +113,23 @@ impl PyView {
         self.parts.dtype.is_unknown()
     }
 
+    /// The view that keeps the memory: this one, unless it was made from another.
+    pub fn root(slf: &Bound<'_, PyView>) -> Py<PyView> {
+        match &slf.get().parts.keep {
+            Keep::Parent(root) => root.clone_ref(slf.py()),
+            _ => slf.clone().unbind(),
+        }
+    }
+
     /// Where the memory is, as DLPack numbers it.
     pub fn device(&self) -> DlDevice {
-        self.parts.device
+        match &self.parts.keep {
+            Keep::Asked => *self
+                .place
+                .get_or_init(|| view_cupy::device(self.parts.base, self.parts.device)),
+            Keep::Parent(root) => root.get().device(),
+            _ => self.parts.device,
+        }
     }
 
     /// How the elements lie.
@@ -560,7 +589,8 @@ impl PyView {
 
     /// ``(device type, device number)`` of the memory, as DLPack numbers them.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        (self.parts.device.kind.0, self.parts.device.number)
+        let DlDevice { kind, number } = self.device();
+        (kind.0, number)
     }
 
     /// DLPack's functions for C.
@@ -595,7 +625,7 @@ impl PyView {
     /// Address, shape, strides and type for NumPy (version 3); where the host can use the memory.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if !self.parts.device.kind.is_host_accessible() {
+        if !self.device().kind.is_host_accessible() {
             return Err(PyAttributeError::new_err(
                 "this view has no __array_interface__: its memory is a device's",
             ));

@@ -17,7 +17,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::dtype::{self, Dtype};
-use super::errors::OrRaise;
 use super::recent::Recent;
 use super::view_class;
 use super::view_import::{Consumer, Keep, Parts, room_of};
@@ -169,20 +168,9 @@ pub unsafe fn view(
         return Ok(None);
     };
     let (base, number) = (facts.address, facts.device);
-    let kind = if base == 0 {
-        if layout.volume() != 0 {
-            return Ok(None);
-        }
-        DeviceType::CUDA
-    } else {
-        match pointer_info(base).or_raise(py)?.kind {
-            MemoryKind::Managed => DeviceType::CUDA_MANAGED,
-            MemoryKind::Device => DeviceType::CUDA,
-            MemoryKind::Host => DeviceType::CUDA_HOST,
-            // Memory that only a device's page tables know: CuPy knows better what it is.
-            MemoryKind::Unknown => return Ok(None),
-        }
-    };
+    if base == 0 && layout.volume() != 0 {
+        return Ok(None);
+    }
     if consumer != Consumer::Ignore {
         let producer = current_stream(py, number)?;
         consumer.wait_for(py, producer, number)?;
@@ -195,12 +183,26 @@ pub unsafe fn view(
             Some(known) => Dtype::DlPack(known),
             None => Dtype::Numpy(dtype.unbind()),
         },
-        device: DlDevice { kind, number },
+        device: DlDevice {
+            kind: DeviceType::CUDA,
+            number,
+        },
         device_id: number,
         readonly: false,
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Object,
+        keep: Keep::Asked,
     }))
+}
+
+/// Where memory is that CuPy calls a device's: asking the driver takes as long as the rest of a view.
+pub fn device(base: u64, device: DlDevice) -> DlDevice {
+    let kind = match pointer_info(base).map(|info| info.kind) {
+        Ok(MemoryKind::Managed) => DeviceType::CUDA_MANAGED,
+        Ok(MemoryKind::Host) => DeviceType::CUDA_HOST,
+        // What the driver does not know is the device's if it is anything.
+        _ => DeviceType::CUDA,
+    };
+    DlDevice { kind, ..device }
 }
 
 /// The address of the stream that CuPy works on, on this device.

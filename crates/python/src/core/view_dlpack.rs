@@ -448,7 +448,7 @@ fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<Parts> {
     // As `read` has it: a tensor without dimensions has no strides.
     let strides = (old.ndim() != 0).then(|| old.strides());
     let layout = StridedLayout::new(old.shape(), strides, old.item_size()).or_raise(py)?;
-    let keep = Keep::Parent(view.clone().unbind());
+    let keep = Keep::Parent(PyView::root(view));
     let tensor = (dtype, this.device());
     Ok(parts(
         view.as_any(),

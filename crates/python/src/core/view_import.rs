@@ -46,6 +46,8 @@ pub struct Parts {
 pub enum Keep {
     /// Nothing else.
     Object,
+    /// Nothing else, of a device's memory that may be managed or page-locked: it is asked when somebody wants to know.
+    Asked,
     /// A DLPack export of version 0.
     Tensor(Managed<ManagedTensor>),
     /// A DLPack export of version 1.
@@ -54,7 +56,7 @@ pub enum Keep {
     Buffer(PinnedBuffer),
     /// Memory that an object shows by the buffer protocol.
     Shown(View),
-    /// The view that this one was made from.
+    /// The view that this one was made from, directly or not, and that is of another object.
     Parent(Py<PyView>),
 }
 

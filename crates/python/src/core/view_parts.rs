@@ -154,7 +154,7 @@ pub fn changed(
         readonly: parts.readonly,
         room: parts.room,
         exporting: parts.exporting.as_ref().map(|obj| obj.clone_ref(py)),
-        keep: Keep::Parent(view.clone().unbind()),
+        keep: Keep::Parent(PyView::root(view)),
     })
 }
 

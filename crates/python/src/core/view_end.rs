@@ -1,0 +1,35 @@
+//! How views end: what they keep may be a view, or an array over one, thousands of times over.
+
+use std::cell::{Cell, RefCell};
+
+use pyo3::prelude::*;
+
+use super::view_import::Keep;
+
+/// How many views may end inside of one another.
+const DEEPEST: u32 = 50;
+
+type Kept = (Option<Py<PyAny>>, Keep);
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static LATER: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lets go of what a view kept: at once, or where too many views are ending around this call when the outermost is done.
+pub fn end(exporting: Option<Py<PyAny>>, keep: Keep) {
+    let depth = DEPTH.get();
+    if depth >= DEEPEST {
+        LATER.with_borrow_mut(|later| later.push((exporting, keep)));
+        return;
+    }
+    DEPTH.set(depth + 1);
+    drop((exporting, keep));
+    if depth == 0 {
+        // What ends here may put off more.
+        while let Some(next) = LATER.with_borrow_mut(Vec::pop) {
+            drop(next);
+        }
+    }
+    DEPTH.set(depth);
+}
