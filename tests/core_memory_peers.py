@@ -27,7 +27,7 @@ SOURCE = """extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < 16
 extern "C" __global__ void slow(int *p, int *turns) {
     volatile int *at = p;
     for (int i = 0, n = *turns; i < n; i++) { at[i % 1024] = i; }
-    *turns = at[1023] + 1;
+    *turns = at[1023] + 2;
 }"""
 TURNS = 1 << 15
 BYTES = 64
@@ -80,6 +80,16 @@ def pools(devices):
         pool.close()
 
 
+@pytest.fixture
+def shared(devices, pools):
+    """The pools, with their memory in reach of both devices: a GPU's driver copies between pools only then."""
+    if not all(a.can_access_peer(b) for a, b in (devices, devices[::-1])):
+        pytest.skip("the devices do not reach each other's memory")
+    for pool, other in zip(pools, (1, 0)):
+        pool.peer_accessible_by = [other]
+    return pools
+
+
 def numbers(buffer, stream):
     out = np.zeros(buffer.size // 4, np.int32)
     buffer.copy_to(out, stream=stream)
@@ -99,9 +109,9 @@ def test_where_memory_is(devices, pools, streams):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_copies_between_devices(pools, streams, which):
+def test_copies_between_devices(shared, streams, which):
     """In either device's stream, with either device current."""
-    a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
+    a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(shared, streams))
     for buffer, stream, value in ((a, streams[0], 1), (b, streams[1], 2)):
         buffer.fill(np.int32(value), stream=stream)
     streams[0].sync()
@@ -183,7 +193,7 @@ def test_memory_outlives_a_kernel_of_the_other_device(devices, pools, streams, c
         value = (ctypes.c_int32 * 1)()
         check(driver.cuMemcpyDtoHAsync(ctypes.addressof(value), turns.handle, 4, freeing.handle))
         freeing.sync()
-        assert value[0] == TURNS
+        assert value[0] == TURNS + 1
         turns.close()
     pools[1].peer_accessible_by = []
 
@@ -257,8 +267,13 @@ def test_managed_memory_with_a_place_on_either(devices, streams):
             pytest.skip(f"the driver has none: {error}")
         buffer = resource.allocate(BYTES, stream=streams[number])
         assert buffer.device_id == number and buffer.__dlpack_device__()[0] == 13
-        buffer.accessed_by = devices
-        assert set(buffer.accessed_by) == set(devices)
+        try:
+            buffer.accessed_by = devices
+        except CUDAError as error:
+            # Drivers of CUDA 13.0 take no advice for memory of pools.
+            assert "CUDA_ERROR_NOT_SUPPORTED" in str(error)
+        else:
+            assert set(buffer.accessed_by) == set(devices)
         for device in devices:
             buffer.prefetch(device, stream=streams[number])
         utils.prefetch_batch(streams[number], [buffer], [devices[1 - number]])
@@ -268,7 +283,7 @@ def test_managed_memory_with_a_place_on_either(devices, streams):
         buffer.close(streams[1 - number])
 
 
-def test_threads_with_a_device_each(devices, pools):
+def test_threads_with_a_device_each(devices, shared):
     errors = []
 
     def work(number):
@@ -276,8 +291,8 @@ def test_threads_with_a_device_each(devices, pools):
             devices[number].set_current()
             stream = devices[number].create_stream()
             for _ in range(50):
-                mine = pools[number].allocate(BYTES, stream=stream)
-                theirs = pools[1 - number].allocate(BYTES, stream=stream)
+                mine = shared[number].allocate(BYTES, stream=stream)
+                theirs = shared[1 - number].allocate(BYTES, stream=stream)
                 theirs.fill(number, stream=stream)
                 mine.copy_from(theirs, stream=stream)
                 assert numbers(mine, stream) == [number * 0x01010101]

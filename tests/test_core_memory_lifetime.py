@@ -32,10 +32,16 @@ from support import check
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
 TURNS = 1 << 15
+DONE = TURNS + 1  # what a kernel leaves where it found the number of its turns
 SLOW = """extern "C" __global__ void slow(int *p, int *turns) {
     volatile int *at = p;
     for (int i = 0, n = *turns; i < n; i++) { at[i % 1024] = i; }
-    *turns = at[1023] + 1;
+    *turns = at[1023] + 2;
+}
+extern "C" __global__ void slow_part(int *p, int *turns, int part) {
+    volatile int *at = p + 1024 * part;
+    for (int i = 0, n = *turns; i < n; i++) { at[i % 1024] = i; }
+    *turns = at[1023] + 2;
 }
 extern "C" __global__ void set(int *p) { *p = 1; }"""
 ONE = LaunchConfig(grid=1, block=1)
@@ -169,7 +175,7 @@ def test_memory_outlives_a_kernel_in_another_stream(device, slow, resource, how)
     gc.collect()
     # The stream that the memory was freed on has waited for the kernel, or the host has.
     freeing = third if "another stream" in how or "set" in how else own
-    assert number(turns.handle, freeing) == TURNS
+    assert number(turns.handle, freeing) == DONE
     for thing in (turns, own, other, third):
         thing.close()
 
@@ -188,32 +194,33 @@ def test_memory_outlives_a_kernel_that_uses_it_otherwise(device, slow, code, use
     if use == "many buffers":
         # More than a launch holds without memory of its own.
         names = ", ".join(f"int *p{n}" for n in range(40))
-        body = f"volatile int *at = p39; for (int i = 0; i < {TURNS}; i++) at[i % 1024] = i; *p0 = at[1023] + 1;"
+        body = f"volatile int *at = p39; for (int i = 0; i < {TURNS}; i++) at[i % 1024] = i; *p0 = at[1023] + 2;"
         kernel = Program(f'extern "C" __global__ void many({names}) {{ {body} }}', "c++").compile("ptx").get_kernel("many")
         launch(other, ONE, kernel, turns, *[argument] * 38, whole)
     else:
         launch(other, ONE, slow, argument, turns)
     argument.close()
     whole.close()
-    assert number(turns.handle, own) == TURNS
+    assert number(turns.handle, own) == DONE
     assert pool.attributes.used_mem_current == 0
     for thing in (turns, own, other, pool):
         thing.close()
 
 
-def test_a_stream_that_frees_waits_for_all_that_use_the_memory(device, slow, resource):
+def test_a_stream_that_frees_waits_for_all_that_use_the_memory(device, code, resource):
+    slow = code.get_kernel("slow_part")
     own = device.create_stream()
     others = [device.create_stream() for _ in range(12)]
     turns = [device.allocate(4, stream=stream) for stream in others]
-    buffer = resource.allocate(4096, stream=own)
+    buffer = resource.allocate(4096 * len(others), stream=own)
     own.sync()
-    for stream, count in zip(others, turns):
+    for part, (stream, count) in enumerate(zip(others, turns)):
         count.copy_from(ctypes.c_int32(TURNS // 8), stream=stream)
-        launch(stream, ONE, slow, buffer, count)
+        launch(stream, ONE, slow, buffer, count, ctypes.c_int32(part))
         # Its object may go before its work is done.
         stream.close()
     buffer.close()
-    assert [number(count.handle, own) for count in turns] == [TURNS // 8] * len(turns)
+    assert [number(count.handle, own) for count in turns] == [TURNS // 8 + 1] * len(turns)
     for thing in (*turns, own):
         thing.close()
 
@@ -242,7 +249,7 @@ def test_per_thread_default_streams_are_those_of_the_threads(device, slow):
 
     in_thread(use)
     in_thread(free)
-    assert found == [TURNS]
+    assert found == [DONE]
     turns.close()
     pool.close()
 

@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import gc
+import os
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from cuda.bindings import driver
 from cuda.core import Buffer, Device, VirtualMemoryResource, VirtualMemoryResourceOptions
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.typing import VirtualMemoryAccessType
-from support import check
+from support import check, on_cpu_device
 
 MIB = 1 << 20
 
@@ -289,7 +290,9 @@ def test_nothing_is_left(device, unit):
         resource.modify_allocation(buffer, 16 * unit)
         del buffer
     gc.collect()
-    assert abs(check(driver.cuMemGetInfo())[0] - free) < 16 * unit
+    # Tests side by side take from one GPU.
+    if on_cpu_device() or "PYTEST_XDIST_WORKER" not in os.environ:
+        assert abs(check(driver.cuMemGetInfo())[0] - free) < 16 * unit
 
 
 def test_peers_may_use_it():
