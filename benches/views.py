@@ -2,13 +2,15 @@
 
     views.py [--wheel FILE] [--peer PYTHON] [--rounds 20] [--turns 3]
 
-The figures are nanoseconds a call, the smallest mean of many rounds, the Python loop included. The sides take turns. CuPy
-and PyTorch are timed where a side's interpreter has them; what their own methods cost is in the last rows, in brackets.
+The figures are nanoseconds a call, the smallest mean of many rounds, the Python loop included. The sides take turns (see
+paired.py). CuPy and PyTorch are timed where a side's interpreter has them; what their own methods cost is in the last
+rows, in brackets.
 """
 
 import sys
 
 from core import best_or_none
+from paired import take_turns
 from sides import HERE, machine, parser, sides, table
 
 # Nanoseconds in all.
@@ -32,15 +34,14 @@ def main():
         print("(the peer has no cuda.core; it is left out)")
         peer = None
     words = ["-W", "ignore", HERE / "views_side.py", options.rounds]
-    our_runs, peer_runs, result = [], [], {}
-    for _ in range(options.turns):
-        result = ours.json(*words)
-        our_runs.append(result["python"])
-        if peer:
-            peer_runs.append(peer.json(*words)["python"])
+    turns = {"ours": lambda: ours.json(*words)}
+    if peer:
+        turns["peer"] = lambda: peer.json(*words)
+    runs = take_turns(options.turns, turns)
+    result = runs["ours"][0]
     print(f"StridedMemoryView on {result['device']}, ns a call; {machine()}\n")
     rows, good = [], True
-    our_best, peer_best = best_or_none(our_runs), best_or_none(peer_runs)
+    our_best, peer_best = (best_or_none([run["python"] for run in runs.get(side, [])]) for side in ("ours", "peer"))
     for number, name in enumerate(result["rows"]):
         value, budget = our_best[number], BUDGETS.get(name)
         cells = [name]
