@@ -1,6 +1,7 @@
 //! Contexts, and the rule that every call runs with the right one current.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
@@ -19,7 +20,26 @@ use crate::error::{Error, Result, driver, report};
 /// handle to it. Any other context belongs to whoever made it.
 #[derive(Clone, Debug)]
 pub struct Context {
-    inner: Arc<Inner>,
+    inner: Shared,
+}
+
+/// Primary contexts are kept until the process ends, so that their clones are plain copies: every event has one.
+#[derive(Clone, Debug)]
+enum Shared {
+    Kept(&'static Inner),
+    Counted(Arc<Inner>),
+}
+
+impl Deref for Shared {
+    type Target = Inner;
+
+    #[inline]
+    fn deref(&self) -> &Inner {
+        match self {
+            Shared::Kept(inner) => inner,
+            Shared::Counted(inner) => inner,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -36,22 +56,26 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the driver serialises what needs it.
 unsafe impl Sync for Inner {}
 
+impl Inner {
+    fn new(handle: CUcontext, device: Device) -> Inner {
+        Inner {
+            handle,
+            device,
+            birth: Birth::now(),
+        }
+    }
+}
+
 impl Context {
     pub(crate) fn retain_primary(device: Device) -> Result<Context> {
         let mut handle: CUcontext = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDevicePrimaryCtxRetain(&mut handle, device.handle()))? };
-        Ok(Context::new(handle, device))
-    }
-
-    fn new(handle: CUcontext, device: Device) -> Context {
-        Context {
-            inner: Arc::new(Inner {
-                handle,
-                device,
-                birth: Birth::now(),
-            }),
-        }
+        // Once a device, or once a thread where several come here at the same time.
+        let kept = Box::leak(Box::new(Inner::new(handle, device)));
+        Ok(Context {
+            inner: Shared::Kept(kept),
+        })
     }
 
     /// The calling thread's current context, if it has one.
@@ -93,7 +117,10 @@ impl Context {
             // SAFETY: `ordinal` is a valid place for the result.
             unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
         }
-        Ok(Context::new(handle, Device::of_handle(ordinal)?))
+        let inner = Inner::new(handle, Device::of_handle(ordinal)?);
+        Ok(Context {
+            inner: Shared::Counted(Arc::new(inner)),
+        })
     }
 
     /// The driver's handle.

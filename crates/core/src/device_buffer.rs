@@ -132,7 +132,9 @@ impl DeviceBuffer {
             None => None,
         };
         // The memory is freed in any case: what fails here is a context that can no longer be used.
-        report(wait_for_streams(stream, &others));
+        if !others.is_empty() {
+            report(wait_for_streams(stream, &others));
+        }
         match &self.source {
             Source::Pool(pool) if let Some(imports) = pool.imports() => {
                 imports.release(address, stream)
@@ -181,6 +183,13 @@ impl DeviceBuffer {
     /// Nothing has to be said of the stream that it is freed on.
     pub fn used_by(&self, stream: &Stream) {
         self.users.note_and_tidy(stream);
+    }
+
+    /// Whether freeing it ends nothing of anybody else's: it came from a pool, and only a stream of this crate's, or a
+    /// default one, is known to use it.
+    #[inline]
+    pub fn is_plain(&mut self) -> bool {
+        matches!(self.source, Source::Pool(_)) && self.users.are_plain()
     }
 
     /// The streams whose work uses the memory, as far as this buffer knows.

@@ -215,7 +215,7 @@ impl Stream {
 
     /// Whether somebody else made it, so that only the driver knows its context.
     #[inline]
-    pub(crate) fn is_foreign(&self) -> bool {
+    pub fn is_foreign(&self) -> bool {
         matches!(self.inner.kind, Kind::Foreign { .. })
     }
 

@@ -154,16 +154,25 @@ impl Users {
 
     /// The streams that the freeing one has to wait for, taken out.
     pub fn take_others(&mut self) -> Vec<Stream> {
-        let own = self.own();
         let others = self
             .others
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         let mut streams = std::mem::take(&mut others.streams);
-        if own.handle() != self.stream.handle() {
-            streams.push(own);
+        if self.thread != thread_of(&self.stream) {
+            streams.push(self.own());
         }
         streams
+    }
+
+    /// Whether nothing but the freeing stream, which is the crate's own or a default one, is known to use the memory.
+    #[inline]
+    pub fn are_plain(&mut self) -> bool {
+        let others = self
+            .others
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        others.streams.is_empty() && !self.stream.is_foreign()
     }
 
     /// Whether the freeing stream has others to wait for.

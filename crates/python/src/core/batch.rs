@@ -72,7 +72,7 @@ fn run(
     let device = if stream.is_default() {
         let known = operands
             .iter()
-            .filter_map(|operand| operand.buffer()?.device());
+            .filter_map(|operand| operand.buffer()?.device(py));
         match known.into_iter().next() {
             Some(device) => Some(device),
             None => Some(device::current(py)?),

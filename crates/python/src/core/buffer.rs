@@ -1,7 +1,7 @@
 //! `Buffer`: memory with an owner.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cupyrite::dlpack::DlDevice;
 use cupyrite::{Birth, Device, DeviceBuffer, PointerInfo, Stream, Users, pointer_info};
@@ -10,6 +10,7 @@ use pyo3::types::PyString;
 
 use self::release::{release, release_quietly, set_stream};
 use super::errors::OrRaise;
+use super::held::{Guard, Held};
 use super::ipc::PyBufferDescriptor;
 use super::slot::closed;
 use super::stream;
@@ -41,7 +42,7 @@ pub struct PyBuffer {
     size: AtomicUsize,
     /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
     uses: Uses,
-    state: Mutex<State>,
+    state: Held<State>,
     /// The handle of a stream whose work the memory is known to outlive, and that means the same to every thread; 0 for none.
     /// Written under the lock of `state`.
     outlives: AtomicUsize,
@@ -179,7 +180,7 @@ impl PyBuffer {
             size: AtomicUsize::new(size),
             uses: Uses::new(),
             outlives: AtomicUsize::new(outlives),
-            state: Mutex::new(State {
+            state: Held::new(State {
                 backing,
                 address,
                 size,
@@ -192,9 +193,9 @@ impl PyBuffer {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Held for a few instructions that neither panic nor call Python.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+        self.state.lock(py)
     }
 
     /// Where it is.
@@ -257,7 +258,7 @@ impl PyBuffer {
     #[cold]
     fn release_last(&self, py: Python<'_>) {
         // Freed when the lock is free again: that may let other threads run, and call anything.
-        let state = std::mem::take(&mut *self.lock());
+        let state = std::mem::take(&mut *self.lock(py));
         // Destructors of capsules come from Python without PyO3, which would put off giving references back if it were not
         // told that the thread is attached. When the interpreter ends it cannot be told any more, and nothing needs to be.
         let mut state = Some(state);
@@ -272,7 +273,7 @@ impl PyBuffer {
     #[inline(never)]
     pub fn used_by(&self, py: Python<'_>, stream: &Stream) {
         let many = {
-            let state = self.lock();
+            let state = self.lock(py);
             if let Backing::View(whole) = &state.backing {
                 return whole.get().used_by(py, stream);
             }
@@ -295,14 +296,14 @@ impl PyBuffer {
     #[cold]
     fn forget_idle_streams(&self, py: Python<'_>) {
         let clones = {
-            let state = self.lock();
+            let state = self.lock(py);
             state.backing.users().map(Users::unshared)
         };
         let Some(clones) = clones else { return };
         // The driver is asked without any lock.
         let idle = py.detach(|| Users::idle(clones));
         let gone = {
-            let state = self.lock();
+            let state = self.lock(py);
             let gone = state.backing.users().map(|users| users.forget(&idle));
             // Its handle may be given to another stream.
             self.outlives.store(0, Ordering::Relaxed);
@@ -313,10 +314,10 @@ impl PyBuffer {
     }
 
     /// The device whose default streams are meant for memory from a pool, and the streams that are known to use it.
-    pub fn streams(&self) -> Option<(Device, Vec<Stream>)> {
-        match &self.lock().backing {
+    pub fn streams(&self, py: Python<'_>) -> Option<(Device, Vec<Stream>)> {
+        match &self.lock(py).backing {
             Backing::Pool(memory) => Some((memory.home(), memory.streams())),
-            Backing::View(whole) => whole.get().streams(),
+            Backing::View(whole) => whole.get().streams(py),
             _ => None,
         }
     }
@@ -327,7 +328,7 @@ impl PyBuffer {
     ///
     /// What the driver says.
     pub fn one_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        let Some((device, streams)) = self.streams() else {
+        let Some((device, streams)) = self.streams(py) else {
             return Ok(None);
         };
         // The last reference to one of them may go here, which destroys it: detached.
@@ -370,27 +371,27 @@ impl PyBuffer {
         self.device_id(py)
     }
 
-    fn info(&self) -> cupyrite::Result<PointerInfo> {
-        let known = self.lock().info;
+    fn info(&self, py: Python<'_>) -> cupyrite::Result<PointerInfo> {
+        let known = self.lock(py).info;
         if let Some(info) = known {
             return Ok(info);
         }
         let info = pointer_info(self.address)?;
-        self.lock().info = Some(info);
+        self.lock(py).info = Some(info);
         Ok(info)
     }
 
     /// The device whose memory it is, for default streams; `None` where the current one has to do.
-    pub fn device(&self) -> Option<Device> {
-        let known = match &self.lock().backing {
+    pub fn device(&self, py: Python<'_>) -> Option<Device> {
+        let known = match &self.lock(py).backing {
             Backing::Pool(memory) => memory.device(),
-            Backing::View(whole) => whole.get().device(),
+            Backing::View(whole) => whole.get().device(py),
             _ => None,
         };
         if known.is_some() {
             return known;
         }
-        Device::new(self.info().ok()?.device?).ok()
+        Device::new(self.info(py).ok()?.device?).ok()
     }
 
     /// The memory resource, where the buffer is open and has one.
@@ -400,7 +401,7 @@ impl PyBuffer {
 
     /// The memory resource of memory that the caller has pinned, also should the buffer have been closed since.
     fn resource_of_pinned(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let state = self.lock();
+        let state = self.lock(py);
         state.resource.as_ref().map(|r| r.clone_ref(py))
     }
 
@@ -417,7 +418,7 @@ impl PyBuffer {
         let pinned = self.pin(py)?;
         match pinned.resource() {
             Some(resource) => resource.bind(py).getattr(name)?.extract::<T>(),
-            None => self.info().map(of_info).or_raise(py),
+            None => self.info(py).map(of_info).or_raise(py),
         }
     }
 
@@ -449,7 +450,7 @@ impl PyBuffer {
         // Dropped when the lock is free again: dropping an object may call anything.
         let mut former = None;
         let state = {
-            let mut state = self.lock();
+            let mut state = self.lock(py);
             // Closed by nobody else from here on: that takes the lock.
             if !self.uses.is_open() {
                 return Ok(());
@@ -483,5 +484,6 @@ impl PyBuffer {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyBuffer>()?;
+    super::method::add::<release::Close, 1>(core.py())?;
     super::dlpack_method::add::<PyBuffer>(core.py())
 }

@@ -47,13 +47,13 @@ impl PyContext {
     /// # Errors
     ///
     /// `RuntimeError` where it was closed.
-    pub fn get(&self) -> PyResult<Context> {
-        self.slot.get("Context")
+    pub fn get(&self, py: Python<'_>) -> PyResult<Context> {
+        self.slot.get(py, "Context")
     }
 
-    fn address(&self) -> usize {
+    fn address(&self, py: Python<'_>) -> usize {
         self.slot
-            .read(|context| context.handle().addr())
+            .read(py, |context| context.handle().addr())
             .unwrap_or(0)
     }
 }
@@ -74,19 +74,19 @@ impl PyContext {
     /// The driver's handle, a ``cuda.bindings.driver.CUcontext``; 0 once the object was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        handle_object(py, class::CUcontext, self.address())
+        handle_object(py, class::CUcontext, self.address(py))
     }
 
     /// Whether :meth:`close` was called.
     #[getter]
-    fn is_closed(&self) -> bool {
-        self.slot.is_closed()
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        self.slot.is_closed(py)
     }
 
     /// Whether this is a green context, which owns a part of its device. Contexts of this version are not.
     #[getter]
-    fn is_green(&self) -> PyResult<bool> {
-        self.get().map(|_| false)
+    fn is_green(&self, py: Python<'_>) -> PyResult<bool> {
+        self.get(py).map(|_| false)
     }
 
     /// Streams of a device's primary context are made by :meth:`Device.create_stream`.
@@ -101,9 +101,9 @@ impl PyContext {
     /// RuntimeError
     ///     The context is not a green one.
     #[pyo3(signature = (options=None))]
-    fn create_stream(&self, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    fn create_stream(&self, py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = options;
-        self.get()?;
+        self.get(py)?;
         Err(PyRuntimeError::new_err(
             "streams of a context of their own are for green contexts; this one is not green: use \
              Device.create_stream()",
@@ -118,7 +118,7 @@ impl PyContext {
     /// RuntimeError
     ///     The context is current on this thread.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let address = self.address();
+        let address = self.address(py);
         if address == 0 {
             return Ok(());
         }
@@ -128,22 +128,23 @@ impl PyContext {
                 "this Context is current on the calling thread; make another one current before closing it",
             ));
         }
-        drop(self.slot.close());
+        drop(self.slot.close(py));
         Ok(())
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let py = other.py();
         other
             .cast::<PyContext>()
-            .is_ok_and(|other| self.address() == other.get().address())
+            .is_ok_and(|other| self.address(py) == other.get().address(py))
     }
 
-    fn __hash__(&self) -> u64 {
-        self.address() as u64
+    fn __hash__(&self, py: Python<'_>) -> u64 {
+        self.address(py) as u64
     }
 
-    fn __repr__(&self) -> String {
-        match self.slot.read(Context::clone) {
+    fn __repr__(&self, py: Python<'_>) -> String {
+        match self.slot.read(py, Context::clone) {
             Some(context) => format!(
                 "<Context handle={:#x} device={}>",
                 context.handle().addr(),

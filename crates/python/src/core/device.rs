@@ -1,6 +1,7 @@
 //! `Device`: one object a device and thread.
 
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
 use cupyrite::{Context, Device};
@@ -8,17 +9,19 @@ use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueErro
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::context::PyContext;
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
 use super::memory_resource::{self, PyMemoryResource};
+use super::method::{self, Method};
 use super::numbers;
 use super::operand;
 use super::options::{OptionClass, Options};
 use super::properties::PyDeviceProperties;
+use super::slot::Detached;
 use super::stream::{self, PyStream};
 
 /// A device of this machine.
@@ -412,7 +415,7 @@ impl PyDevice {
                 given.get_type().name()?
             )));
         };
-        let context = given.get().get()?;
+        let context = given.get().get(py)?;
         if context.device() != self.device {
             return Err(PyRuntimeError::new_err(format!(
                 "Device.set_current() argument 'ctx' is a context of device {}, not of device {}",
@@ -518,62 +521,6 @@ impl PyDevice {
         PyStream::wrap(py, made)
     }
 
-    /// Makes an event that is not recorded yet.
-    ///
-    /// Parameters
-    /// ----------
-    /// options : EventOptions or dict, optional
-    ///     How it is made.
-    ///
-    /// Returns
-    /// -------
-    /// Event
-    #[pyo3(signature = (options=None))]
-    fn create_event(
-        &self,
-        py: Python<'_>,
-        options: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyEvent>> {
-        let options = event::event_options("Device.create_event", options)?;
-        let made = py
-            .detach(|| self.device.create_event(&options))
-            .or_raise(py)?;
-        PyEvent::wrap_unrecorded(py, made)
-    }
-
-    /// Allocates memory of the device.
-    ///
-    /// Parameters
-    /// ----------
-    /// size : int
-    ///     Bytes.
-    /// stream : Stream, optional
-    ///     The stream in whose order the memory is there; the default stream by default.
-    ///
-    /// Returns
-    /// -------
-    /// Buffer
-    #[pyo3(signature = (size, stream=None), text_signature = "($self, size, *, stream=None)")]
-    fn allocate<'py>(
-        slf: &Bound<'py, Self>,
-        size: &Bound<'py, PyAny>,
-        stream: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let this = slf.get();
-        let resource = this.resource(slf)?;
-        let size = numbers::size_argument(size, "Device.allocate")?;
-        let made;
-        let stream = match stream {
-            Some(stream) => stream,
-            None => {
-                made = stream::default_object(py)?.into_bound(py).into_any();
-                &made
-            }
-        };
-        memory_resource::allocate(resource.bind(py), size, stream, this.device)
-    }
-
     /// Waits until all work of the device is done.
     ///
     /// Raises
@@ -634,7 +581,7 @@ impl PyDevice {
     /// The object of a context: the one that was given out last, where it is of the same context.
     fn context_object(&self, py: Python<'_>, context: Context) -> PyResult<Py<PyContext>> {
         if let Some(known) = lock(&self.context).as_ref()
-            && known.get().get().is_ok_and(|known| known == context)
+            && known.get().get(py).is_ok_and(|known| known == context)
         {
             return Ok(known.clone_ref(py));
         }
@@ -645,11 +592,111 @@ impl PyDevice {
     }
 }
 
+/// `Device.create_event(options=None)`.
+struct CreateEvent;
+
+impl Method<1> for CreateEvent {
+    type Class = PyDevice;
+    const FUNCTION: &'static str = "Device.create_event";
+    const NAME: &'static CStr = c"create_event";
+    const TEXT: &'static CStr = c"create_event($self, /, options=None)
+--
+
+Makes an event that is not recorded yet.
+
+Parameters
+----------
+options : EventOptions or dict, optional
+    How it is made.
+
+Returns
+-------
+Event";
+    const NAMES: [&'static str; 1] = ["options"];
+
+    fn known() -> &'static PyOnceLock<[Py<PyString>; 1]> {
+        static KNOWN: PyOnceLock<[Py<PyString>; 1]> = PyOnceLock::new();
+        &KNOWN
+    }
+
+    #[inline]
+    fn call(
+        slf: &Bound<'_, PyDevice>,
+        [options]: [Option<&Bound<'_, PyAny>>; 1],
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let device = slf.get().device;
+        let options = event::event_options(Self::FUNCTION, options)?;
+        let made = {
+            // SAFETY: nothing but the driver is called.
+            let _detached = unsafe { Detached::new(py) };
+            device.create_event(&options)
+        };
+        PyEvent::wrap_unrecorded(py, made.or_raise(py)?).map(Py::into_any)
+    }
+}
+
+/// `Device.allocate(size, *, stream=None)`. The stream may also be given by place.
+struct Allocate;
+
+impl Method<2> for Allocate {
+    type Class = PyDevice;
+    const FUNCTION: &'static str = "Device.allocate";
+    const NAME: &'static CStr = c"allocate";
+    const TEXT: &'static CStr = c"allocate($self, size, *, stream=None)
+--
+
+Allocates memory of the device.
+
+Parameters
+----------
+size : int
+    Bytes.
+stream : Stream, optional
+    The stream in whose order the memory is there; the default stream by default.
+
+Returns
+-------
+Buffer";
+    const NAMES: [&'static str; 2] = ["size", "stream"];
+    const REQUIRED: usize = 1;
+
+    fn known() -> &'static PyOnceLock<[Py<PyString>; 2]> {
+        static KNOWN: PyOnceLock<[Py<PyString>; 2]> = PyOnceLock::new();
+        &KNOWN
+    }
+
+    #[inline]
+    fn call<'py>(
+        slf: &Bound<'py, PyDevice>,
+        [size, stream]: [Option<&Bound<'py, PyAny>>; 2],
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        // Bound, as all of Python's here: PyO3 would put off giving others back, where it was not told that the thread is
+        // attached.
+        let resource = this.resource(slf)?.into_bound(py);
+        let size = numbers::size_or_none(py, size, Self::FUNCTION)?;
+        let made;
+        let stream = match stream {
+            Some(stream) => stream,
+            None => {
+                made = stream::default_object(py)?.into_bound(py).into_any();
+                &made
+            }
+        };
+        memory_resource::allocate(&resource, size, stream, this.device).map(Bound::unbind)
+    }
+}
+
 /// Adds the class.
 ///
 /// # Errors
 ///
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
-    core.add_class::<PyDevice>()
+    let py = core.py();
+    core.add_class::<PyDevice>()?;
+    method::add::<CreateEvent, 1>(py)?;
+    method::add::<Allocate, 2>(py)
 }

@@ -365,7 +365,7 @@ pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -
     if handle == -1 || kind != DeviceType::CUDA {
         return Ok(());
     }
-    let Some((device, streams)) = buffer.streams() else {
+    let Some((device, streams)) = buffer.streams(py) else {
         return Ok(());
     };
     let handle = usize::try_from(handle.max(1)).unwrap_or(1);

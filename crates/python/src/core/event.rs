@@ -1,5 +1,6 @@
 //! `Event` and what other processes open one with.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle};
@@ -7,11 +8,12 @@ use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValu
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
 use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::{OrRaise, to_python};
+use super::method::{self, Method};
 use super::options::{OptionClass, Options};
 use super::slot::{Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
@@ -94,8 +96,8 @@ impl PyEvent {
     ///
     /// `RuntimeError` where it was closed.
     #[inline]
-    pub fn event(&self) -> PyResult<Event> {
-        self.slot.get("Event")
+    pub fn event(&self, py: Python<'_>) -> PyResult<Event> {
+        self.slot.get(py, "Event")
     }
 
     /// What recording it begins with.
@@ -104,8 +106,8 @@ impl PyEvent {
     ///
     /// `TypeError` for an event that other processes open and that was recorded before.
     #[inline]
-    pub fn first_record(&self) -> PyResult<FirstRecord<'_>> {
-        if self.slot.read(|event| event.options().ipc) != Some(true) {
+    pub fn first_record(&self, py: Python<'_>) -> PyResult<FirstRecord<'_>> {
+        if self.slot.read(py, |event| event.options().ipc) != Some(true) {
             return Ok(FirstRecord(None));
         }
         if self.recorded.swap(true, Ordering::Relaxed) {
@@ -117,14 +119,16 @@ impl PyEvent {
         Ok(FirstRecord(Some(&self.recorded)))
     }
 
-    fn address(&self) -> usize {
-        self.slot.read(|event| event.handle().addr()).unwrap_or(0)
+    fn address(&self, py: Python<'_>) -> usize {
+        self.slot
+            .read(py, |event| event.handle().addr())
+            .unwrap_or(0)
     }
 }
 
 impl Drop for PyEvent {
     fn drop(&mut self) {
-        if let Some(event) = self.slot.close() {
+        if let Some(event) = self.slot.end() {
             drop_detached(event);
         }
     }
@@ -161,11 +165,26 @@ pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResu
         return Ok(EventOptions::default());
     };
     let py = given.py();
-    let options = Options::accept(function, &OPTIONS, Some(given))?;
+    let names = [
+        intern!(py, "timing_enabled"),
+        intern!(py, "blocking_sync"),
+        intern!(py, "ipc_enabled"),
+    ];
+    let [timing, blocking_sync, ipc] = match Options::flags(&OPTIONS, given, names) {
+        Some(flags) => flags,
+        None => {
+            let options = Options::accept(function, &OPTIONS, Some(given))?;
+            let mut flags = [false; 3];
+            for (flag, name) in flags.iter_mut().zip(names) {
+                *flag = options.get(name)?.unwrap_or(false);
+            }
+            flags
+        }
+    };
     let chosen = EventOptions {
-        timing: options.get(intern!(py, "timing_enabled"))?.unwrap_or(false),
-        blocking_sync: options.get(intern!(py, "blocking_sync"))?.unwrap_or(false),
-        ipc: options.get(intern!(py, "ipc_enabled"))?.unwrap_or(false),
+        timing,
+        blocking_sync,
+        ipc,
     };
     if chosen.ipc && chosen.timing {
         return Err(PyTypeError::new_err(format!(
@@ -189,38 +208,38 @@ impl PyEvent {
     /// The driver's handle, a ``cuda.bindings.driver.CUevent``; 0 once the event was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        handle_object(py, class::CUevent, self.address())
+        handle_object(py, class::CUevent, self.address(py))
     }
 
     /// Whether :meth:`close` was called.
     #[getter]
-    fn is_closed(&self) -> bool {
-        self.slot.is_closed()
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        self.slot.is_closed(py)
     }
 
     /// Whether everything before the event is done. An event that was never recorded is done.
     #[getter]
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
-        let event = self.event()?;
+        let event = self.event(py)?;
         py.detach(|| event.is_done()).or_raise(py)
     }
 
     /// Whether the event can be timed.
     #[getter]
-    fn is_timing_enabled(&self) -> PyResult<bool> {
-        Ok(self.event()?.options().timing)
+    fn is_timing_enabled(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.event(py)?.options().timing)
     }
 
     /// Whether a thread that waits for the event sleeps instead of spinning.
     #[getter]
-    fn is_blocking_sync(&self) -> PyResult<bool> {
-        Ok(self.event()?.options().blocking_sync)
+    fn is_blocking_sync(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.event(py)?.options().blocking_sync)
     }
 
     /// Whether other processes can open the event.
     #[getter]
-    fn is_ipc_enabled(&self) -> PyResult<bool> {
-        Ok(self.event()?.options().ipc)
+    fn is_ipc_enabled(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.event(py)?.options().ipc)
     }
 
     /// The older name of :attr:`is_blocking_sync`.
@@ -230,7 +249,7 @@ impl PyEvent {
             py,
             c"Event.is_sync_busy_waited is deprecated; use Event.is_blocking_sync",
         )?;
-        self.is_blocking_sync()
+        self.is_blocking_sync(py)
     }
 
     /// What another process opens the event with, by :meth:`from_ipc_descriptor`. It can be pickled.
@@ -241,7 +260,7 @@ impl PyEvent {
     ///     The event was made without ``ipc_enabled``.
     #[getter(ipc_descriptor)]
     fn descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
-        let event = self.event()?;
+        let event = self.event(py)?;
         if !event.options().ipc {
             return Err(PyRuntimeError::new_err(
                 "this Event was made without ipc_enabled; other processes cannot open it",
@@ -317,13 +336,13 @@ impl PyEvent {
     /// The device that the event belongs to.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
-        device::object(py, self.event()?.context().device())
+        device::object(py, self.event(py)?.context().device())
     }
 
     /// The context that the event belongs to.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
-        PyContext::wrap(py, Context::clone(self.event()?.context()))
+        PyContext::wrap(py, Context::clone(self.event(py)?.context()))
     }
 
     /// Waits until everything before the event is done. An event that was never recorded is done.
@@ -333,21 +352,14 @@ impl PyEvent {
     /// CUDAError
     ///     What the work raised.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        let event = self.event()?;
+        let event = self.event(py)?;
         py.detach(|| event.synchronize()).or_raise(py)
-    }
-
-    /// Lets go of the event: it is destroyed when nothing uses it any more.
-    fn close(&self, py: Python<'_>) {
-        if let Some(event) = self.slot.close() {
-            py.detach(|| drop(event));
-        }
     }
 
     /// Milliseconds between two recorded events.
     fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let later = self.event()?;
-        let earlier = accept(other, "Event.__sub__", "other")?.get().event()?;
+        let later = self.event(py)?;
+        let earlier = accept(other, "Event.__sub__", "other")?.get().event(py)?;
         match py.detach(|| later.milliseconds_since(&earlier)) {
             Ok(ms) => Ok(f64::from(ms)),
             Err(Error::InvalidArgument {
@@ -372,21 +384,50 @@ impl PyEvent {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let py = other.py();
         other
             .cast::<PyEvent>()
-            .is_ok_and(|other| self.address() == other.get().address())
+            .is_ok_and(|other| self.address(py) == other.get().address(py))
     }
 
-    fn __hash__(&self) -> u64 {
-        self.address() as u64
+    fn __hash__(&self, py: Python<'_>) -> u64 {
+        self.address(py) as u64
     }
 
-    fn __repr__(&self) -> String {
-        format!("<Event handle={:#x}>", self.address())
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("<Event handle={:#x}>", self.address(py))
     }
 }
 
-fn deprecated(py: Python<'_>, text: &std::ffi::CStr) -> PyResult<()> {
+/// `Event.close()`.
+struct Close;
+
+impl Method<0> for Close {
+    type Class = PyEvent;
+    const FUNCTION: &'static str = "Event.close";
+    const NAME: &'static CStr = c"close";
+    const TEXT: &'static CStr = c"close($self, /)
+--
+
+Lets go of the event: it is destroyed when nothing uses it any more.";
+    const NAMES: [&'static str; 0] = [];
+
+    fn known() -> &'static PyOnceLock<[Py<PyString>; 0]> {
+        static KNOWN: PyOnceLock<[Py<PyString>; 0]> = PyOnceLock::new();
+        &KNOWN
+    }
+
+    #[inline]
+    fn call(slf: &Bound<'_, PyEvent>, []: [Option<&Bound<'_, PyAny>>; 0]) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        if let Some(event) = slf.get().slot.close(py) {
+            drop_detached(event);
+        }
+        Ok(py.None())
+    }
+}
+
+fn deprecated(py: Python<'_>, text: &CStr) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), text, 1)
 }
 
@@ -452,6 +493,7 @@ impl PyIpcEventDescriptor {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyEvent>()?;
+    method::add::<Close, 0>(core.py())?;
     // `a -= b` makes a float of `a`. What is written as `__isub__` could only change the event itself.
     let class = core.py().get_type::<PyEvent>();
     class.setattr("__isub__", class.getattr("__sub__")?)?;

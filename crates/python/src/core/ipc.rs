@@ -46,7 +46,7 @@ pub fn register<'py>(
     resource: &Bound<'py, PyMemPool>,
     uuid: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    resource.get().shared_pool()?;
+    resource.get().shared_pool(resource.py())?;
     let py = resource.py();
     module(py)?.call_method1(intern!(py, "_register"), (resource, uuid))
 }
@@ -72,7 +72,7 @@ pub fn reduce<'py>(
     class: &Bound<'py, PyType>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = resource.py();
-    resource.get().shared_pool()?;
+    resource.get().shared_pool(py)?;
     let find = class.getattr(intern!(py, "from_registry"))?;
     Ok((find, (resource.get().uuid(py),))
         .into_pyobject(py)?
@@ -98,7 +98,7 @@ pub fn import<'py>(
     }
     let handle = accept_handle(given, &format!("{name}.from_allocation_handle"))?;
     let make = || {
-        let file = handle.get().file()?;
+        let file = handle.get().file(py)?;
         let pool = py
             .detach(|| MemoryPool::import_of(kind, file.as_fd()))
             .or_raise(py)?;
@@ -114,7 +114,7 @@ pub fn import<'py>(
         let shared = Some(handle.clone().unbind());
         made.cast::<PyMemPool>()?
             .get()
-            .fill(pool, name, shared, uuid);
+            .fill(py, pool, name, shared, uuid);
         Ok(made)
     };
     let Some(uuid) = handle.get().uuid_of(py) else {
@@ -138,7 +138,7 @@ pub fn is_shared(py: Python<'_>, resource: Option<&Py<PyAny>>) -> bool {
     resource.is_some_and(|r| {
         r.bind(py)
             .cast::<PyMemPool>()
-            .is_ok_and(|pool| pool.get().shared_pool().is_ok())
+            .is_ok_and(|pool| pool.get().shared_pool(py).is_ok())
     })
 }
 
@@ -170,8 +170,8 @@ impl PyAllocationHandle {
     /// # Errors
     ///
     /// `RuntimeError` where it was closed.
-    pub fn file(&self) -> PyResult<Arc<OwnedFd>> {
-        self.file.get("IPCAllocationHandle")
+    pub fn file(&self, py: Python<'_>) -> PyResult<Arc<OwnedFd>> {
+        self.file.get(py, "IPCAllocationHandle")
     }
 
     /// The UUID of the pool.
@@ -193,7 +193,7 @@ fn registered<'py>(
     let Ok(handle) = handle.cast::<PyAllocationHandle>() else {
         return Ok(None);
     };
-    handle.get().file()?;
+    handle.get().file(py)?;
     let Some(uuid) = handle.get().uuid_of(py) else {
         return Ok(None);
     };
@@ -278,8 +278,8 @@ impl PyAllocationHandle {
 
     /// The file descriptor; -1 once the handle was closed.
     #[getter]
-    fn handle(&self) -> i32 {
-        self.file.read(|file| file.as_raw_fd()).unwrap_or(-1)
+    fn handle(&self, py: Python<'_>) -> i32 {
+        self.file.read(py, |file| file.as_raw_fd()).unwrap_or(-1)
     }
 
     /// What identifies the pool among processes; None where that is not known.
@@ -290,18 +290,18 @@ impl PyAllocationHandle {
 
     /// Whether :meth:`close` was called.
     #[getter]
-    fn is_closed(&self) -> bool {
-        self.file.is_closed()
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        self.file.is_closed(py)
     }
 
     /// Closes the descriptor. Pools that were imported by it stay; the memory resource whose handle this is can no longer be
     /// sent to other processes. Later calls do nothing.
-    fn close(&self) {
-        drop(self.file.close());
+    fn close(&self, py: Python<'_>) {
+        drop(self.file.close(py));
     }
 
-    fn __int__(&self) -> PyResult<i32> {
-        let number = self.file.read(|file| file.as_raw_fd());
+    fn __int__(&self, py: Python<'_>) -> PyResult<i32> {
+        let number = self.file.read(py, |file| file.as_raw_fd());
         number.ok_or_else(|| {
             PyValueError::new_err("this IPCAllocationHandle was closed: it has no file descriptor")
         })

@@ -103,7 +103,7 @@ pub fn run(
     body: impl FnOnce(&Stream) -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
     buffer.used_by(py, stream);
-    let device = match (stream.is_default(), buffer.device()) {
+    let device = match (stream.is_default(), buffer.device(py)) {
         (false, _) => None,
         (true, Some(device)) => Some(device),
         (true, None) => Some(super::device::current(py)?),
@@ -491,7 +491,7 @@ impl PyManagedMemoryResource {
                 py.detach(|| MemoryPool::new_of(kind, &PoolOptions::default()))
             }
         };
-        slf.as_super().get().set(made.or_raise(py)?, CLASS);
+        slf.as_super().get().set(py, made.or_raise(py)?, CLASS);
         warn_about_access(py)
     }
 
@@ -526,7 +526,7 @@ impl PyManagedMemoryResource {
     /// The number of the device where the memory should rather be; -1 where that is no device.
     #[getter]
     fn device_id(slf: &Bound<'_, Self>) -> PyResult<i64> {
-        match slf.as_super().get().kind()? {
+        match slf.as_super().get().kind(slf.py())? {
             PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => Ok(ordinal as i64),
             _ => Ok(-1),
         }
@@ -555,7 +555,7 @@ impl PyManagedMemoryResource {
     #[getter]
     fn preferred_location<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let py = slf.py();
-        let (kind, id) = match slf.as_super().get().kind()? {
+        let (kind, id) = match slf.as_super().get().kind(py)? {
             PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => {
                 ("DEVICE", Some(ordinal as i64))
             }

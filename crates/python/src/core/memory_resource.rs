@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::buffer::PyBuffer;
 use super::errors::OrRaise;
 use super::pool_attributes::PyMemPoolAttributes;
-use super::{device, stream};
+use super::{device, method, stream};
 
 mod of_device;
 mod pool;
@@ -187,6 +187,7 @@ pub fn default_for(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyA
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyMemoryResource>()?;
     core.add_class::<PyMemPool>()?;
+    method::add::<pool::Allocate, 2>(core.py())?;
     core.add_class::<PyMemPoolAttributes>()?;
     core.add_class::<PyDeviceMemoryResource>()?;
     core.add_class::<PySynchronousMemoryResource>()?;

@@ -17,6 +17,23 @@ pub fn size_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<usize
     bytes_argument(given, function, "size")
 }
 
+/// The same, for an argument that may be None, which is wrong too.
+///
+/// # Errors
+///
+/// As [`size_argument`].
+#[inline]
+pub fn size_or_none(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    function: &str,
+) -> PyResult<usize> {
+    match given {
+        Some(given) => size_argument(given, function),
+        None => size_argument(&py.None().into_bound(py), function),
+    }
+}
+
 /// A number of bytes, in an argument of another name.
 ///
 /// # Errors
@@ -28,6 +45,15 @@ pub fn bytes_argument(
     parameter: &str,
 ) -> PyResult<usize> {
     let py = given.py();
+    if std::ptr::eq(given.get_type_ptr(), &raw mut ffi::PyLong_Type) {
+        // SAFETY: a live int; the largest number also stands for an exception.
+        let size = unsafe { ffi::PyLong_AsSize_t(given.as_ptr()) };
+        if size != usize::MAX {
+            return Ok(size);
+        }
+        // Said below, if it is wrong.
+        drop(PyErr::take(py));
+    }
     // SAFETY: a live object; a new reference or null with an exception.
     let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(given.as_ptr())) };
     let Ok(index) = index else {

@@ -496,7 +496,7 @@ pub fn copy(
     let device = sides
         .iter()
         .filter_map(|side| side.buffer())
-        .find_map(PyBuffer::device);
+        .find_map(|buffer| buffer.device(py));
     for side in sides {
         if let Some(buffer) = side.buffer() {
             buffer.used_by(py, stream);

@@ -92,6 +92,38 @@ impl<'py> Options<'py> {
         })
     }
 
+    /// Fields that are True, False or None (which counts as false) of an instance of `class` itself; `None` where any of that
+    /// is not so, and the fields have to be read one by one.
+    #[inline]
+    pub fn flags<const N: usize>(
+        class: &OptionClass,
+        given: &Bound<'py, PyAny>,
+        names: [&Bound<'py, PyString>; N],
+    ) -> Option<[bool; N]> {
+        let py = given.py();
+        let wanted = class.class.get(py)?;
+        if !std::ptr::eq(given.get_type_ptr().cast(), wanted.as_ptr()) {
+            return None;
+        }
+        let fields = Options::fields_of(given)?;
+        let mut flags = [false; N];
+        for (flag, name) in flags.iter_mut().zip(names) {
+            // SAFETY: a live dictionary and a str; the result is borrowed, and only its address is looked at.
+            unsafe {
+                let value = ffi::PyDict_GetItemWithError(fields.as_ptr(), name.as_ptr());
+                if std::ptr::eq(value, ffi::Py_True()) {
+                    *flag = true;
+                } else if !std::ptr::eq(value, ffi::Py_False())
+                    && !std::ptr::eq(value, ffi::Py_None())
+                {
+                    drop(PyErr::take(py));
+                    return None;
+                }
+            }
+        }
+        Some(flags)
+    }
+
     /// The dictionary of an instance; reading it takes half the time that reading attributes does.
     #[inline]
     fn fields_of(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {

@@ -121,7 +121,7 @@ impl PyPinnedMemoryResource {
             true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
             false => (None, None),
         };
-        slf.as_super().get().fill(pool, CLASS, shared, uuid);
+        slf.as_super().get().fill(py, pool, CLASS, shared, uuid);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl PyPinnedMemoryResource {
     /// The NUMA node of the memory; -1 where the system chooses.
     #[getter]
     fn numa_id(slf: &Bound<'_, Self>) -> PyResult<i32> {
-        match slf.as_super().get().kind()? {
+        match slf.as_super().get().kind(slf.py())? {
             PoolKind::Host(Some(node)) => Ok(node),
             _ => Ok(-1),
         }

@@ -2,50 +2,85 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::held::Held;
+
 /// An object that can be closed while other threads use it: each of them works on a clone of its own, and the last
 /// clone releases what is behind it.
 #[derive(Debug)]
-pub struct Slot<T>(Mutex<Option<T>>);
+pub struct Slot<T>(Held<Option<T>>);
 
 impl<T> Slot<T> {
     /// A slot with this object.
+    #[inline]
     pub fn new(value: T) -> Slot<T> {
-        Slot(Mutex::new(Some(value)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<T>> {
-        // Held for a few instructions, and nothing that happens meanwhile can panic.
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        Slot(Held::new(Some(value)))
     }
 
     /// Takes the object out: whoever asks from now on is told that it was closed. None where it was closed before.
-    pub fn close(&self) -> Option<T> {
-        self.lock().take()
+    #[inline]
+    pub fn close(&self, py: Python<'_>) -> Option<T> {
+        self.0.lock(py).take()
+    }
+
+    /// As [`Slot::close`], for the destructor of what the slot is part of.
+    #[inline]
+    pub fn end(&mut self) -> Option<T> {
+        self.0.get_mut().take()
     }
 
     /// Whether it was closed.
-    pub fn is_closed(&self) -> bool {
-        self.lock().is_none()
+    pub fn is_closed(&self, py: Python<'_>) -> bool {
+        self.0.lock(py).is_none()
     }
 
     /// A value computed from the object while it is there; None where it was closed. `read` is short and calls nobody.
-    pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
-        self.lock().as_ref().map(read)
+    #[inline]
+    pub fn read<R>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.lock(py).as_ref().map(read)
     }
 }
 
 impl<T> Slot<T> {
     /// As [`Slot::read`], for the collector, which must not wait: None also where the slot is in use.
     pub fn peek<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
-        self.0.try_lock().ok()?.as_ref().map(read)
+        // SAFETY: the collector runs on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        self.0.try_lock(py)?.as_ref().map(read)
+    }
+}
+
+/// A thread without the GIL, also when what runs meanwhile panics.
+///
+/// It costs less than [`Python::detach`], which also sees to Python objects that are dropped meanwhile: here nothing of
+/// Python's may be touched at all, not even dropped.
+pub struct Detached {
+    state: *mut ffi::PyThreadState,
+}
+
+impl Detached {
+    /// Lets go of the GIL until this is dropped.
+    ///
+    /// # Safety
+    ///
+    /// Nothing of Python's is touched meanwhile.
+    #[inline(always)]
+    pub unsafe fn new(_attached: Python<'_>) -> Detached {
+        // SAFETY: the thread is attached.
+        let state = unsafe { ffi::PyEval_SaveThread() };
+        Detached { state }
+    }
+}
+
+impl Drop for Detached {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the state that was saved on this thread.
+        unsafe { ffi::PyEval_RestoreThread(self.state) };
     }
 }
 
@@ -99,8 +134,8 @@ impl<T: Clone> Slot<T> {
     ///
     /// `RuntimeError` that says that the `what` was closed.
     #[inline]
-    pub fn get(&self, what: &str) -> PyResult<T> {
-        match &*self.lock() {
+    pub fn get(&self, py: Python<'_>, what: &str) -> PyResult<T> {
+        match &*self.0.lock(py) {
             Some(value) => Ok(value.clone()),
             None => Err(closed(what)),
         }

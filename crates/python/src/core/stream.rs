@@ -64,18 +64,26 @@ impl PyStream {
     ///
     /// `RuntimeError` where it was closed.
     #[inline]
-    pub fn get(&self) -> PyResult<Stream> {
-        self.slot.get("Stream")
+    pub fn get(&self, py: Python<'_>) -> PyResult<Stream> {
+        self.slot.get(py, "Stream")
     }
 
-    fn address(&self) -> usize {
-        self.slot.read(|stream| stream.handle().addr()).unwrap_or(0)
+    /// Whether it is open, and `is` holds for it, which is short and calls nobody.
+    #[inline]
+    pub fn is(&self, py: Python<'_>, is: impl FnOnce(&Stream) -> bool) -> bool {
+        self.slot.read(py, is).unwrap_or(false)
+    }
+
+    fn address(&self, py: Python<'_>) -> usize {
+        self.slot
+            .read(py, |stream| stream.handle().addr())
+            .unwrap_or(0)
     }
 }
 
 impl Drop for PyStream {
     fn drop(&mut self) {
-        if let Some(stream) = self.slot.close()
+        if let Some(stream) = self.slot.end()
             && stream.is_owned()
         {
             drop_detached(stream);
@@ -111,44 +119,44 @@ impl PyStream {
     /// The driver's handle, a ``cuda.bindings.driver.CUstream``; 0 once the stream was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        handle_object(py, class::CUstream, self.address())
+        handle_object(py, class::CUstream, self.address(py))
     }
 
     /// Whether :meth:`close` was called. Default streams are never closed.
     #[getter]
-    fn is_closed(&self) -> bool {
-        self.slot.is_closed()
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        self.slot.is_closed(py)
     }
 
     /// Whether the stream's work runs without waiting for the legacy default stream.
     #[getter]
     fn is_nonblocking(&self, py: Python<'_>) -> PyResult<bool> {
-        self.get()?.is_nonblocking().or_raise(py)
+        self.get(py)?.is_nonblocking().or_raise(py)
     }
 
     /// The stream's priority; lower numbers run first.
     #[getter]
     fn priority(&self, py: Python<'_>) -> PyResult<i32> {
-        self.get()?.priority().or_raise(py)
+        self.get(py)?.priority().or_raise(py)
     }
 
     /// The device that the stream's work runs on. For a default stream, the device of the current context.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
-        let context = self.get()?.context().or_raise(py)?;
+        let context = self.get(py)?.context().or_raise(py)?;
         device::object(py, context.device())
     }
 
     /// The context that the stream belongs to. For a default stream, the current one.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
-        let context = self.get()?.context().or_raise(py)?;
+        let context = self.get(py)?.context().or_raise(py)?;
         PyContext::wrap(py, context)
     }
 
     /// ``(0, handle)``: the protocol by which libraries take each other's streams.
-    fn __cuda_stream__(&self) -> PyResult<(u32, u64)> {
-        Ok((0, self.get()?.handle().addr() as u64))
+    fn __cuda_stream__(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
+        Ok((0, self.get(py)?.handle().addr() as u64))
     }
 
     /// Waits until everything queued so far is done.
@@ -158,7 +166,7 @@ impl PyStream {
     /// CUDAError
     ///     What the queued work raised.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        let stream = self.get()?;
+        let stream = self.get(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
         operand::reap(py);
         Ok(())
@@ -184,11 +192,11 @@ impl PyStream {
         event: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyEvent>> {
-        let stream = self.get()?;
+        let stream = self.get(py)?;
         if let Some(given) = event.filter(|event| !event.is_none()) {
             let given = event::accept(given, "Stream.record", "event")?;
-            let event = given.get().event()?;
-            let first = given.get().first_record()?;
+            let event = given.get().event(py)?;
+            let first = given.get().first_record(py)?;
             py.detach(|| event.record(&stream)).or_raise(py)?;
             first.done();
             return Ok(given.clone().unbind());
@@ -206,13 +214,13 @@ impl PyStream {
     ///     What to wait for: an event, or everything queued so far in another stream, which may be any object with
     ///     ``__cuda_stream__``.
     fn wait(&self, py: Python<'_>, event_or_stream: &Bound<'_, PyAny>) -> PyResult<()> {
-        let stream = self.get()?;
+        let stream = self.get(py)?;
         if let Ok(event) = event_or_stream.cast::<PyEvent>() {
-            let event = event.get().event()?;
+            let event = event.get().event(py)?;
             return py.detach(|| stream.wait(&event)).or_raise(py);
         }
         let other = if let Ok(other) = event_or_stream.cast::<PyStream>() {
-            other.get().get()?
+            other.get().get(py)?
         } else if event_or_stream.hasattr("__cuda_stream__")? {
             foreign(event_or_stream)?
         } else {
@@ -228,8 +236,8 @@ impl PyStream {
     /// Lets go of the stream: it is destroyed when its queued work is done and nothing else uses it. A stream that came
     /// from elsewhere is not destroyed, and closing a default stream changes nothing.
     fn close(&self, py: Python<'_>) {
-        if self.slot.read(Stream::is_default) == Some(false)
-            && let Some(stream) = self.slot.close()
+        if self.slot.read(py, Stream::is_default) == Some(false)
+            && let Some(stream) = self.slot.close(py)
             && stream.is_owned()
         {
             py.detach(|| drop(stream));
@@ -260,13 +268,14 @@ impl PyStream {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let py = other.py();
         other
             .cast::<PyStream>()
-            .is_ok_and(|other| self.address() == other.get().address())
+            .is_ok_and(|other| self.address(py) == other.get().address(py))
     }
 
-    fn __hash__(&self) -> u64 {
-        self.address() as u64
+    fn __hash__(&self, py: Python<'_>) -> u64 {
+        self.address(py) as u64
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -285,11 +294,13 @@ impl PyStream {
     }
 
     fn __clear__(&self) {
-        drop(self.slot.close());
+        // SAFETY: the collector runs on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        drop(self.slot.close(py));
     }
 
-    fn __repr__(&self) -> String {
-        let Some(stream) = self.slot.read(Stream::clone) else {
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let Some(stream) = self.slot.read(py, Stream::clone) else {
             return "<Stream handle=0x0 context=0x0>".to_owned();
         };
         // Showing an object never fails: where the driver does not tell the context, it is not shown.
@@ -395,7 +406,7 @@ pub fn accept(
     protocol: bool,
 ) -> PyResult<Stream> {
     if let Ok(stream) = given.cast::<PyStream>() {
-        return stream.get().get();
+        return stream.get().get(given.py());
     }
     if protocol && given.hasattr("__cuda_stream__")? {
         return foreign(given);

@@ -57,7 +57,7 @@ pub fn copy<'py>(
     let (to, from) = (destination.get(), source.get());
     let stream = match stream {
         Some(given) => stream::accept(given, function, "stream", false)?,
-        None => stream::default_object(py)?.get().get()?,
+        None => stream::default_object(py)?.get().get(py)?,
     };
     if let Some(given) = allocator
         && given.cast::<PyMemoryResource>().is_err()

@@ -96,7 +96,9 @@ impl Consumer {
         let number = if let Ok(number) = given.cast::<PyInt>() {
             number.extract::<i64>().ok()
         } else if let Ok(stream) = given.cast::<PyStream>() {
-            return Ok(Consumer::Stream(stream.get().get()?.handle().addr()));
+            return Ok(Consumer::Stream(
+                stream.get().get(given.py())?.handle().addr(),
+            ));
         } else if let Some(handle) = crate::types::handle_value(given.as_ptr()) {
             i64::try_from(handle).ok()
         } else {

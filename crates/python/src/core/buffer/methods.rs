@@ -44,7 +44,7 @@ fn import(
     let (address, size) = (memory.address(), memory.size());
     let resource = Some(mr.clone().unbind());
     let made = PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)?;
-    made.get().lock().descriptor = Some(descriptor.clone().unbind());
+    made.get().lock(py).descriptor = Some(descriptor.clone().unbind());
     Ok(made)
 }
 
@@ -174,7 +174,7 @@ impl PyBuffer {
     fn ipc_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyBufferDescriptor>> {
         let _pinned = self.pin(py)?;
         let described = {
-            let state = self.lock();
+            let state = self.lock(py);
             if let Some(known) = &state.descriptor {
                 return Ok(known.clone_ref(py));
             }
@@ -192,7 +192,7 @@ impl PyBuffer {
             }
         };
         let made = Py::new(py, PyBufferDescriptor::new_of(described.or_raise(py)?))?;
-        let mut state = self.lock();
+        let mut state = self.lock(py);
         // Another thread may have been first: then that one stays.
         let kept = state.descriptor.get_or_insert_with(|| made.clone_ref(py));
         Ok(kept.clone_ref(py))
@@ -219,7 +219,7 @@ impl PyBuffer {
     /// The number of the device that the memory belongs to; -1 for memory that CUDA does not know.
     #[getter]
     pub(super) fn device_id(&self, py: Python<'_>) -> PyResult<i64> {
-        let native = match &self.lock().backing {
+        let native = match &self.lock(py).backing {
             Backing::Pool(memory) => Some(memory.device()),
             _ => None,
         };
@@ -256,8 +256,8 @@ impl PyBuffer {
 
     /// Whether the memory is another process's.
     #[getter]
-    fn is_mapped(&self) -> bool {
-        self.imported()
+    fn is_mapped(&self, py: Python<'_>) -> bool {
+        self.imported(py)
     }
 
     /// The memory resource that the memory is of; None where there is none, and once the buffer was closed.
@@ -269,25 +269,11 @@ impl PyBuffer {
     /// The object that was given as the memory's owner; None where there is none, and once the buffer was closed.
     #[getter]
     fn owner(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let state = self.lock();
+        let state = self.lock(py);
         if !self.place().open {
             return None;
         }
         state.owner.as_ref().map(|o| o.clone_ref(py))
-    }
-
-    /// Frees the memory in the order of a stream: after what the stream holds now. Later calls do nothing.
-    ///
-    /// While arrays made from the buffer by DLPack are alive the memory stays. What other threads queue just now, a launch
-    /// or a copy with the buffer, comes first.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : Stream, optional
-    ///     By default the stream that the memory was allocated on, or that :meth:`set_deallocation_stream` was given.
-    #[pyo3(signature = (stream=None))]
-    fn close(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        self.close_on(py, stream)
     }
 
     /// Has the memory freed in the order of another stream than the one it was allocated on.
@@ -298,7 +284,7 @@ impl PyBuffer {
     ///     Where; it first waits for what the stream set before holds now.
     fn set_deallocation_stream(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let accepted = stream::accept(stream, "Buffer.set_deallocation_stream", "stream", false)?;
-        let mut state = self.lock();
+        let mut state = self.lock(py);
         if !self.place().open {
             return Err(closed("Buffer"));
         }
@@ -358,7 +344,7 @@ impl PyBuffer {
                         "Buffer.copy_to() needs 'dst': this buffer has no memory resource to allocate one from",
                     ));
                 };
-                let device = match slf.get().device() {
+                let device = match slf.get().device(py) {
                     Some(device) => device,
                     None => device::current(py)?,
                 };
@@ -448,7 +434,7 @@ impl PyBuffer {
         }
         self.used_by(py, &accepted);
         let device = if accepted.is_default() {
-            self.device()
+            self.device(py)
         } else {
             None
         };
@@ -507,9 +493,9 @@ impl PyBuffer {
         (place.address, place.size).into_pyobject(py)?.hash()
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let place = self.place();
-        let mapped = if self.imported() {
+        let mapped = if self.imported(py) {
             " is_mapped=True"
         } else {
             ""
@@ -533,7 +519,9 @@ impl PyBuffer {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A lock that is held now is held by a thread that the collector has stopped: its object is alive.
-        if let Ok(state) = self.state.try_lock() {
+        // SAFETY: the collector runs on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        if let Some(state) = self.state.try_lock(py) {
             visit.call(&state.owner)?;
             visit.call(&state.resource)?;
             match &state.backing {
@@ -552,14 +540,14 @@ impl PyBuffer {
 
 impl PyBuffer {
     /// Whether the buffer is open and the memory another process's.
-    fn imported(&self) -> bool {
-        let state = self.lock();
+    fn imported(&self, py: Python<'_>) -> bool {
+        let state = self.lock(py);
         self.place().open
             && match &state.backing {
                 Backing::Pool(memory) => {
                     memory.pool().is_some_and(cupyrite::MemoryPool::is_imported)
                 }
-                Backing::View(whole) => whole.get().imported(),
+                Backing::View(whole) => whole.get().imported(py),
                 _ => false,
             }
     }
@@ -574,7 +562,7 @@ impl PyBuffer {
         let pinned = self.pin(py)?;
         match pinned.resource() {
             Some(resource) => resource.bind(py).getattr(name)?.is_truthy(),
-            None => self.info().map(of_info).or_raise(py),
+            None => self.info(py).map(of_info).or_raise(py),
         }
     }
 }

@@ -80,7 +80,7 @@ impl PyBuffer {
         grow: impl FnOnce(&mut DeviceBuffer) -> cupyrite::Result<bool> + Send,
     ) -> PyResult<Option<PyBuffer>> {
         let mut memory = {
-            let mut state = self.lock();
+            let mut state = self.lock(py);
             if !self.place().open {
                 return Err(closed("Buffer"));
             }
@@ -106,7 +106,7 @@ impl PyBuffer {
         };
         let done = py.detach(|| grow(&mut memory));
         let (address, size) = (memory.address(), memory.size());
-        let mut state = self.lock();
+        let mut state = self.lock(py);
         if matches!(done, Ok(true)) {
             let former = std::mem::take(&mut *state);
             drop(state);

@@ -1,14 +1,17 @@
 //! How the memory of a buffer is given back.
 
-use std::sync::PoisonError;
+use std::ffi::CStr;
 
-use cupyrite::Stream;
+use cupyrite::{DeviceBuffer, Stream};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString};
 
 use super::super::errors::OrRaise;
+use super::super::method::Method;
+use super::super::slot::Detached;
 use super::super::stream::{self, PyStream};
 use super::{Backing, GivenBack, PyBuffer, State};
 
@@ -98,6 +101,106 @@ fn deallocate(
     Ok(())
 }
 
+impl PyBuffer {
+    /// Closes the buffer where that needs only the driver: nobody holds it, its memory came from a pool, and the stream
+    /// given is the one that frees it. Nothing is done, and `None` returned, where that is not so.
+    #[inline]
+    fn close_plainly(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> Option<PyResult<()>> {
+        let (memory, resource) = {
+            let mut state = self.lock(py);
+            let State {
+                backing: Backing::Pool(memory),
+                owner: None,
+                descriptor: None,
+                ..
+            } = &mut *state
+            else {
+                return None;
+            };
+            if !memory.is_plain() {
+                return None;
+            }
+            if let Some(given) = stream {
+                let memory: &DeviceBuffer = memory;
+                let is_same = |stream: &Stream| {
+                    memory.stream().handle() == stream.handle() && !stream.is_per_thread()
+                };
+                if !given.cast::<PyStream>().ok()?.get().is(py, is_same) {
+                    return None;
+                }
+            }
+            if !self.uses.suspend(py) {
+                return None;
+            }
+            // Closed from here on, and never resumed.
+            (std::mem::take(&mut state.backing), state.resource.take())
+        };
+        let done = match memory {
+            Backing::Pool(memory) => {
+                // SAFETY: the memory, its pool and its stream are the driver's alone.
+                let _detached = unsafe { Detached::new(py) };
+                memory.close(None)
+            }
+            // It was looked at above.
+            _ => Ok(()),
+        };
+        if let Some(resource) = resource {
+            resource.drop_ref(py);
+        }
+        Some(done.or_raise(py))
+    }
+}
+
+/// `Buffer.close(stream=None)`.
+pub(super) struct Close;
+
+impl Method<1> for Close {
+    type Class = PyBuffer;
+    const FUNCTION: &'static str = "Buffer.close";
+    const NAME: &'static CStr = c"close";
+    const TEXT: &'static CStr = c"close($self, /, stream=None)
+--
+
+Frees the memory in the order of a stream: after what the stream holds now. Later calls do nothing.
+
+While arrays made from the buffer by DLPack are alive the memory stays. What other threads queue just now, a launch
+or a copy with the buffer, comes first.
+
+Parameters
+----------
+stream : Stream, optional
+    By default the stream that the memory was allocated on, or that :meth:`set_deallocation_stream` was given.";
+    const NAMES: [&'static str; 1] = ["stream"];
+
+    fn known() -> &'static PyOnceLock<[Py<PyString>; 1]> {
+        static KNOWN: PyOnceLock<[Py<PyString>; 1]> = PyOnceLock::new();
+        &KNOWN
+    }
+
+    #[inline]
+    fn call(
+        slf: &Bound<'_, PyBuffer>,
+        [stream]: [Option<&Bound<'_, PyAny>>; 1],
+    ) -> PyResult<Py<PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Some(done) = this.close_plainly(py, stream) {
+            done?;
+            return Ok(py.None());
+        }
+        // PyO3 would put off giving references back if it were not told that the thread is attached. When the interpreter
+        // ends it cannot be told any more, and nothing needs to be.
+        match Python::try_attach(|py| this.close_on(py, stream)) {
+            Some(done) => done?,
+            None => this.close_on(py, stream)?,
+        }
+        Ok(py.None())
+    }
+}
+
 /// As [`release`], for places that cannot raise; an exception that is on its way stays.
 pub(super) fn release_quietly(py: Python<'_>, state: State) {
     if matches!(state.backing, Backing::Foreign)
@@ -125,7 +228,17 @@ pub(super) fn release_quietly(py: Python<'_>, state: State) {
 
 impl Drop for PyBuffer {
     fn drop(&mut self) {
-        let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let state = self.state.get_mut();
+        if let State {
+            backing: Backing::Foreign,
+            resource: None,
+            owner: None,
+            ..
+        } = state
+        {
+            return;
+        }
+        let state = std::mem::take(state);
         // SAFETY: contents of Python objects are dropped by their deallocation, which runs attached; as does what fails
         // to become one.
         let py = unsafe { Python::assume_attached() };

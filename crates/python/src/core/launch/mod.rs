@@ -18,6 +18,7 @@ use pyo3::types::PyTuple;
 pub use self::config::PyLaunchConfig;
 pub use self::packing::{Args, Packer, Pins, Target};
 use super::errors::to_python;
+use super::slot::Detached;
 use super::stream::PyStream;
 use super::{kernel, stream};
 use crate::errors::{self, Kind};
@@ -98,23 +99,6 @@ unsafe fn named(
     Ok(found)
 }
 
-/// Restores the thread's state, also when what runs without it panics.
-struct Detached(*mut ffi::PyThreadState);
-
-impl Detached {
-    fn new() -> Detached {
-        // SAFETY: called on an attached thread.
-        Detached(unsafe { ffi::PyEval_SaveThread() })
-    }
-}
-
-impl Drop for Detached {
-    fn drop(&mut self) {
-        // SAFETY: the state that was saved on this thread.
-        unsafe { ffi::PyEval_RestoreThread(self.0) }
-    }
-}
-
 /// Queues a kernel.
 ///
 /// # Safety
@@ -170,7 +154,8 @@ unsafe fn queue(
     let params = packer.pack(args, &target)?;
     let launched = {
         // The driver may wait for room in the stream's queue.
-        let _detached = Detached::new();
+        // SAFETY: nothing of Python's is touched until it is dropped.
+        let _detached = unsafe { Detached::new(py) };
         // SAFETY: an address for each argument. Their number and sizes are the kernel's where the driver tells them;
         // what they mean to the kernel is the program's promise, as with every launch.
         unsafe { kernel.launch_raw(&stream, &config, params) }

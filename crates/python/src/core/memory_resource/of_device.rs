@@ -98,14 +98,14 @@ impl PyDeviceMemoryResource {
             true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
             false => (None, None),
         };
-        slf.as_super().get().fill(pool, function, shared, uuid);
+        slf.as_super().get().fill(py, pool, function, shared, uuid);
         Ok(())
     }
 
     /// The number of the device.
     #[getter]
     fn device_id(slf: &Bound<'_, Self>) -> PyResult<usize> {
-        match slf.as_super().get().kind()? {
+        match slf.as_super().get().kind(slf.py())? {
             PoolKind::Device(device) => Ok(device.ordinal()),
             _ => Err(unmade()),
         }
@@ -127,7 +127,7 @@ impl PyDeviceMemoryResource {
     /// changed, and assigned to as a whole.
     #[getter]
     fn peer_accessible_by<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().pool()?;
+        slf.as_super().get().pool(slf.py())?;
         let py = slf.py();
         PyModule::import(py, intern!(py, "cuda.core._memory._peer_access_utils"))?
             .getattr(intern!(py, "PeerAccessibleBySetProxy"))?
@@ -136,7 +136,7 @@ impl PyDeviceMemoryResource {
 
     #[setter]
     fn set_peer_accessible_by(slf: &Bound<'_, Self>, devices: &Bound<'_, PyAny>) -> PyResult<()> {
-        slf.as_super().get().pool()?;
+        slf.as_super().get().pool(slf.py())?;
         let py = slf.py();
         PyModule::import(py, intern!(py, "cuda.core._memory._peer_access_utils"))?
             .getattr(intern!(py, "replace_peer_accessible_by"))?

@@ -1,6 +1,6 @@
 //! `_MemPool`: what the resources over pools of the driver's have in common.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ffi::CStr;
 
 use cupyrite::{DeviceBuffer, MemoryPool, PoolAccess, PoolKind, Stream};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -11,10 +11,12 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use super::super::buffer::{Backing, PyBuffer};
 use super::super::context::handle_object;
 use super::super::errors::OrRaise;
+use super::super::held::{Guard, Held};
 use super::super::ipc::PyAllocationHandle;
-use super::super::numbers::{address_argument, size_argument};
+use super::super::method::Method;
+use super::super::numbers::{address_argument, size_argument, size_or_none};
 use super::super::pool_attributes::{PyMemPoolAttributes, drop_pool};
-use super::super::slot::closed;
+use super::super::slot::{Detached, closed};
 use super::super::stream;
 use super::{PyMemoryResource, stream_or_default};
 use crate::generated::ids::class::driver as class;
@@ -28,7 +30,7 @@ use crate::generated::ids::class::driver as class;
     name = "_MemPool"
 )]
 pub struct PyMemPool {
-    state: Mutex<State>,
+    state: Held<State>,
 }
 
 #[derive(Default)]
@@ -44,9 +46,9 @@ struct State {
 }
 
 impl PyMemPool {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Held for a few instructions that neither panic nor call Python.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+        self.state.lock(py)
     }
 
     /// The pool.
@@ -54,8 +56,8 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` where the resource was closed, or never made.
-    pub fn pool(&self) -> PyResult<MemoryPool> {
-        let state = self.lock();
+    pub fn pool(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+        let state = self.lock(py);
         match &state.pool {
             Some(pool) => Ok(pool.clone()),
             None => match state.made {
@@ -68,18 +70,19 @@ impl PyMemPool {
     /// A resource without a pool yet, for classes that derive from this one.
     pub fn unmade() -> PyClassInitializer<PyMemPool> {
         PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
-            state: Mutex::default(),
+            state: Held::default(),
         })
     }
 
     /// Gives the resource its pool; `class` is what it is called in messages.
-    pub fn set(&self, pool: MemoryPool, class: &'static str) {
-        self.fill(pool, class, None, None);
+    pub fn set(&self, py: Python<'_>, pool: MemoryPool, class: &'static str) {
+        self.fill(py, pool, class, None, None);
     }
 
     /// Gives the resource its pool, and what other processes know it by.
     pub fn fill(
         &self,
+        py: Python<'_>,
         pool: MemoryPool,
         class: &'static str,
         shared: Option<Py<PyAllocationHandle>>,
@@ -92,7 +95,7 @@ impl PyMemPool {
             shared,
             uuid,
         };
-        let former = std::mem::replace(&mut *self.lock(), state);
+        let former = std::mem::replace(&mut *self.lock(py), state);
         drop((former.attributes, former.shared, former.uuid));
         drop_pool(former.pool);
     }
@@ -102,8 +105,8 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` where it was never made.
-    pub fn kind(&self) -> PyResult<PoolKind> {
-        match self.lock().made {
+    pub fn kind(&self, py: Python<'_>) -> PyResult<PoolKind> {
+        match self.lock(py).made {
             Some((_, kind)) => Ok(kind),
             None => Err(unmade()),
         }
@@ -115,7 +118,7 @@ impl PyMemPool {
     ///
     /// `RuntimeError` where the resource was closed; what the driver says.
     pub fn take(&self, py: Python<'_>, size: usize, stream: Stream) -> PyResult<DeviceBuffer> {
-        let pool = self.pool()?;
+        let pool = self.pool(py)?;
         if pool.is_imported() {
             return Err(PyTypeError::new_err(
                 "this memory resource is another process's, which alone allocates from it; its buffers come by \
@@ -123,7 +126,14 @@ impl PyMemPool {
             ));
         }
         // The driver may wait for a stream when memory is short.
-        py.detach(|| pool.into_buffer(size, stream)).or_raise(py)
+        let made = if stream.is_foreign() {
+            py.detach(|| pool.into_buffer(size, stream))
+        } else {
+            // SAFETY: the pool and the stream are the driver's alone.
+            let _detached = unsafe { Detached::new(py) };
+            pool.into_buffer(size, stream)
+        };
+        made.or_raise(py)
     }
 
     /// A buffer of the pool.
@@ -153,7 +163,7 @@ impl PyMemPool {
 
 impl Drop for PyMemPool {
     fn drop(&mut self) {
-        let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let state = std::mem::take(self.state.get_mut());
         drop((state.attributes, state.shared, state.uuid));
         drop_pool(state.pool);
     }
@@ -165,9 +175,9 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` where they cannot, or where it was closed.
-    pub fn shared_pool(&self) -> PyResult<MemoryPool> {
-        let pool = self.pool()?;
-        if self.lock().shared.is_none() {
+    pub fn shared_pool(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+        let pool = self.pool(py)?;
+        if self.lock(py).shared.is_none() {
             return Err(no_ipc());
         }
         Ok(pool)
@@ -181,8 +191,8 @@ impl PyMemPool {
     ///
     /// As [`PyMemPool::shared_pool`].
     pub fn shared(&self, py: Python<'_>) -> PyResult<Py<PyAllocationHandle>> {
-        self.pool()?;
-        let state = self.lock();
+        self.pool(py)?;
+        let state = self.lock(py);
         let handle = state.shared.as_ref().map(|handle| handle.clone_ref(py));
         handle.ok_or_else(no_ipc)
     }
@@ -213,34 +223,6 @@ impl PyMemPool {
         PyMemPool::unmade()
     }
 
-    /// Allocates memory from the pool, in the order of a stream.
-    ///
-    /// Parameters
-    /// ----------
-    /// size : int
-    ///     Bytes; 0 gives a buffer with the address 0.
-    /// stream : Stream
-    ///     In whose order the memory is there, and by default is freed.
-    ///
-    /// Returns
-    /// -------
-    /// Buffer
-    ///
-    /// Raises
-    /// ------
-    /// CUDAError
-    ///     There is not as much memory (``CUDA_ERROR_OUT_OF_MEMORY``).
-    #[pyo3(signature = (size, stream=None), text_signature = "($self, size, *, stream)")]
-    fn allocate<'py>(
-        slf: &Bound<'py, Self>,
-        size: &Bound<'py, PyAny>,
-        stream: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Py<PyBuffer>> {
-        let size = size_argument(size, "allocate")?;
-        let stream = stream_or_default(slf.py(), stream, "allocate")?;
-        Self::allocate_on(slf, size, stream)
-    }
-
     /// Frees memory of the pool by its address, in the order of a stream. A buffer frees its memory itself.
     ///
     /// Parameters
@@ -263,7 +245,7 @@ impl PyMemPool {
         size_argument(size, "deallocate")?;
         let stream = stream::accept(stream, "deallocate", "stream", false)?;
         // Buffers outlive `close`, so their memory can be freed after it.
-        let kind = self.kind()?;
+        let kind = self.kind(py)?;
         // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
         // that it did not give out.
         py.detach(|| unsafe { kind.deallocate(address, &stream) })
@@ -274,7 +256,7 @@ impl PyMemPool {
     /// Buffers stay valid.
     fn close(&self, py: Python<'_>) {
         let (pool, others) = {
-            let mut state = self.lock();
+            let mut state = self.lock(py);
             let others = (
                 state.attributes.take(),
                 state.shared.take(),
@@ -289,32 +271,35 @@ impl PyMemPool {
     /// The driver's handle, a ``cuda.bindings.driver.CUmemoryPool``; 0 once the resource was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let handle = self.lock().pool.as_ref().map_or(0, |p| p.handle().addr());
+        let handle = self.lock(py).pool.as_ref().map_or(0, |p| p.handle().addr());
         handle_object(py, class::CUmemoryPool, handle)
     }
 
     /// Whether :meth:`close` was called.
     #[getter]
-    fn is_closed(&self) -> bool {
-        self.lock().pool.is_none()
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        self.lock(py).pool.is_none()
     }
 
     /// Whether the pool was made by this resource, and is not the device's own.
     #[getter]
-    fn is_handle_owned(&self) -> bool {
-        self.lock().pool.as_ref().is_some_and(MemoryPool::is_owned)
+    fn is_handle_owned(&self, py: Python<'_>) -> bool {
+        self.lock(py)
+            .pool
+            .as_ref()
+            .is_some_and(MemoryPool::is_owned)
     }
 
     /// Whether the memory can be shared with other processes.
     #[getter]
-    fn is_ipc_enabled(&self) -> bool {
-        self.lock().shared.is_some()
+    fn is_ipc_enabled(&self, py: Python<'_>) -> bool {
+        self.lock(py).shared.is_some()
     }
 
     /// Whether the pool is another process's.
     #[getter]
-    fn is_mapped(&self) -> bool {
-        self.lock()
+    fn is_mapped(&self, py: Python<'_>) -> bool {
+        self.lock(py)
             .pool
             .as_ref()
             .is_some_and(MemoryPool::is_imported)
@@ -324,13 +309,13 @@ impl PyMemPool {
     /// made from a mere file descriptor.
     #[getter]
     pub fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.lock().uuid.as_ref().map(|uuid| uuid.clone_ref(py))
+        self.lock(py).uuid.as_ref().map(|uuid| uuid.clone_ref(py))
     }
 
     /// What `register` does where the UUID is new.
-    fn _take_uuid(&self, uuid: Py<PyAny>) -> PyResult<()> {
-        self.shared_pool()?;
-        let former = self.lock().uuid.replace(uuid);
+    fn _take_uuid(&self, py: Python<'_>, uuid: Py<PyAny>) -> PyResult<()> {
+        self.shared_pool(py)?;
+        let former = self.lock(py).uuid.replace(uuid);
         drop(former);
         Ok(())
     }
@@ -338,12 +323,12 @@ impl PyMemPool {
     /// The pool's attributes: what it holds and what it keeps.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyMemPoolAttributes>> {
-        let pool = self.pool()?;
-        if let Some(known) = &self.lock().attributes {
+        let pool = self.pool(py)?;
+        if let Some(known) = &self.lock(py).attributes {
             return Ok(known.clone_ref(py));
         }
         let made = Py::new(py, PyMemPoolAttributes::new_of(pool))?;
-        let mut state = self.lock();
+        let mut state = self.lock(py);
         // Another thread may have been first: then that one stays. `made` goes at the end, when the lock is free.
         let kept = match &state.attributes {
             Some(known) => known.clone_ref(py),
@@ -357,6 +342,53 @@ impl PyMemPool {
     }
 }
 
+/// `_MemPool.allocate(size, *, stream)`. The stream may also be given by place.
+pub(super) struct Allocate;
+
+impl Method<2> for Allocate {
+    type Class = PyMemPool;
+    const FUNCTION: &'static str = "allocate";
+    const NAME: &'static CStr = c"allocate";
+    const TEXT: &'static CStr = c"allocate($self, size, *, stream)
+--
+
+Allocates memory from the pool, in the order of a stream.
+
+Parameters
+----------
+size : int
+    Bytes; 0 gives a buffer with the address 0.
+stream : Stream
+    In whose order the memory is there, and by default is freed.
+
+Returns
+-------
+Buffer
+
+Raises
+------
+CUDAError
+    There is not as much memory (``CUDA_ERROR_OUT_OF_MEMORY``).";
+    const NAMES: [&'static str; 2] = ["size", "stream"];
+    const REQUIRED: usize = 1;
+
+    fn known() -> &'static PyOnceLock<[Py<PyString>; 2]> {
+        static KNOWN: PyOnceLock<[Py<PyString>; 2]> = PyOnceLock::new();
+        &KNOWN
+    }
+
+    #[inline]
+    fn call<'py>(
+        slf: &Bound<'py, PyMemPool>,
+        [size, stream]: [Option<&Bound<'py, PyAny>>; 2],
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let size = size_or_none(py, size, "allocate")?;
+        let stream = stream_or_default(py, stream, "allocate")?;
+        PyMemPool::allocate_on(slf, size, stream).map(Py::into_any)
+    }
+}
+
 /// The pool of a resource whose memory other processes can use.
 ///
 /// # Errors
@@ -364,7 +396,7 @@ impl PyMemPool {
 /// `TypeError` for what is no resource over a pool, `RuntimeError` for one that was closed or is this process's alone.
 pub fn shared_pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
     match mr.cast::<PyMemPool>() {
-        Ok(pool) => pool.get().shared_pool(),
+        Ok(pool) => pool.get().shared_pool(mr.py()),
         Err(_) => Err(PyTypeError::new_err(format!(
             "Buffer.from_ipc_descriptor() argument 'mr' is of type {}; expected a memory resource over a pool",
             mr.get_type().name()?
@@ -374,7 +406,7 @@ pub fn shared_pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
 
 fn pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
     match mr.cast::<PyMemPool>() {
-        Ok(pool) => pool.get().pool(),
+        Ok(pool) => pool.get().pool(mr.py()),
         Err(_) => Err(PyTypeError::new_err(format!(
             "argument 'mr' is of type {}; expected a DeviceMemoryResource",
             mr.get_type().name()?

@@ -1,0 +1,152 @@
+"""Methods that are plain C functions for their speed: arguments, signatures, derived classes, references."""
+
+import gc
+import inspect
+import sys
+
+import pytest
+from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions
+
+BYTES = 256
+
+
+@pytest.fixture
+def device():
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+@pytest.fixture
+def stream(device):
+    return device.create_stream()
+
+
+@pytest.fixture
+def resource(device):
+    return DeviceMemoryResource(device)
+
+
+def calls(device, stream, resource):
+    """(method, arguments that are right, names of the parameters) of each."""
+    return [
+        (device.create_event, {"options": EventOptions()}, ["options"]),
+        (device.allocate, {"size": BYTES, "stream": stream}, ["size", "stream"]),
+        (resource.allocate, {"size": BYTES, "stream": stream}, ["size", "stream"]),
+        (resource.allocate(BYTES, stream=stream).close, {"stream": stream}, ["stream"]),
+        (device.create_event().close, {}, []),
+    ]
+
+
+def test_arguments_by_place_and_by_name(device, stream, resource):
+    for method, right, _ in calls(device, stream, resource):
+        method(*right.values())
+    for method, right, _ in calls(device, stream, resource):
+        method(**right)
+    for method, right, _ in calls(device, stream, resource):
+        # A name that is equal to the parameter's, and another object.
+        method(**{"".join(list(name)): value for name, value in right.items()})
+
+
+def test_wrong_arguments_are_told(device, stream, resource):
+    for method, right, names in calls(device, stream, resource):
+        with pytest.raises(TypeError, match="at most|takes"):
+            method(*right.values(), None)
+        with pytest.raises(TypeError, match="nothing_of_that_name"):
+            method(**right, nothing_of_that_name=1)
+        for name in names:
+            with pytest.raises(TypeError, match=f"multiple values for argument '{name}'"):
+                method(*right.values(), **{name: right[name]})
+    for method in (device.allocate, resource.allocate):
+        with pytest.raises(TypeError, match="'size'"):
+            method()
+        with pytest.raises(TypeError, match="'size'"):
+            method(stream=stream)
+        with pytest.raises(TypeError, match="'size'"):
+            method(None, stream=stream)
+        with pytest.raises(TypeError, match="'size'"):
+            method(1.5, stream=stream)
+        for size in (-1, 2**64):
+            with pytest.raises(OverflowError, match="'size'"):
+                method(size, stream=stream)
+        with pytest.raises(TypeError, match="'stream'"):
+            method(BYTES, stream=7)
+    buffer = resource.allocate(BYTES, stream=stream)
+    with pytest.raises(TypeError, match="'stream'"):
+        buffer.close(7)
+    assert not buffer.is_closed
+    buffer.close(None)
+    assert buffer.is_closed
+    with pytest.raises(TypeError):
+        Buffer.close(7)
+    with pytest.raises(TypeError):
+        Event.close(7)
+
+
+def test_signatures_and_texts():
+    signatures = {
+        Device.create_event: "(self, /, options=None)",
+        Device.allocate: "(self, /, size, *, stream=None)",
+        DeviceMemoryResource.allocate: "(self, /, size, *, stream)",
+        Buffer.close: "(self, /, stream=None)",
+        Event.close: "(self, /)",
+    }
+    for method, signature in signatures.items():
+        assert str(inspect.signature(method)) == signature
+        assert len(inspect.getdoc(method)) > 60
+
+
+def test_closing_with_a_closed_or_another_stream(device, stream, resource):
+    buffer = resource.allocate(BYTES, stream=stream)
+    other = device.create_stream()
+    other.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        buffer.close(other)
+    assert not buffer.is_closed
+    buffer.close(device.create_stream())
+    assert buffer.is_closed
+    buffer.close(other)
+    for given in (device.default_stream, stream):
+        buffer = resource.allocate(BYTES, stream=device.default_stream)
+        buffer.close(given)
+        assert buffer.is_closed
+
+
+def test_derived_classes_have_them(device, stream):
+    class Counting(DeviceMemoryResource):
+        count = 0
+
+        def allocate(self, size, *, stream):
+            self.count += 1
+            return super().allocate(size, stream=stream)
+
+    resource = Counting(device)
+    buffer = resource.allocate(BYTES, stream=stream)
+    assert buffer.size == BYTES and buffer.memory_resource is resource
+    buffer.close(stream)
+    assert resource.count == 1
+    assert buffer.is_closed and buffer.handle == 0
+
+
+def test_references_go_at_once(device, stream, resource):
+    """And not when PyO3 happens to look next."""
+    options = EventOptions()
+    gc.collect()
+
+    def references():
+        return [sys.getrefcount(one) for one in (resource, stream, options, device)]
+
+    before = references()
+    for _ in range(100):
+        resource.allocate(BYTES, stream=stream).close(stream)
+        resource.allocate(BYTES, stream=stream).close()
+        resource.allocate(BYTES, stream=stream).close(device.default_stream)
+        device.create_event(options).close()
+        with pytest.raises(TypeError):
+            resource.allocate(BYTES, stream=stream).close(7)
+        with pytest.raises(OverflowError):
+            resource.allocate(-1, stream=stream)
+    buffer = resource.allocate(BYTES, stream=stream)
+    assert references()[0] == before[0] + 1
+    buffer.close(stream)
+    assert references() == before
