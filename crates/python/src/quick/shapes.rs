@@ -1,8 +1,7 @@
 //! The shortest way: calls of the shapes that hot loops are made of, each with a vectorcall of its own.
 //!
-//! [`Plan::call`] reads from the plan what to do: a jump for each argument, one to the thunk, one for the answer. After a call
-//! of the driver, which is long and pushes out what the processor has learned, each of those is guessed wrong. Here the
-//! compiler knows the shape: nothing is left to guess but where C is, and the arguments go there in registers.
+//! [`Plan::call`] reads from the plan what to do: a jump for each argument, one to the thunk, one for the answer. Here the
+//! compiler knows the shape: half of the instructions are left, and the arguments go to C in registers.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
