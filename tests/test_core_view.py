@@ -743,3 +743,32 @@ def test_buffers_show_bytes(buffer, stream):
             getattr(host, name)
     with pytest.raises(RuntimeError, match="closed"):
         memoryview(host)
+
+
+def test_arguments_of_from_any_interface():
+    array, make = np.zeros((2, 3)), StridedMemoryView.from_any_interface
+    # A name that is made at run time is another object of the same text.
+    name = "_".join(("stream", "ptr"))
+    for view in (make(array, -1), make(array, stream_ptr=0), make(stream_ptr=-1, obj=array), make(array, **{name: 0})):
+        assert view.shape == (2, 3) and view.exporting_obj is array
+    for arguments, keywords in (((array,), {}), ((array, None), {}), ((), {"obj": array})):
+        with pytest.raises(BufferError, match="stream_ptr"):
+            make(*arguments, **keywords)
+    for arguments, keywords, text in (
+        ((), {}, "obj"),
+        ((), {"stream_ptr": -1}, "obj"),
+        ((array, -1, 0), {}, "3"),
+        ((array,), {"obj": array}, "obj"),
+        ((array, -1), {"stream_ptr": -1}, "stream_ptr"),
+        ((array,), {"stream": 1}, "stream"),
+        ((array, "1"), {}, "stream_ptr"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            make(*arguments, **keywords)
+
+    class Derived(StridedMemoryView):
+        pass
+
+    assert type(Derived.from_any_interface(array, -1)) is Derived
+    with pytest.raises(TypeError):
+        StridedMemoryView.__dict__["from_any_interface"].__get__(None, int)(array)

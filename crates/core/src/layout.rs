@@ -246,7 +246,7 @@ impl StridedLayout {
     }
 
     /// Whether the layout has elements, and all that is promised of them holds by numbers of 64 bits on the way.
-    #[inline]
+    #[inline(always)]
     fn is_plain(&self) -> Option<()> {
         let item = i64::try_from(self.item_size)
             .ok()
@@ -267,8 +267,8 @@ impl StridedLayout {
         Some(())
     }
 
-    /// Checks what every layout promises.
-    #[inline]
+    /// Checks what every layout promises. Passing a layout through a function of its own would copy it twice.
+    #[inline(always)]
     fn checked(self) -> Result<StridedLayout> {
         match self.is_plain() {
             Some(()) => Ok(self),

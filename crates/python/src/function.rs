@@ -20,10 +20,11 @@ use crate::generated::{
     nvml_functions, nvrtc_functions, nvvm_functions, runtime_functions,
 };
 use crate::py::{self, Obj, Owned, R, Raised};
-use crate::quick::Plan;
+use crate::quick::{self, Plan};
 use crate::types::table::LIBRARIES;
 
-type VectorCall = unsafe extern "C" fn(
+/// What the interpreter calls, with the arguments where they lie.
+pub type VectorCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     usize,
@@ -117,17 +118,36 @@ fn make(function: &'static Function) -> R<Owned> {
     unsafe {
         let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
         let fields = object.ptr().cast::<FunctionObject>();
-        (&raw mut (*fields).vectorcall).write(vectorcall);
+        let plan = Plan::new(function);
+        let call = quick::vectorcall_of(&plan).unwrap_or(vectorcall);
+        (&raw mut (*fields).vectorcall).write(call);
         (&raw mut (*fields).weakrefs).write(std::ptr::null_mut());
         (&raw mut (*fields).function).write(function);
-        (&raw mut (*fields).plan).write(Plan::new(function));
+        (&raw mut (*fields).plan).write(plan);
         Ok(object)
     }
 }
 
-unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
-    // SAFETY: only called with instances of the type, which cannot be derived from or made by Python.
+/// The descriptor of a function object.
+///
+/// # Safety
+///
+/// It is one.
+#[inline(always)]
+pub unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
+    // SAFETY: an instance of the type, which cannot be derived from or made by Python.
     unsafe { (*object.cast::<FunctionObject>()).function }
+}
+
+/// The plan of a function object.
+///
+/// # Safety
+///
+/// As [`function_of`].
+#[inline(always)]
+pub unsafe fn plan_of(object: *mut ffi::PyObject) -> *mut Plan {
+    // SAFETY: as above.
+    unsafe { &raw mut (*object.cast::<FunctionObject>()).plan }
 }
 
 /// Runs `f`; an exception becomes null, a panic an exception.
@@ -150,7 +170,12 @@ pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
     }
 }
 
-unsafe extern "C" fn vectorcall(
+/// A call of any function.
+///
+/// # Safety
+///
+/// By the vectorcall protocol, with a function object.
+pub unsafe extern "C" fn vectorcall(
     callable: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     nargsf: usize,

@@ -22,6 +22,10 @@ use crate::py::{self, Obj, Owned, R};
 use crate::runtime;
 use crate::types::{self, ClassId, EnumId};
 
+mod shapes;
+
+pub use shapes::of as vectorcall_of;
+
 /// The most C parameters of a call that goes the short way.
 const WORDS: usize = 11;
 

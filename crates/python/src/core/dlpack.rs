@@ -15,6 +15,7 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 use super::buffer::PyBuffer;
 use super::errors::OrRaise;
 use super::view::PyView;
+use crate::py::{self, Obj};
 
 /// The name of capsules of version 0.
 pub const NAME: &CStr = c"dltensor";
@@ -126,7 +127,10 @@ fn release<M>(py: Python<'_>, export: Export<M>) {
 unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
     // SAFETY: Python passes the capsule; a pointer is there under this name as long as nobody took it.
     unsafe {
-        if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 0 {
+        // Nobody renamed it if the name is the very text; what was renamed back has another one.
+        if !std::ptr::eq(ffi::PyCapsule_GetName(capsule), M::NAME.as_ptr())
+            && ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 0
+        {
             return;
         }
         let managed = ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>();
@@ -167,6 +171,13 @@ fn find_device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
     Ok(DlDevice { kind, number })
 }
 
+/// An int of 64 bits; `None` for larger ones. `extract` would fetch the exception that -1 may stand for.
+#[inline]
+pub fn number_of(number: &Bound<'_, PyInt>) -> Option<i64> {
+    // SAFETY: a live object, which the caller holds.
+    py::as_i64_if_fits(unsafe { Obj::new(number.as_ptr()) })
+}
+
 /// The numbers of a tuple of two.
 #[inline]
 pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
@@ -180,12 +191,7 @@ pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
             if ffi::PyLong_Check(item) == 0 {
                 return None;
             }
-            let number = ffi::PyLong_AsLongLong(item);
-            if number == -1 && !ffi::PyErr_Occurred().is_null() {
-                ffi::PyErr_Clear();
-                return None;
-            }
-            Some(number)
+            py::as_i64_if_fits(Obj::new(item))
         };
         Some((number(0)?, number(1)?))
     }
@@ -264,10 +270,7 @@ impl Request<'_, '_> {
             // Without a stream a consumer is on the legacy default stream (Python array API, `__dlpack__`).
             None => 1,
             Some(given) => {
-                let number = given
-                    .cast::<PyInt>()
-                    .ok()
-                    .and_then(|n| n.extract::<i64>().ok());
+                let number = given.cast::<PyInt>().ok().and_then(number_of);
                 let Some(number) = number.filter(|&n| n >= -1) else {
                     return Err(PyTypeError::new_err(format!(
                         "{class}.__dlpack__() argument 'stream' is {}; expected the address of a stream, 1 or 2 for the \

@@ -49,7 +49,8 @@ pub mod view_cupy;
 pub mod view_dlpack;
 pub mod view_end;
 pub mod view_import;
-pub mod view_parts;
+pub mod view_method;
+mod view_parts;
 pub mod view_shown;
 pub mod virtual_memory;
 

@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{PyTraverseError, PyTypeInfo, PyVisit};
 
 use super::buffer::PyBuffer;
 use super::dtype::{self, Dtype};
@@ -20,7 +20,7 @@ use super::layout::{PyLayout, tuple};
 use super::view_import::{Consumer, Keep, Parts, Protocol};
 use super::{
     dlpack_exchange, dlpack_method, view_copy, view_cupy, view_dlpack, view_end, view_import,
-    view_parts, view_shown,
+    view_method, view_parts, view_shown,
 };
 
 /// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
@@ -80,12 +80,16 @@ pub fn make(py: Python<'_>, parts: Parts) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// The same as an object of `class`, which is `StridedMemoryView` or derived from it.
-fn make_of<'py>(class: &Bound<'py, PyType>, parts: Parts) -> PyResult<Bound<'py, PyAny>> {
+///
+/// # Errors
+///
+/// What the derived class raises.
+pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: Parts) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
-    let own = py.get_type::<PyView>();
-    if class.is(&own) {
+    if std::ptr::eq(class.as_type_ptr(), PyView::type_object_raw(py)) {
         return make(py, parts);
     }
+    let own = py.get_type::<PyView>();
     let adopted = Bound::new(py, Adopted(Mutex::new(Some(parts))))?;
     own.call_method1(intern!(py, "__new__"), (class, adopted))
 }
@@ -270,7 +274,7 @@ impl PyView {
                 },
                 device_id: 0,
                 readonly: false,
-                room: (0, 0),
+                room: None,
                 exporting: None,
                 keep: Keep::Object,
             }));
@@ -371,30 +375,6 @@ impl PyView {
         obj: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         make_of(cls, view_import::from_array_interface(obj)?)
-    }
-
-    /// A view of an array by the first that it has of DLPack, ``__cuda_array_interface__``, ``__array_interface__`` and the
-    /// buffer protocol.
-    ///
-    /// Parameters
-    /// ----------
-    /// obj : object
-    ///     The array.
-    /// stream_ptr : int
-    ///     As in :meth:`from_dlpack`.
-    ///
-    /// Raises
-    /// ------
-    /// BufferError
-    ///     It has none of them; and as the other methods.
-    #[classmethod]
-    #[pyo3(signature = (obj, stream_ptr=None))]
-    fn from_any_interface<'py>(
-        cls: &Bound<'py, PyType>,
-        obj: &Bound<'py, PyAny>,
-        stream_ptr: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        make_of(cls, view_import::from_any(obj, stream_ptr)?)
     }
 
     /// A view of a buffer's memory as an array. The memory stays while the view lives, also when the buffer is closed.
@@ -703,5 +683,6 @@ impl PyView {
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyView>()?;
     dlpack_method::add::<PyView>(core.py())?;
+    view_method::add(core.py())?;
     core.add_class::<super::view_argument::Proxy>()
 }

@@ -33,7 +33,7 @@ static CLASSES: Recent<Way, 16> = Recent::new();
 pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
     // SAFETY: a live object.
     let class = unsafe { ffi::Py_TYPE(obj.as_ptr()) };
-    match CLASSES.get(class.cast()) {
+    match CLASSES.get(obj.py(), class.cast()) {
         Some(known) => Ok(known),
         None => find(obj),
     }
@@ -53,7 +53,7 @@ fn find(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
     } else {
         Way::Methods
     };
-    CLASSES.put(class.into_any().unbind(), way);
+    CLASSES.put(obj.py(), class.into_any().unbind(), way);
     Ok(way)
 }
 

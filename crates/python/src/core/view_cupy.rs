@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use super::dtype::{self, Dtype};
 use super::recent::Recent;
 use super::view_class;
-use super::view_import::{Consumer, Keep, Parts, room_of};
+use super::view_import::{Consumer, Keep, Parts};
 
 /// Where `cupy.ndarray` and `cupy.cuda.MemoryPointer` keep what a view needs: bytes from the beginning of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ struct Element {
 static ELEMENTS: Recent<Element, 16> = Recent::new();
 
 fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
-    if let Some(known) = ELEMENTS.get(dtype.as_ptr()) {
+    if let Some(known) = ELEMENTS.get(dtype.py(), dtype.as_ptr()) {
         return Ok(known);
     }
     let size = dtype::item_size(dtype)?;
@@ -130,7 +130,7 @@ fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
         .data_type(dtype.py())
         .ok();
     let element = Element { size, data_type };
-    ELEMENTS.put(dtype.clone().unbind(), element);
+    ELEMENTS.put(dtype.py(), dtype.clone().unbind(), element);
     Ok(element)
 }
 
@@ -177,7 +177,7 @@ pub unsafe fn view(
     }
     Ok(Some(Parts {
         base,
-        room: room_of(&layout),
+        room: None,
         layout,
         dtype: match data_type {
             Some(known) => Dtype::DlPack(known),

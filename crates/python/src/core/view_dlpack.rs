@@ -18,7 +18,7 @@ use super::dtype::Dtype;
 use super::errors::OrRaise;
 use super::view::PyView;
 use super::view_class::{self, Way};
-use super::view_import::{Consumer, Keep, Parts, PinnedBuffer, room_of};
+use super::view_import::{Consumer, Keep, Parts, PinnedBuffer};
 use super::{dlpack, view_cupy};
 
 /// An export that is ours to delete.
@@ -77,6 +77,13 @@ impl<T: Deleted> Drop for Managed<T> {
         // Deleters may run Python code, which an exception that is on its way must survive.
         // SAFETY: views end attached; the three references are given back; the export is ours and deleted once.
         unsafe {
+            if ffi::PyErr_Occurred().is_null() {
+                T::delete(self.0);
+                if !ffi::PyErr_Occurred().is_null() {
+                    ffi::PyErr_WriteUnraisable(std::ptr::null_mut());
+                }
+                return;
+            }
             let (mut kind, mut value, mut trace) = (
                 std::ptr::null_mut(),
                 std::ptr::null_mut(),
@@ -169,7 +176,7 @@ fn parts(
 ) -> Parts {
     Parts {
         base,
-        room: room_of(&layout),
+        room: None,
         layout,
         dtype: Dtype::DlPack(tensor.0),
         device: tensor.1,

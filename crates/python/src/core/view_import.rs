@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 
 use super::buffer::PyBuffer;
+use super::dlpack::number_of;
 use super::dtype::{Dtype, Typestr};
 use super::errors::OrRaise;
 use super::layout::numbers;
@@ -34,12 +35,20 @@ pub struct Parts {
     pub device_id: i32,
     /// Whether the memory must not be written.
     pub readonly: bool,
-    /// The bytes, counted from `base`, that are known to be there.
-    pub room: (i64, i64),
+    /// The bytes, counted from `base`, that are known to be there; `None` stands for those of the layout, which are counted
+    /// when somebody wants to know.
+    pub room: Option<(i64, i64)>,
     /// The object that was viewed.
     pub exporting: Option<Py<PyAny>>,
     /// What keeps the memory.
     pub keep: Keep,
+}
+
+impl Parts {
+    /// The bytes, counted from `base`, that are known to be there.
+    pub fn room(&self) -> (i64, i64) {
+        self.room.unwrap_or_else(|| room_of(&self.layout))
+    }
 }
 
 /// What keeps the memory of a view, besides the object that was viewed.
@@ -94,7 +103,7 @@ impl Consumer {
             ));
         };
         let number = if let Ok(number) = given.cast::<PyInt>() {
-            number.extract::<i64>().ok()
+            number_of(number)
         } else if let Ok(stream) = given.cast::<PyStream>() {
             return Ok(Consumer::Stream(
                 stream.get().get(given.py())?.handle().addr(),
@@ -344,7 +353,7 @@ pub fn from_cuda_array_interface(obj: &Bound<'_, PyAny>, consumer: Consumer) -> 
     }
     Ok(Parts {
         base,
-        room: room_of(&layout),
+        room: None,
         layout,
         dtype,
         device,
@@ -456,7 +465,7 @@ pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let (device, device_id) = host_memory(base);
     Ok(Parts {
         base,
-        room: room_of(&layout),
+        room: None,
         layout,
         dtype,
         device,
@@ -497,7 +506,7 @@ fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let (device, device_id) = host_memory(base);
     Ok(Parts {
         base,
-        room: room_of(&layout),
+        room: None,
         layout,
         dtype,
         device,

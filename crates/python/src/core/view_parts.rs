@@ -96,7 +96,7 @@ pub fn of_buffer(
         device,
         device_id,
         readonly,
-        room: (0, i64::try_from(size).unwrap_or(i64::MAX)),
+        room: Some((0, i64::try_from(size).unwrap_or(i64::MAX))),
         exporting: Some(buffer.clone().into_any().unbind()),
         keep: Keep::Buffer(PinnedBuffer(buffer.clone().unbind())),
     })
@@ -144,7 +144,7 @@ pub fn changed(
             layout.item_size()
         )));
     }
-    fits("StridedMemoryView.view", &layout, parts.room)?;
+    fits("StridedMemoryView.view", &layout, parts.room())?;
     Ok(Parts {
         base: parts.base,
         layout,
@@ -152,7 +152,7 @@ pub fn changed(
         device: parts.device,
         device_id: parts.device_id,
         readonly: parts.readonly,
-        room: parts.room,
+        room: Some(parts.room()),
         exporting: parts.exporting.as_ref().map(|obj| obj.clone_ref(py)),
         keep: Keep::Parent(PyView::root(view)),
     })
