@@ -4,7 +4,8 @@
 
 The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, less what the loop takes by
 itself. The sides take turns; the smallest figures of each side count, and how far they go is shown (see paired.py). CuPy is
-timed where the peer's interpreter (or this one) has it.
+timed where the peer's interpreter (or this one) has it. "The least" is floor.c: an extension written by hand for one pair
+of calls, which gives the GIL back around each of them and does nothing else that cuda.core does.
 
 Needs a C compiler. On a GPU the C side is a program that opens libcuda; on the CPU device it calls the same addresses in
 the same process, and there is no peer.
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+import floor
 from imports import over_bare
 from paired import Figure, alone, over, take_turns
 from sides import HERE, build, compiler, machine, parser, sides, table
@@ -114,6 +116,9 @@ def main():
             turns["peer"] = lambda: peer.json(*words)
         if cupy:
             turns["cupy"] = with_cupy
+        least = None if in_process else floor.build(folder)
+        if least:
+            turns["floor"] = lambda: floor.run(least, options.rounds, environment)
         runs = take_turns(options.turns, turns, one_core=not in_process)
         if None in runs.get("cupy", ()):
             print("(CuPy is there but does not run; it is left out)")
@@ -122,7 +127,7 @@ def main():
         c = [run["c"] for run in mine] if in_process else runs["c"]
         device, names = mine[0]["device"], mine[0]["rows"]
         print(f"cuda.core on {device}{', an idle driver' if options.idle else ''}, ns a call; {machine()}\n")
-        good = show(names, c, [mine, runs.get("peer", []), runs.get("cupy", [])])
+        good = show(names, c, [mine, runs.get("peer", []), runs.get("cupy", []), floor.in_order(runs, names)])
         print()
         good &= imports(ours, peer, options.runs)
     return 0 if good or in_process or options.idle else 1
@@ -154,7 +159,7 @@ def show(names, c, sides):
             cells += [f"{budget:,}", "held" if held else "MISSED"]
         rows.append(cells)
     print("(over C, but for " + " and ".join(ALONE) + ")")
-    table(("call", "C", "cupyrite", "peer", "CuPy", "budget", ""), rows)
+    table(("call", "C", "cupyrite", "peer", "CuPy", "the least", "budget", ""), rows)
     return good
 
 

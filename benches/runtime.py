@@ -5,7 +5,8 @@
 The figures are nanoseconds a call (or a pair of calls), the smallest mean of many rounds, less what the loop takes by
 itself. The sides take turns; the smallest figures of each side count, and how far they go is shown (see paired.py). The
 budget: at most half of what the peer costs over C. Where the peer costs nothing over C, the device decides how long a call
-takes, and the row says nothing.
+takes, and the row says nothing. "The least" is what floor.c costs over C: an extension written by hand for one pair of
+calls, which gives the GIL back around each of them and does nothing else that a binding does.
 
 Needs a C compiler. Where Cupyrite calls a libcudart, C calls the same one from a program of its own; where it is
 Cupyrite's own runtime (the CPU device, or a machine without libcudart), C calls the same addresses in the same process.
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import floor
 from calls import DEVICE_KIND, kernels
 from paired import Figure, over, take_turns
 from sides import HERE, build, machine, parser, sides, table
@@ -50,13 +52,16 @@ def main():
             turns["c"] = in_c
         if peer:
             turns["peer"] = lambda: peer.json(*words)
+        least = floor.build(folder) if libcudart else None
+        if least:
+            turns["floor"] = lambda: floor.run(least, options.rounds, None, libcudart)
         runs = take_turns(options.turns, turns, one_core=not on_cpu)
     first = runs["ours"][0]
     c = runs["c"] if libcudart else [run["c"] for run in runs["ours"]]
     device, names = first["device"], first["rows"]
     print(f"runtime calls on {device}, ns a call; {machine()}, pid {os.getpid()}")
     print(f"the runtime is {libcudart or 'of Cupyrite'}\n")
-    return 0 if show(names, c, runs["ours"], runs.get("peer", [])) else 1
+    return 0 if show(names, c, runs["ours"], runs.get("peer", []), floor.in_order(runs, names)) else 1
 
 
 # The file of the runtime in use; nothing for Cupyrite's own.
@@ -66,7 +71,7 @@ LIBCUDART = (
 )
 
 
-def show(names, c, ours, peer):
+def show(names, c, ours, peer, least):
     """Prints the table; returns whether every budget holds (all do where there is no peer)."""
     rows, good = [], True
     for number, name in enumerate(names):
@@ -77,10 +82,10 @@ def show(names, c, ours, peer):
             held = ratio is None or ratio <= 0.5
             good &= held
             verdict = "noise" if ratio is None else "held" if held else "MISSED"
-            row += [theirs, "-" if ratio is None else f"{ratio:.2f}", verdict]
+            row += [theirs, over(least, c, number) or "-", "-" if ratio is None else f"{ratio:.2f}", verdict]
         rows.append(row)
     header = ["call", "C", "cupyrite over C"]
-    table(header + ["peer over C", "ours / peer's", "half"] if peer else header, rows)
+    table(header + ["peer over C", "the least", "ours / peer's", "half"] if peer else header, rows)
     return good
 
 

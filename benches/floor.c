@@ -1,0 +1,181 @@
+/* The least that a Python binding of a pair of calls can cost: the same calls by an extension module written by hand, for
+ * nothing but this. It converts its arguments, gives the GIL back around every call that can wait (each of these can: they
+ * wait behind another thread's cudaFree), makes the objects that the caller sees, and does nothing else: no look at other
+ * types of arguments, no context that is made current, no message for an error, no other thread that may close.
+ *
+ * floor_side.py builds and uses it. cc -O2 -shared -fPIC -I<Python's headers> -o floor.so floor.c
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+typedef int (*fn_malloc)(unsigned long long *, size_t);
+typedef int (*fn_free)(unsigned long long);
+typedef int (*fn_event)(void **, unsigned);
+typedef int (*fn_destroy)(void *);
+typedef int (*fn_allocate)(unsigned long long *, size_t, void *, void *);
+typedef int (*fn_release)(unsigned long long, void *);
+
+/* What setup() was given, in its order. */
+enum { MALLOC, FREE, MALLOC_HOST, FREE_HOST, EVENT_CREATE, EVENT_DESTROY, ALLOCATE, RELEASE, POOL, STREAM, COUNT };
+static void *given[COUNT];
+/* What a call without a result returns, its first item, and the name of a parameter. */
+static PyObject *success, *done, *stream_name;
+
+#define WITHOUT_GIL(call)                                                                                              \
+    Py_BEGIN_ALLOW_THREADS                                                                                             \
+    status = (call);                                                                                                   \
+    Py_END_ALLOW_THREADS                                                                                               \
+    if (status != 0)                                                                                                   \
+        return PyErr_Format(PyExc_RuntimeError, "status %d", status)
+
+static PyObject *setup(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != COUNT)
+        return PyErr_Format(PyExc_TypeError, "%d addresses", COUNT);
+    for (int n = 0; n < COUNT; n++) {
+        given[n] = PyLong_AsVoidPtr(arguments[n]);
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* What bindings return: (status, address). */
+static PyObject *memory(void *function, PyObject *size)
+{
+    int status;
+    unsigned long long address;
+    size_t bytes = PyLong_AsSize_t(size);
+    if (bytes == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    WITHOUT_GIL(((fn_malloc)function)(&address, bytes));
+    PyObject *number = PyLong_FromUnsignedLongLong(address), *result = number ? PyTuple_New(2) : NULL;
+    if (!result) {
+        Py_XDECREF(number);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(result, 0, Py_NewRef(success));
+    PyTuple_SET_ITEM(result, 1, number);
+    return result;
+}
+
+static PyObject *freed(void *function, PyObject *number)
+{
+    int status;
+    unsigned long long address = PyLong_AsUnsignedLongLong(number);
+    if (address == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    WITHOUT_GIL(((fn_free)function)(address));
+    return Py_NewRef(done);
+}
+
+static PyObject *device_malloc(PyObject *m, PyObject *size) { return memory(given[MALLOC], size); }
+static PyObject *device_free(PyObject *m, PyObject *address) { return freed(given[FREE], address); }
+static PyObject *host_malloc(PyObject *m, PyObject *size) { return memory(given[MALLOC_HOST], size); }
+static PyObject *host_free(PyObject *m, PyObject *address) { return freed(given[FREE_HOST], address); }
+
+/* Objects of one word: an event's handle, or an address. */
+typedef struct {
+    PyObject_HEAD
+    void *held;
+} Thing;
+
+static PyObject *close_event(PyObject *self, PyObject *ignored)
+{
+    int status;
+    Thing *event = (Thing *)self;
+    void *handle = event->held;
+    event->held = NULL;
+    if (handle) {
+        WITHOUT_GIL(((fn_destroy)given[EVENT_DESTROY])(handle));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *close_buffer(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    Thing *buffer = (Thing *)self;
+    void *address = buffer->held;
+    buffer->held = NULL;
+    if (address) {
+        WITHOUT_GIL(((fn_release)given[RELEASE])((unsigned long long)address, given[STREAM]));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef event_methods[] = {{"close", close_event, METH_NOARGS, NULL}, {0}};
+static PyMethodDef buffer_methods[] = {{"close", (PyCFunction)(void *)close_buffer, METH_FASTCALL, NULL}, {0}};
+static PyTypeObject event_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "floor.Event",
+                                  .tp_basicsize = sizeof(Thing),
+                                  .tp_flags = Py_TPFLAGS_DEFAULT,
+                                  .tp_methods = event_methods};
+static PyTypeObject buffer_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "floor.Buffer",
+                                   .tp_basicsize = sizeof(Thing),
+                                   .tp_flags = Py_TPFLAGS_DEFAULT,
+                                   .tp_methods = buffer_methods};
+
+static PyObject *thing(PyTypeObject *type, void *held)
+{
+    Thing *made = PyObject_New(Thing, type);
+    if (made)
+        made->held = held;
+    return (PyObject *)made;
+}
+
+static PyObject *create_event(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    void *handle;
+    WITHOUT_GIL(((fn_event)given[EVENT_CREATE])(&handle, 2));
+    return thing(&event_type, handle);
+}
+
+static PyObject *allocate(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    int status;
+    unsigned long long address;
+    if (count != 1 || !names || PyTuple_GET_SIZE(names) != 1 || PyTuple_GET_ITEM(names, 0) != stream_name)
+        return PyErr_Format(PyExc_TypeError, "allocate(size, stream=...)");
+    size_t bytes = PyLong_AsSize_t(arguments[0]);
+    if (bytes == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    WITHOUT_GIL(((fn_allocate)given[ALLOCATE])(&address, bytes, given[POOL], given[STREAM]));
+    return thing(&buffer_type, (void *)address);
+}
+
+/* create_event and allocate are methods of an object, as they are in cuda.core. */
+static PyMethodDef device_methods[] = {
+    {"create_event", (PyCFunction)(void *)create_event, METH_FASTCALL, NULL},
+    {"allocate", (PyCFunction)(void *)allocate, METH_FASTCALL | METH_KEYWORDS, NULL},
+    {0},
+};
+static PyTypeObject device_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "floor.Device",
+                                   .tp_basicsize = sizeof(Thing),
+                                   .tp_flags = Py_TPFLAGS_DEFAULT,
+                                   .tp_new = PyType_GenericNew,
+                                   .tp_methods = device_methods};
+
+static PyMethodDef functions[] = {
+    {"setup", (PyCFunction)(void *)setup, METH_FASTCALL, NULL},
+    {"malloc", device_malloc, METH_O, NULL},
+    {"free", device_free, METH_O, NULL},
+    {"malloc_host", host_malloc, METH_O, NULL},
+    {"free_host", host_free, METH_O, NULL},
+    {0},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "floor", NULL, -1, functions};
+
+PyMODINIT_FUNC PyInit_floor(void)
+{
+    success = PyLong_FromLong(0);
+    done = success ? PyTuple_Pack(1, success) : NULL;
+    stream_name = PyUnicode_InternFromString("stream");
+    if (!done || !stream_name || PyType_Ready(&event_type) < 0 || PyType_Ready(&buffer_type) < 0 ||
+        PyType_Ready(&device_type) < 0)
+        return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddObjectRef(module, "Device", (PyObject *)&device_type) < 0)
+        Py_CLEAR(module);
+    return module;
+}
