@@ -10,13 +10,15 @@
 
 typedef int (*fn_malloc)(unsigned long long *, size_t);
 typedef int (*fn_free)(unsigned long long);
+typedef int (*fn_stream)(void **);
 typedef int (*fn_event)(void **, unsigned);
 typedef int (*fn_destroy)(void *);
 typedef int (*fn_allocate)(unsigned long long *, size_t, void *, void *);
 typedef int (*fn_release)(unsigned long long, void *);
 
 /* What setup() was given, in its order. */
-enum { MALLOC, FREE, MALLOC_HOST, FREE_HOST, EVENT_CREATE, EVENT_DESTROY, ALLOCATE, RELEASE, POOL, STREAM, COUNT };
+enum { MALLOC, FREE, MALLOC_HOST, FREE_HOST, STREAM_CREATE, STREAM_DESTROY, EVENT_CREATE, EVENT_DESTROY, ALLOCATE,
+       RELEASE, POOL, STREAM, COUNT };
 static void *given[COUNT];
 /* What a call without a result returns, its first item, and the name of a parameter. */
 static PyObject *success, *done, *stream_name;
@@ -40,7 +42,19 @@ static PyObject *setup(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
-/* What bindings return: (status, address). */
+/* What bindings return: (status, value). The value is given away. */
+static PyObject *pair(PyObject *value)
+{
+    PyObject *result = value ? PyTuple_New(2) : NULL;
+    if (!result) {
+        Py_XDECREF(value);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(result, 0, Py_NewRef(success));
+    PyTuple_SET_ITEM(result, 1, value);
+    return result;
+}
+
 static PyObject *memory(void *function, PyObject *size)
 {
     int status;
@@ -49,14 +63,7 @@ static PyObject *memory(void *function, PyObject *size)
     if (bytes == (size_t)-1 && PyErr_Occurred())
         return NULL;
     WITHOUT_GIL(((fn_malloc)function)(&address, bytes));
-    PyObject *number = PyLong_FromUnsignedLongLong(address), *result = number ? PyTuple_New(2) : NULL;
-    if (!result) {
-        Py_XDECREF(number);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(result, 0, Py_NewRef(success));
-    PyTuple_SET_ITEM(result, 1, number);
-    return result;
+    return pair(PyLong_FromUnsignedLongLong(address));
 }
 
 static PyObject *freed(void *function, PyObject *number)
@@ -74,7 +81,7 @@ static PyObject *device_free(PyObject *m, PyObject *address) { return freed(give
 static PyObject *host_malloc(PyObject *m, PyObject *size) { return memory(given[MALLOC_HOST], size); }
 static PyObject *host_free(PyObject *m, PyObject *address) { return freed(given[FREE_HOST], address); }
 
-/* Objects of one word: an event's handle, or an address. */
+/* Objects of one word: a handle, or an address. */
 typedef struct {
     PyObject_HEAD
     void *held;
@@ -144,6 +151,27 @@ static PyObject *allocate(PyObject *self, PyObject *const *arguments, Py_ssize_t
     return thing(&buffer_type, (void *)address);
 }
 
+static PyTypeObject stream_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "floor.Stream",
+                                   .tp_basicsize = sizeof(Thing),
+                                   .tp_flags = Py_TPFLAGS_DEFAULT};
+
+static PyObject *stream_create(PyObject *module, PyObject *ignored)
+{
+    int status;
+    void *handle;
+    WITHOUT_GIL(((fn_stream)given[STREAM_CREATE])(&handle));
+    return pair(thing(&stream_type, handle));
+}
+
+static PyObject *stream_destroy(PyObject *module, PyObject *stream)
+{
+    int status;
+    if (!Py_IS_TYPE(stream, &stream_type))
+        return PyErr_Format(PyExc_TypeError, "a stream");
+    WITHOUT_GIL(((fn_destroy)given[STREAM_DESTROY])(((Thing *)stream)->held));
+    return Py_NewRef(done);
+}
+
 /* create_event and allocate are methods of an object, as they are in cuda.core. */
 static PyMethodDef device_methods[] = {
     {"create_event", (PyCFunction)(void *)create_event, METH_FASTCALL, NULL},
@@ -162,6 +190,8 @@ static PyMethodDef functions[] = {
     {"free", device_free, METH_O, NULL},
     {"malloc_host", host_malloc, METH_O, NULL},
     {"free_host", host_free, METH_O, NULL},
+    {"stream_create", stream_create, METH_NOARGS, NULL},
+    {"stream_destroy", stream_destroy, METH_O, NULL},
     {0},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "floor", NULL, -1, functions};
@@ -172,7 +202,7 @@ PyMODINIT_FUNC PyInit_floor(void)
     done = success ? PyTuple_Pack(1, success) : NULL;
     stream_name = PyUnicode_InternFromString("stream");
     if (!done || !stream_name || PyType_Ready(&event_type) < 0 || PyType_Ready(&buffer_type) < 0 ||
-        PyType_Ready(&device_type) < 0)
+        PyType_Ready(&device_type) < 0 || PyType_Ready(&stream_type) < 0)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module && PyModule_AddObjectRef(module, "Device", (PyObject *)&device_type) < 0)
