@@ -334,7 +334,7 @@ def test_memory_that_is_none(scope, address, size):
     assert b.device_id == -1 and not b.is_device_accessible and b.is_host_accessible and not b.is_managed
     assert isinstance(hash(b), int) and f"size={size}" in repr(b)
     part = b[1:3]
-    assert part.size == len(range(min(size, HUGE - 1))[1:3])
+    assert part.size == len(range(size)[1:3])
     part.close()
     b.close()
     assert b.is_closed

@@ -80,7 +80,7 @@ pub enum Backing {
     Foreign,
     /// A pool or another resource of the crate's.
     Pool(DeviceBuffer),
-    /// Another buffer, of which this one is a part; pinned there for as long as this one has it.
+    /// Another buffer, which is no part itself, of which this one is a part; pinned there for as long as this one has it.
     View(Py<PyBuffer>),
     /// `cuMemAlloc`.
     Plain(cupyrite::Buffer<u8>),

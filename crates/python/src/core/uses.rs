@@ -61,6 +61,12 @@ impl Uses {
             .is_ok()
     }
 
+    /// Adds a holder to what somebody holds, and so cannot end meanwhile, also where it was closed.
+    pub fn share(&self, py: Python<'_>) {
+        // It always has a step.
+        let _ = self.step(py, |uses| Some(uses + ONE));
+    }
+
     /// Takes one holder away that [`Uses::begin`] added; true for the last one after it was closed, who has to end it.
     #[inline(always)]
     #[must_use]

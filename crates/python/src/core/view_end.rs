@@ -1,4 +1,4 @@
-//! How views end: what they keep may be a view, or an array over one, thousands of times over.
+//! How views and buffers end: what they keep may be a view, a buffer, or an array over one, thousands of times over.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::view_import::Keep;
 
-/// How many views may end inside of one another.
+/// How many of them may end inside of one another.
 const DEEPEST: u32 = 50;
 
 type Kept = (Option<Py<PyAny>>, Keep);
@@ -16,7 +16,7 @@ thread_local! {
     static LATER: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lets go of what a view kept: at once, or where too many views are ending around this call when the outermost is done.
+/// Lets go of what one of them kept: at once, or where too many are ending around this call when the outermost is done.
 pub fn end(exporting: Option<Py<PyAny>>, keep: Keep) {
     let depth = DEPTH.get();
     if depth >= DEEPEST {

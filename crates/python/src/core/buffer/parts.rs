@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use cupyrite::{Birth, DeviceBuffer, Stream, Users};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
@@ -14,6 +15,21 @@ use super::super::numbers::{address_argument, size_argument};
 use super::super::slot::closed;
 use super::super::stream;
 use super::{Backing, GivenBack, PyBuffer};
+
+/// Where a slice of so many bytes begins, how many it has where its step is 1, and the step.
+fn bounds(slice: &Bound<'_, PySlice>, bytes: usize) -> PyResult<(usize, usize, i128)> {
+    if let Ok(bytes) = isize::try_from(bytes) {
+        let part = slice.indices(bytes)?;
+        let start = part.start.cast_unsigned();
+        return Ok((start, part.slicelength, part.step as i128));
+    }
+    // C's lengths end earlier than addresses do; Python's numbers do not.
+    let (start, stop, step): (i128, i128, i128) = slice
+        .call_method1(intern!(slice.py(), "indices"), (bytes,))?
+        .extract()?;
+    let unsigned = |number: i128| usize::try_from(number).unwrap_or(0);
+    Ok((unsigned(start), unsigned(stop - start), step))
+}
 
 impl PyBuffer {
     /// What `from_handle` makes of its arguments.
@@ -144,29 +160,34 @@ impl PyBuffer {
             )));
         };
         let pinned = slf.get().pin(py)?;
-        let bytes = isize::try_from(pinned.size).unwrap_or(isize::MAX);
-        let part = slice.indices(bytes)?;
-        if part.step != 1 {
+        let (start, length, step) = bounds(slice, pinned.size)?;
+        if step != 1 {
             return Err(PyValueError::new_err(format!(
-                "the slice of a Buffer has the step {}; its bytes are one after the other, so expected 1",
-                part.step
+                "the slice of a Buffer has the step {step}; its bytes are one after the other, so expected 1"
             )));
         }
         // Of memory that somebody else describes nobody knows whether it ends where addresses do.
-        let address = pinned
-            .address
-            .wrapping_add(part.start.cast_unsigned() as u64);
+        let address = pinned.address.wrapping_add(start as u64);
         let resource = pinned.resource();
-        let (backing, owner) = (Backing::View(slf.clone().unbind()), slf.clone().into_any());
-        let shell = PyBuffer::shell(
-            backing,
-            address,
-            part.slicelength,
-            resource,
-            Some(owner.unbind()),
-        );
-        // Undone by the part.
-        std::mem::forget(pinned);
+        // Parts of parts hold the whole: nothing that is asked of them goes through a long row of others.
+        let whole = match &slf.get().lock(py).backing {
+            Backing::View(whole) => Some(whole.clone_ref(py)),
+            _ => None,
+        };
+        let whole = match whole {
+            Some(whole) => {
+                whole.get().uses.share(py);
+                drop(pinned);
+                whole
+            }
+            None => {
+                // Undone by the part.
+                std::mem::forget(pinned);
+                slf.clone().unbind()
+            }
+        };
+        let owner = slf.clone().into_any().unbind();
+        let shell = PyBuffer::shell(Backing::View(whole), address, length, resource, Some(owner));
         if slf.cast::<PyManagedBuffer>().is_ok() {
             Ok(PyManagedBuffer::make(py, shell)?.into_bound(py).into_any())
         } else {

@@ -13,6 +13,8 @@ use super::super::errors::OrRaise;
 use super::super::method::Method;
 use super::super::slot::Detached;
 use super::super::stream::{self, PyStream};
+use super::super::view_end;
+use super::super::view_import::Keep;
 use super::{Backing, GivenBack, PyBuffer, State};
 
 /// Sets where the memory will be freed; gives the stream object that it had before.
@@ -67,7 +69,9 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
             _ => Ok(()),
         },
     };
-    drop((resource, owner));
+    drop(resource);
+    // An owner may be a buffer itself, and so on.
+    view_end::end(owner, Keep::Object);
     result
 }
 
