@@ -14,7 +14,7 @@ pub const MAX_DIMS: usize = 64;
 /// The element at `(i, j, ...)` is `offset + i * strides[0] + j * strides[1] + ...` elements behind the array's base
 /// address. Strides are counted in elements, as DLPack counts them, and may be zero or negative.
 ///
-/// A layout is checked when it is made: every element of it, in bytes, is within the range of `i64`.
+/// A layout is checked when it is made: every element of it, in bytes, is within the range of `i64`, forwards and backwards.
 ///
 /// ```
 /// use cupyrite::{Index, StridedLayout};
@@ -262,7 +262,8 @@ impl StridedLayout {
             volume = volume.checked_mul(extent)?;
         }
         volume.checked_mul(item)?;
-        low.checked_mul(item)?;
+        // Layouts are turned around: what is counted backwards has to fit forwards, too.
+        low.checked_mul(item)?.checked_neg()?;
         high.checked_add(1)?.checked_mul(item)?;
         Some(())
     }
@@ -304,7 +305,9 @@ impl StridedLayout {
             volume = volume.saturating_mul(i128::from(extent));
         }
         let item = self.item_size as i128;
-        let fits = |elements: i128| i64::try_from(elements.saturating_mul(item)).is_ok();
+        let fits = |elements: i128| {
+            i64::try_from(elements.saturating_mul(item)).is_ok_and(|bytes| bytes != i64::MIN)
+        };
         if fits(volume) && fits(low) && fits(high.saturating_add(1)) {
             Ok(self)
         } else {

@@ -26,6 +26,10 @@ fn impossible_layouts_are_refused() {
     assert!(StridedLayout::new(&[1 << 62], None, 4).is_err());
     assert!(StridedLayout::new(&[2], Some(&[i64::MAX]), 4).is_err());
     assert!(StridedLayout::new(&[2], Some(&[i64::MIN]), 4).is_err());
+    // Its least element could not be counted from the other end.
+    assert!(StridedLayout::new(&[2], Some(&[i64::MIN]), 1).is_err());
+    let least = StridedLayout::new(&[2], Some(&[-i64::MAX]), 1).unwrap();
+    assert!(least.required_size().is_err());
     assert!(StridedLayout::with_byte_strides(&[2], &[6], 4).is_err());
     // Without elements nothing is out of reach.
     assert_eq!(
