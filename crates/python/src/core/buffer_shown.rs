@@ -86,7 +86,12 @@ pub unsafe fn show(
     }
     let pinned = slf.get().pin(py)?;
     let address = std::ptr::with_exposed_provenance_mut(pinned.address as usize);
-    let size = pinned.size as ffi::Py_ssize_t;
+    let Ok(size) = ffi::Py_ssize_t::try_from(pinned.size) else {
+        return Err(PyBufferError::new_err(format!(
+            "this Buffer has {} bytes; the buffer protocol shows at most 2**63 - 1",
+            pinned.size
+        )));
+    };
     // SAFETY: a place, a live object, and memory that stays while it is pinned.
     if unsafe { ffi::PyBuffer_FillInfo(out, slf.as_ptr(), address, size, 0, flags) } != 0 {
         return Err(PyErr::fetch(py));

@@ -214,9 +214,7 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
         return Ok(device.get().device);
     }
     let py = given.py();
-    // SAFETY: a live object; a new reference or null with an exception.
-    let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(given.as_ptr())) };
-    let Ok(index) = index else {
+    let Some(index) = numbers::index(given)? else {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument '{parameter}' is of type {}; expected an int or a Device",
             given.get_type().name()?
@@ -224,7 +222,8 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
     };
     let Ok(ordinal) = index.extract::<i32>() else {
         return Err(PyOverflowError::new_err(format!(
-            "{function}() argument '{parameter}' is {index}, which is the number of no device"
+            "{function}() argument '{parameter}' is {}, which is the number of no device",
+            numbers::shown(&index)
         )));
     };
     let count = Device::count().or_raise(py)?;

@@ -14,6 +14,7 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use super::buffer::PyBuffer;
 use super::errors::OrRaise;
+use super::numbers;
 use super::view::PyView;
 use crate::py::{self, Obj};
 
@@ -229,7 +230,7 @@ impl Request<'_, '_> {
             if two(pair) != Some((here.kind.0.into(), here.number.into())) {
                 return Err(PyBufferError::new_err(format!(
                     "{class}.__dlpack__() argument 'dl_device' is {}; the memory is on ({}, {}) and is not moved",
-                    wanted.repr()?,
+                    numbers::shown(wanted),
                     here.kind.0,
                     here.number
                 )));
@@ -260,7 +261,7 @@ impl Request<'_, '_> {
                 let Some((major, _)) = two(pair) else {
                     return Err(PyBufferError::new_err(format!(
                         "{class}.__dlpack__() argument 'max_version' is {}; expected (major, minor)",
-                        given.repr()?
+                        numbers::shown(given)
                     )));
                 };
                 major >= 1
@@ -275,7 +276,7 @@ impl Request<'_, '_> {
                     return Err(PyTypeError::new_err(format!(
                         "{class}.__dlpack__() argument 'stream' is {}; expected the address of a stream, 1 or 2 for the \
                          default streams, -1 for no waiting, or None",
-                        given.repr()?
+                        numbers::shown(given)
                     )));
                 };
                 number
@@ -417,6 +418,19 @@ fn of_view<M: Kind>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
     })
 }
 
+/// The bytes of a buffer as DLPack counts them.
+///
+/// # Errors
+///
+/// `BufferError` for more than it can count.
+pub fn extent(bytes: usize) -> PyResult<i64> {
+    i64::try_from(bytes).map_err(|_| {
+        PyBufferError::new_err(format!(
+            "this Buffer has {bytes} bytes; DLPack counts to 2**63 - 1"
+        ))
+    })
+}
+
 fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<*mut M> {
     let pinned = buffer.get().pin(buffer.py())?;
     let tensor = Tensor {
@@ -428,7 +442,7 @@ fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<
         strides: std::ptr::null_mut(),
         byte_offset: 0,
     };
-    let shape = i64::try_from(pinned.size).unwrap_or(i64::MAX);
+    let shape = extent(pinned.size)?;
     // The export undoes the pin.
     std::mem::forget(pinned);
     let managed = publish(Export {

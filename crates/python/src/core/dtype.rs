@@ -6,6 +6,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
+use pyo3::{PyTraverseError, PyVisit};
+
+use super::numbers::shown;
 
 /// A type of elements, kept as it came: NumPy is imported when somebody asks for its dtype.
 pub enum Dtype {
@@ -132,13 +135,26 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 ///
 /// # Errors
 ///
-/// NumPy's for what is no type.
-pub fn accept<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+/// NumPy's for what is no type; `TypeError` for types with references to Python objects, which plain memory has not.
+pub fn accept<'py>(given: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     let class = class(given.py())?;
-    if given.is_instance(class)? {
-        return Ok(given.clone());
+    let made = if given.is_instance(class)? {
+        given.clone()
+    } else {
+        class.call1((given,))?
+    };
+    if has_object(&made)? {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument 'dtype' is {}, of references to Python objects; the memory holds none",
+            shown(&made)
+        )));
     }
-    class.call1((given,))
+    Ok(made)
+}
+
+/// Whether elements of a `numpy.dtype` are references to Python objects, or have some.
+fn has_object(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
+    dtype.getattr(intern!(dtype.py(), "hasobject"))?.is_truthy()
 }
 
 /// Bytes of an element of a `numpy.dtype`.
@@ -179,6 +195,36 @@ fn numpy_of(py: Python<'_>, dtype: DataType) -> PyResult<Bound<'_, PyAny>> {
 }
 
 impl Dtype {
+    /// Shows the collector the objects that it holds.
+    ///
+    /// # Errors
+    ///
+    /// The collector's.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Dtype::Unknown | Dtype::DlPack(_) => Ok(()),
+            // Texts refer to nothing.
+            Dtype::Interface(_, _, descr) => visit.call(descr),
+            Dtype::Numpy(object) | Dtype::Shown(object) => visit.call(object),
+        }
+    }
+
+    /// Whether elements are references to Python objects, or have some: nobody but Python may write those.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dtype::numpy`].
+    pub fn has_objects(&self, py: Python<'_>) -> PyResult<bool> {
+        match self {
+            Dtype::Unknown | Dtype::DlPack(_) => Ok(false),
+            Dtype::Interface(parsed, ..) if parsed.kind != b'V' => Ok(parsed.kind == b'O'),
+            Dtype::Interface(_, _, None) => Ok(false),
+            _ => self
+                .numpy(py)?
+                .map_or(Ok(false), |dtype| has_object(&dtype)),
+        }
+    }
+
     /// The `numpy.dtype`; None where nobody said.
     ///
     /// # Errors

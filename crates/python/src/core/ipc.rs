@@ -7,11 +7,11 @@ use cupyrite::{BufferDescriptor, MemoryPool, PoolKind};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
 use super::errors::OrRaise;
 use super::memory_resource::PyMemPool;
-use super::numbers::size_argument;
+use super::numbers::{shown, size_argument, whole_number};
 use super::slot::Slot;
 
 /// Python's part of this: the registry of memory resources, and how ``multiprocessing`` pickles.
@@ -224,13 +224,29 @@ fn accept_handle<'py>(
     if let Ok(handle) = given.cast::<PyAllocationHandle>() {
         return Ok(handle.clone());
     }
-    let bad = || PyOSError::new_err((libc::EBADF, format!("{given} is no file descriptor")));
+    let bad = || {
+        PyOSError::new_err((
+            libc::EBADF,
+            format!("{} is no file descriptor", shown(given)),
+        ))
+    };
     if given.is_none() {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument 'alloc_handle' is None; expected an IPCAllocationHandle or a file descriptor"
         )));
     }
-    let number = py.get_type::<pyo3::types::PyInt>().call1((given,))?;
+    let Some(number) = whole_number(given)? else {
+        let text = format!(
+            "{function}() argument 'alloc_handle' is of type {}; expected an IPCAllocationHandle or a file descriptor",
+            given.get_type().name()?
+        );
+        // A text might have been a number's.
+        return Err(if given.is_instance_of::<PyString>() {
+            PyValueError::new_err(text)
+        } else {
+            PyTypeError::new_err(text)
+        });
+    };
     let number: i32 = number.extract().map_err(|_| bad())?;
     // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
     if number < 0 || unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {

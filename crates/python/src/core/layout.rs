@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PySlice, PyString, PyTuple, PyType};
 
 use super::errors::OrRaise;
+use super::numbers::shown;
 
 /// Shape, strides and element size of an array.
 ///
@@ -59,8 +60,7 @@ fn number(item: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<
         let text = |expected: &str| {
             format!(
                 "{function}() argument '{parameter}' holds {}; expected {expected}",
-                item.repr()
-                    .map_or_else(|_| "?".to_owned(), |text| text.to_string())
+                shown(item)
             )
         };
         if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(item.py()) {
@@ -107,7 +107,7 @@ fn order(given: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<StrideOrder>>
             "K" => Ok(None),
             _ => Err(PyValueError::new_err(format!(
                 "_StridedLayout: argument 'stride_order' is {}; expected 'C', 'F', 'K' or a permutation of the axes",
-                given.repr()?
+                shown(given)
             ))),
         };
     }
@@ -372,7 +372,7 @@ impl PyLayout {
             } else {
                 return Err(PyTypeError::new_err(format!(
                     "_StridedLayout.sliced() argument 'slices' holds {}; expected ints and slices",
-                    index.repr()?
+                    shown(index)
                 )));
             });
         }

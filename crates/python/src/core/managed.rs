@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use super::buffer::{Backing, Pinned, PyBuffer};
 use super::errors::OrRaise;
 use super::memory_resource::{PyMemPool, stream_or_default};
-use super::numbers::size_argument;
+use super::numbers::{shown, size_argument};
 use super::options::{OptionClass, Options};
 use super::{location, stream};
 
@@ -424,7 +424,8 @@ fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLoc
         None => None,
         Some(number) => Some(number.extract().map_err(|_| {
             PyOverflowError::new_err(format!(
-                "{name} is {number}; expected the number of a device or NUMA node, -1 or None"
+                "{name} is {}; expected the number of a device or NUMA node, -1 or None",
+                shown(&number)
             ))
         })?),
     };

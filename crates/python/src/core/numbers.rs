@@ -3,10 +3,50 @@
 use cupyrite::FillPattern;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyString};
+use pyo3::types::{PyFloat, PyInt};
 
 use super::operand;
+
+/// A value as messages show it. Python refuses to print numbers of thousands of digits, and a `repr` may raise.
+#[cold]
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    match value.repr() {
+        Ok(text) if text.len().is_ok_and(|len| len <= 80) => text.to_string_lossy().into_owned(),
+        _ => "a value that is too long to print".to_owned(),
+    }
+}
+
+/// What `__index__` says; `None` for what has none, or says by a `TypeError` that it is no integer (as arrays do).
+///
+/// # Errors
+///
+/// What else `__index__` raises.
+pub fn index<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !has_index(given) {
+        return Ok(None);
+    }
+    // SAFETY: a live object; a new reference or null with an exception.
+    let made =
+        unsafe { Bound::from_owned_ptr_or_err(given.py(), ffi::PyNumber_Index(given.as_ptr())) };
+    unless_no_number(given.py(), made)
+}
+
+fn unless_no_number<'py>(
+    py: Python<'py>,
+    made: PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match made {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(None),
+        made => made.map(Some),
+    }
+}
+
+fn has_index(given: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::PyIndex_Check(given.as_ptr()) != 0 }
+}
 
 /// A number of bytes.
 ///
@@ -54,9 +94,7 @@ pub fn bytes_argument(
         // Said below, if it is wrong.
         drop(PyErr::take(py));
     }
-    // SAFETY: a live object; a new reference or null with an exception.
-    let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(given.as_ptr())) };
-    let Ok(index) = index else {
+    let Some(index) = index(given)? else {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument '{parameter}' is of type {}; expected an int, the number of bytes",
             given.get_type().name()?
@@ -64,9 +102,28 @@ pub fn bytes_argument(
     };
     index.extract::<usize>().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "{function}() argument '{parameter}' is {index}; expected a number of bytes from 0 to 2**64-1"
+            "{function}() argument '{parameter}' is {}; expected a number of bytes from 0 to 2**64-1",
+            shown(&index)
         ))
     })
+}
+
+/// What a number is as a whole one; `None` for what is no number. Texts and bytes, which `int()` reads, are none, nor are
+/// floats; nor is what says so by a `TypeError`.
+///
+/// # Errors
+///
+/// What else the number raises when it is asked.
+pub fn whole_number<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = given.py();
+    let is_number = !given.is_instance_of::<PyFloat>()
+        && (has_index(given) || given.get_type().hasattr(intern!(py, "__int__"))?);
+    if !is_number {
+        return Ok(None);
+    }
+    // SAFETY: a live object; a new reference or null with an exception.
+    let made = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) };
+    unless_no_number(py, made)
 }
 
 /// An address: a handle object of the bindings, or anything that is a whole number.
@@ -78,14 +135,7 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
     if let Some(value) = crate::types::handle_value(given.as_ptr()) {
         return Ok(value);
     }
-    let py = given.py();
-    let number = if given.is_instance_of::<PyString>() || given.is_instance_of::<PyFloat>() {
-        None
-    } else {
-        // SAFETY: a live object; a new reference or null with an exception, which `ok` clears.
-        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) }.ok()
-    };
-    let Some(number) = number else {
+    let Some(number) = whole_number(given)? else {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument 'ptr' is of type {}; expected an int or a CUdeviceptr",
             given.get_type().name()?
@@ -93,7 +143,8 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
     };
     number.extract::<u64>().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "{function}() argument 'ptr' is {number}; expected an address from 0 to 2**64-1"
+            "{function}() argument 'ptr' is {}; expected an address from 0 to 2**64-1",
+            shown(&number)
         ))
     })
 }
@@ -107,8 +158,9 @@ pub fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
     if value.is_instance_of::<PyInt>() {
         let byte = value.extract::<u8>().map_err(|_| {
             PyOverflowError::new_err(format!(
-                "Buffer.fill() argument 'value' is {value}; an int is one byte, from 0 to 255, and longer patterns are \
-                 given as bytes or as a NumPy scalar"
+                "Buffer.fill() argument 'value' is {}; an int is one byte, from 0 to 255, and longer patterns are \
+                 given as bytes or as a NumPy scalar",
+                shown(value)
             ))
         })?;
         return Ok(FillPattern::U8(byte));

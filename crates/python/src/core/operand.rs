@@ -1,5 +1,6 @@
 //! The two sides of a copy: buffers, arrays of the host and arrays of other libraries.
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +14,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::buffer::PyBuffer;
 use super::dtype::Typestr;
@@ -71,6 +73,25 @@ impl View {
             return Err(PyErr::fetch(given.py()));
         }
         Ok(View(view))
+    }
+
+    /// Shows the collector the object that the view holds.
+    ///
+    /// # Errors
+    ///
+    /// The collector's.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // SAFETY: a filled view has a reference to an object, or none. It is looked at and stays the view's: what is made of
+        // it is never dropped.
+        let obj = unsafe {
+            let py = Python::assume_attached();
+            Bound::<PyAny>::from_owned_ptr_or_opt(py, self.0.obj)
+                .map(|obj| ManuallyDrop::new(obj.unbind()))
+        };
+        match obj {
+            Some(obj) => visit.call(&*obj),
+            None => Ok(()),
+        }
     }
 
     /// Where the first element is.

@@ -6,6 +6,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
+use super::numbers::shown;
+
 /// An option class of Python's, found once.
 pub struct OptionClass {
     module: &'static str,
@@ -208,9 +210,7 @@ impl<'py> Options<'py> {
         cause: PyErr,
     ) -> PyErr {
         let py = value.py();
-        let shown = value
-            .repr()
-            .map_or_else(|_| "?".to_owned(), |text| text.to_string());
+        let shown = shown(value);
         let text = format!("{}.{field} is {shown}; expected {expected}", self.class);
         if cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py) {
             PyValueError::new_err(text)

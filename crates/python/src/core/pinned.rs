@@ -16,7 +16,7 @@ use super::errors::OrRaise;
 use super::ipc::{self, PyAllocationHandle};
 use super::managed::nearest_node;
 use super::memory_resource::{PyMemPool, PyMemoryResource};
-use super::numbers::{address_argument, size_argument};
+use super::numbers::{address_argument, shown, size_argument};
 use super::options::{OptionClass, Options};
 use super::stream;
 
@@ -88,7 +88,8 @@ impl PyPinnedMemoryResource {
                     None => 0,
                     Some(size) => size.extract::<usize>().map_err(|_| {
                         PyOverflowError::new_err(format!(
-                            "{class}.max_size is {size}; expected a number of bytes from 0 to 2**64-1"
+                            "{class}.max_size is {}; expected a number of bytes from 0 to 2**64-1",
+                            shown(&size)
                         ))
                     })?,
                 };
@@ -96,7 +97,8 @@ impl PyPinnedMemoryResource {
                     None => None,
                     Some(node) => Some(node.extract::<i32>().map_err(|_| {
                         PyOverflowError::new_err(format!(
-                            "{class}.numa_id is {node}, which is the number of no NUMA node"
+                            "{class}.numa_id is {}, which is the number of no NUMA node",
+                            shown(&node)
                         ))
                     })?),
                 };

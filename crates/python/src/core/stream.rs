@@ -13,6 +13,7 @@ use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
+use super::numbers;
 use super::operand;
 use super::options::{OptionClass, Options};
 use super::slot::{Slot, drop_detached};
@@ -463,7 +464,8 @@ pub fn create(
             .detach(|| Stream::priority_range(&device.active_context()?))
             .or_raise(py)?;
         return Err(PyValueError::new_err(format!(
-            "StreamOptions.priority is {value}; this device has priorities from {greatest} (first) to {least} (last)"
+            "StreamOptions.priority is {}; this device has priorities from {greatest} (first) to {least} (last)",
+            numbers::shown(value)
         )));
     }
     made.or_raise(py)

@@ -667,9 +667,16 @@ impl PyView {
         match &self.parts.keep {
             Keep::Buffer(pinned) => visit.call(&pinned.0)?,
             Keep::Parent(parent) => visit.call(parent)?,
-            _ => {}
+            Keep::Shown(shown) => shown.traverse(&visit)?,
+            Keep::Object | Keep::Asked | Keep::Tensor(_) | Keep::Versioned(_) => {}
         }
-        Ok(())
+        self.parts.dtype.traverse(&visit)?;
+        // SAFETY: the collector runs on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        match self.dtype.get(py) {
+            Some(dtype) => visit.call(dtype),
+            None => Ok(()),
+        }
     }
 
     // No `__clear__`: the memory must stay while somebody can reach the view. Cycles are broken at the array that it is of.

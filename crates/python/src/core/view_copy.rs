@@ -90,6 +90,13 @@ pub fn copy<'py>(
             "{function}(): source and destination have elements of different types; view() one of them as the other"
         )));
     }
+    for view in [from, to] {
+        if view.parts().dtype.has_objects(py)? {
+            return Err(PyTypeError::new_err(format!(
+                "{function}(): the elements are references to Python objects, which nobody but Python can copy"
+            )));
+        }
+    }
     if to.is_readonly() {
         return Err(PyValueError::new_err(format!(
             "{function}(): the destination is read-only"

@@ -16,6 +16,7 @@ use super::buffer::PyBuffer;
 use super::dlpack_exchange::Api;
 use super::dtype::Dtype;
 use super::errors::OrRaise;
+use super::numbers;
 use super::view::PyView;
 use super::view_class::{self, Way};
 use super::view_import::{Consumer, Keep, Parts, PinnedBuffer};
@@ -288,7 +289,7 @@ fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
         Ok(PyTypeError::new_err(format!(
             "{}.__dlpack_device__() returned {}; expected a tuple of two ints",
             obj.get_type().name()?,
-            answer.repr()?
+            numbers::shown(&answer)
         )))
     };
     // The kind may be an enumeration.
@@ -428,7 +429,7 @@ fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<Parts
     let device = dlpack::device(buffer.get(), py)?;
     dlpack::order(buffer.get(), py, consumer.as_number(), device.kind)?;
     let pinned = buffer.get().pin(py)?;
-    let size = i64::try_from(pinned.size).unwrap_or(i64::MAX);
+    let size = dlpack::extent(pinned.size)?;
     let layout = StridedLayout::new(&[size], Some(&[1]), 1).or_raise(py)?;
     let base = pinned.address;
     // The view undoes the pin.

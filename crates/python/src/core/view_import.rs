@@ -15,6 +15,7 @@ use super::dlpack::number_of;
 use super::dtype::{Dtype, Typestr};
 use super::errors::OrRaise;
 use super::layout::numbers;
+use super::numbers::shown;
 use super::operand::View;
 use super::stream::PyStream;
 use super::view::PyView;
@@ -121,7 +122,7 @@ impl Consumer {
             Some(address) if address >= 0 => Ok(Consumer::Stream(address as usize)),
             _ => Err(PyValueError::new_err(format!(
                 "argument 'stream_ptr' is {}; expected the address of a stream, 0, or -1",
-                given.repr()?
+                shown(given)
             ))),
         }
     }
@@ -224,9 +225,7 @@ impl<'py> Interface<'py> {
         given.extract::<T>().map_err(|error| {
             let error: PyErr = error.into();
             let py = given.py();
-            let shown = given
-                .repr()
-                .map_or_else(|_| "?".to_owned(), |text| text.to_string());
+            let shown = shown(given);
             let text = format!("{}['{key}'] is {shown}; expected {expected}", self.name);
             if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py) {
                 pyo3::exceptions::PyOverflowError::new_err(text)

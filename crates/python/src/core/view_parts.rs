@@ -48,7 +48,10 @@ pub fn of_buffer(
         .strides
         .map(|strides| numbers(strides, function, "strides"))
         .transpose()?;
-    let dtype = elements.dtype.map(dtype::accept).transpose()?;
+    let dtype = elements
+        .dtype
+        .map(|given| dtype::accept(given, function))
+        .transpose()?;
     let of_dtype = dtype.as_ref().map(dtype::item_size).transpose()?;
     let given = elements
         .itemsize
@@ -128,7 +131,12 @@ pub fn changed(
     };
     let (dtype, size) = match dtype {
         Some(given) => {
-            let dtype = dtype::accept(given)?;
+            if parts.dtype.has_objects(py)? {
+                return Err(PyTypeError::new_err(
+                    "StridedMemoryView.view(): the memory holds references to Python objects, which stay what they are",
+                ));
+            }
+            let dtype = dtype::accept(given, "StridedMemoryView.view")?;
             let size = dtype::item_size(&dtype)?;
             (Dtype::Numpy(dtype.unbind()), Some(size))
         }

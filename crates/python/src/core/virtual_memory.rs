@@ -18,7 +18,7 @@ use super::device;
 use super::errors::OrRaise;
 use super::managed::nearest_node;
 use super::memory_resource::PyMemoryResource;
-use super::numbers::{address_argument, bytes_argument, size_argument};
+use super::numbers::{address_argument, bytes_argument, shown, size_argument};
 use super::options::{OptionClass, Options};
 use super::stream;
 
@@ -82,7 +82,7 @@ fn choice<'py, T: Copy>(
                 .collect();
             Err(PyValueError::new_err(format!(
                 "{OPTIONS}.{field} is {}; expected one of {}",
-                given.repr()?,
+                shown(&given),
                 names.join(", ")
             )))
         }

@@ -10,6 +10,7 @@ use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::core::device;
 use crate::core::errors::{Class, OrRaise};
+use crate::core::numbers;
 
 /// Three dimensions that may change while another thread launches: it then sees some mixture, none of which is unsafe.
 #[derive(Default)]
@@ -287,7 +288,7 @@ enum Wrong {
 /// A number of blocks or threads a dimension: an int, or a tuple or list of up to three; what is missing is 1.
 fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3]> {
     let refuse = |problem: &str| {
-        let shown = shown(value);
+        let shown = numbers::shown(value);
         let text = format!(
             "LaunchConfig.{field} is {shown}{problem}; expected an int, or a tuple of up to three ints"
         );
@@ -318,20 +319,12 @@ fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3
                 let range = "each dimension is at least 1 and at most 2**32 - 1";
                 return Err(PyValueError::new_err(format!(
                     "LaunchConfig.{field} is {}; {range}",
-                    shown(value)
+                    numbers::shown(value)
                 )));
             }
         };
     }
     Ok(dims)
-}
-
-/// A value as messages show it.
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    match value.repr() {
-        Ok(text) if text.len().is_ok_and(|len| len <= 80) => text.to_string(),
-        _ => "a value that is too long to print".to_owned(),
-    }
 }
 
 /// An integer of any kind as `int`; `None` for everything else.
@@ -354,7 +347,7 @@ fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let Some(number) = index(value)? else {
         return Err(PyTypeError::new_err(format!(
             "LaunchConfig.shmem_size is {}; expected a number of bytes as int",
-            shown(value)
+            numbers::shown(value)
         )));
     };
     match number.extract::<i64>() {
@@ -364,7 +357,7 @@ fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
         Ok(bytes) if bytes <= i64::from(i32::MAX) => Ok(bytes as u32),
         _ => Err(PyOverflowError::new_err(format!(
             "LaunchConfig.shmem_size is {}; expected a number of bytes below 2**31",
-            shown(value)
+            numbers::shown(value)
         ))),
     }
 }

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use super::super::device;
 use super::super::errors::OrRaise;
 use super::super::ipc::{self, PyAllocationHandle};
+use super::super::numbers::shown;
 use super::super::options::{OptionClass, Options};
 use super::pool::{PyMemPool, unmade};
 
@@ -83,7 +84,8 @@ impl PyDeviceMemoryResource {
                     None => 0,
                     Some(size) => size.extract().map_err(|_| {
                         PyOverflowError::new_err(format!(
-                            "DeviceMemoryResourceOptions.max_size is {size}; expected a number of bytes from 0 to 2**64-1"
+                            "DeviceMemoryResourceOptions.max_size is {}; expected a number of bytes from 0 to 2**64-1",
+                            shown(&size)
                         ))
                     })?,
                 };
