@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from core_echo import MANY, Echo
 from cuda.bindings import driver
-from cuda.core import LaunchConfig, launch
+from cuda.core import DeviceMemoryResource, DeviceMemoryResourceOptions, LaunchConfig, launch
 from cuda.core._kernel_arg_handler import ParamHolder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -512,6 +512,85 @@ def test_param_holder_launches_through_the_bindings(echo):
     function = check(driver.cuKernelGetFunction(echo.echoes[8].handle))
     check(driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, int(echo.stream.handle), holder.ptr, 0))
     assert echo.read(8) == struct.pack("<d", 2.5)
+
+
+def own_pool(echo):
+    """A pool that nobody else has: with the option the resource makes its own."""
+    return DeviceMemoryResource(echo.device, DeviceMemoryResourceOptions(max_size=128 << 20))
+
+
+def test_param_holder_holds_the_memory_of_its_buffers(echo):
+    """Buffers that are closed while a holder has their addresses: nobody else gets the memory."""
+    resource = own_pool(echo)
+    buffers = [resource.allocate(1 << 20, stream=echo.stream) for _ in range(40)]
+    addresses = [int(buffer.handle) for buffer in buffers]
+    holder = ParamHolder([*buffers, buffers[0]])
+    again = ParamHolder([buffers[0]])
+    part = ParamHolder([buffers[1][4:]])
+    for buffer in buffers:
+        buffer.close()
+        buffer.close()
+        with pytest.raises(RuntimeError, match="kernel argument 1 .*closed"):
+            ParamHolder([1, buffer])
+    echo.stream.sync()
+    assert resource.attributes.used_mem_current == 40 << 20
+    others = [resource.allocate(1 << 20, stream=echo.stream) for _ in range(8)]
+    assert not {int(other.handle) for other in others} & set(addresses)
+    pointers = ctypes.cast(holder.ptr, ctypes.POINTER(ctypes.c_void_p))
+    found = [ctypes.string_at(pointers[index], 8) for index in range(41)]
+    assert found == [struct.pack("<Q", address) for address in [*addresses, addresses[0]]]
+    del holder
+    echo.stream.sync()
+    assert resource.attributes.used_mem_current == (2 + 8) << 20
+    del again, part
+    echo.stream.sync()
+    assert resource.attributes.used_mem_current == 8 << 20
+
+
+def test_param_holder_lets_go_of_buffers_where_an_argument_is_wrong(echo):
+    resource = own_pool(echo)
+    buffer = resource.allocate(4096, stream=echo.stream)
+    count = sys.getrefcount(buffer)
+    for wrong in (None, object(), 2**64):
+        with pytest.raises((TypeError, OverflowError), match="kernel argument 2"):
+            ParamHolder((buffer, buffer, wrong))
+    assert sys.getrefcount(buffer) == count
+    buffer.close()
+    echo.stream.sync()
+    assert resource.attributes.used_mem_current == 0
+
+
+def test_param_holder_launches_with_a_buffer_that_was_closed_since(echo):
+    """The kernel writes to memory that is the buffer's still."""
+    resource = own_pool(echo)
+    buffer = resource.allocate(8, stream=echo.stream)
+    whole = buffer[:]
+    holder = ParamHolder((buffer, np.float64(2.5)))
+    buffer.close()
+    function = check(driver.cuKernelGetFunction(echo.echoes[8].handle))
+    check(driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, int(echo.stream.handle), holder.ptr, 0))
+    read = bytearray(8)
+    echo.stream.sync()
+    whole.copy_to(read, stream=echo.stream)
+    echo.stream.sync()
+    assert read == struct.pack("<d", 2.5)
+    whole.close()
+    assert resource.attributes.used_mem_current != 0
+    del holder
+    echo.stream.sync()
+    assert resource.attributes.used_mem_current == 0
+
+
+def test_param_holder_in_a_cycle_is_collected(echo):
+    resource = own_pool(echo)
+    buffer = resource.allocate(4096, stream=echo.stream)
+    around = type("Around", (ParamHolder,), {})([buffer])
+    around.me = around
+    buffer.close()
+    del around, buffer
+    gc.collect()
+    echo.stream.sync()
+    assert resource.attributes.used_mem_current == 0
 
 
 def test_param_holder_takes_sequences_only():

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 pub use self::config::PyLaunchConfig;
-pub use self::packing::{Args, Packer, Pins, Target};
+pub use self::packing::{Args, Hold, Kept, Packer, Pins, Target};
 use super::errors::to_python;
 use super::slot::Detached;
 use super::stream::PyStream;
@@ -149,7 +149,7 @@ unsafe fn queue(
         function: "launch",
         kernel: Some(kernel),
         params: kernel.params(),
-        pins: Some(&pins),
+        hold: Hold::Launch(&pins),
     };
     let params = packer.pack(args, &target)?;
     let launched = {
@@ -192,7 +192,9 @@ fn wrong(parameter: &'static str, wanted: &str, got: Obj<'_>) -> Raised {
 
 /// Kernel arguments as C takes them: packed once, for the functions of ``cuda.bindings`` that take ``kernelParams``.
 ///
-/// The object holds its arguments, and their bytes, for as long as it lives.
+/// The object holds its arguments, and their bytes, for as long as it lives. The memory of its buffers stays as long, also
+/// when they are closed; it is freed in the order of their streams then, so let the object live until its kernels are
+/// queued, and close a buffer with ``buffer.close(stream)`` where they are queued in another stream.
 ///
 /// Parameters
 /// ----------
@@ -206,7 +208,7 @@ fn wrong(parameter: &'static str, wanted: &str, got: Obj<'_>) -> Raised {
     name = "ParamHolder"
 )]
 pub struct ParamHolder {
-    args: Py<PyTuple>,
+    kept: Kept,
     packed: Packed,
 }
 
@@ -242,18 +244,19 @@ impl ParamHolder {
         };
         let mut packer = Box::new(Packer::new());
         let items: Vec<*mut ffi::PyObject> = args.iter_borrowed().map(|arg| arg.as_ptr()).collect();
+        let kept = Kept::new(args.clone().unbind());
         let target = Target {
             function: "ParamHolder",
             kernel: None,
             params: None,
-            pins: None,
+            hold: Hold::Kept(&kept),
         };
         // SAFETY: the tuple holds its items.
         let address = packer
             .pack(unsafe { Args::new(&items) }, &target)
             .map_err(|Raised| PyErr::fetch(py))?;
         Ok(ParamHolder {
-            args: args.unbind(),
+            kept,
             packed: Packed {
                 _packer: packer,
                 address,
@@ -268,7 +271,7 @@ impl ParamHolder {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        visit.call(&self.args)
+        visit.call(self.kept.args())
     }
 }
 

@@ -9,10 +9,12 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
 
 use cupyrite::{ParamInfo, Stream};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use super::arrays;
 use super::kinds::{self, HEAD, Kind};
@@ -35,9 +37,78 @@ pub struct Target<'a> {
     pub kernel: Option<&'a cupyrite::Kernel>,
     /// The kernel's parameters, where the driver tells them.
     pub params: Option<&'a [ParamInfo]>,
-    /// What holds the buffers until the kernel is queued, with the stream that this is done in; `None` where nothing is
-    /// queued yet.
-    pub pins: Option<&'a Pins<'a>>,
+    /// What holds the buffers.
+    pub hold: Hold<'a>,
+}
+
+/// What holds the buffers among the arguments, so that an address that was read stays theirs.
+#[derive(Clone, Copy)]
+pub enum Hold<'a> {
+    /// For a launch, until the kernel is queued in its stream.
+    Launch(&'a Pins<'a>),
+    /// For arguments that are kept, and launched by somebody else.
+    Kept(&'a Kept),
+}
+
+impl<'a> Hold<'a> {
+    /// The stream of the launch, where there is one.
+    fn stream(self) -> Option<&'a Stream> {
+        match self {
+            Hold::Launch(pins) => Some(pins.stream),
+            Hold::Kept(_) => None,
+        }
+    }
+}
+
+/// Arguments that are kept, and the buffers among them: their memory stays until this ends, also should they be closed.
+pub struct Kept {
+    args: Py<PyTuple>,
+    /// Positions of the buffers that are held.
+    held: Mutex<Vec<usize>>,
+}
+
+impl Kept {
+    /// Keeps the arguments; holds no buffer yet.
+    pub const fn new(args: Py<PyTuple>) -> Kept {
+        Kept {
+            args,
+            held: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The arguments.
+    pub const fn args(&self) -> &Py<PyTuple> {
+        &self.args
+    }
+
+    /// Holds the buffer at this position; its address, or `None` where it was closed.
+    fn hold(&self, buffer: &PyBuffer, index: usize) -> R<Option<u64>> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.try_reserve(1).is_err() {
+            return Err(errors::no_memory());
+        }
+        // SAFETY: arguments are converted by attached threads only.
+        let address = buffer.begin_launch(unsafe { Python::assume_attached() });
+        if address.is_some() {
+            held.push(index);
+        }
+        Ok(address)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: this is part of a Python object, or of one that is being made: it ends on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for &index in held.iter() {
+            if let Ok(value) = self.args.bind_borrowed(py).get_borrowed_item(index)
+                && let Ok(buffer) = value.cast::<PyBuffer>()
+            {
+                buffer.get().unpin(py);
+            }
+        }
+    }
 }
 
 /// The buffers among a launch's arguments, held until the kernel is queued: should another thread close one of them after
@@ -351,7 +422,7 @@ impl Packer {
         if let Some(at) = self.ctypes_value(value, place)? {
             return Ok(at);
         }
-        let stream = place.target.pins.map(|pins| pins.stream);
+        let stream = place.target.hold.stream();
         let here = || place.name();
         match arrays::address(value, stream, here, &mut self.more().keep) {
             Ok(Some(address)) => {
@@ -522,15 +593,12 @@ impl Place<'_> {
         }
     }
 
-    /// The address of a buffer, which is held where something is going to be queued.
+    /// The address of a buffer, which is held from here on.
     #[inline(always)]
     fn address_of(self, buffer: &PyBuffer, value: Obj<'_>) -> R<u64> {
-        let address = match self.target.pins {
-            Some(pins) => pins.hold(buffer, self.index),
-            None => {
-                let memory = buffer.place();
-                memory.open.then_some(memory.address)
-            }
+        let address = match self.target.hold {
+            Hold::Launch(pins) => pins.hold(buffer, self.index),
+            Hold::Kept(kept) => kept.hold(buffer, self.index)?,
         };
         match address {
             Some(address) => self.check(8, value).map(|()| address),
