@@ -173,6 +173,61 @@ def test_a_node_of_the_host_can_be_preferred(managed, cpu_device):
     assert managed.preferred_location == Host(numa_id=0)
 
 
+# A machine has few nodes, numbered from 0; no int of C's is as large as the last one.
+NO_NODES = [(Host(numa_id=9999), CUDAError), (Host(numa_id=2**31 - 1), CUDAError), (Host(numa_id=2**31), OverflowError)]
+
+
+@pytest.mark.cpu  # what the driver of a GPU makes of such a number is its own affair
+@pytest.mark.parametrize("node, error", NO_NODES, ids=repr)
+def test_a_node_that_is_not_there_is_told(managed, device, stream, node, error):
+    managed.preferred_location = device
+    managed.prefetch(device, stream=stream)
+    stream.sync()
+    for function, parameter, use in [
+        ("ManagedBuffer.prefetch()", "location", lambda: managed.prefetch(node, stream=stream)),
+        ("ManagedBuffer.discard_prefetch()", "location", lambda: managed.discard_prefetch(node, stream=stream)),
+        ("prefetch_batch()", "locations", lambda: prefetch_batch(stream, [managed], node)),
+        ("prefetch_batch()", "locations", lambda: prefetch_batch(stream, [managed, managed], [device, node])),
+        ("discard_prefetch_batch()", "locations", lambda: discard_prefetch_batch(stream, [managed], [node])),
+        ("ManagedBuffer", "preferred_location", lambda: setattr(managed, "preferred_location", node)),
+    ]:
+        with pytest.raises(error) as told:
+            use()
+        text = str(told.value)
+        assert function in text and parameter in text and str(node.numa_id) in text and "NUMA node" in text
+        if error is CUDAError:
+            status = "CUDA_ERROR_INVALID_VALUE" if parameter == "preferred_location" else "CUDA_ERROR_INVALID_DEVICE"
+            assert text.startswith(status) and "this machine has the nodes 0" in text
+    stream.sync()
+    assert managed.preferred_location == device
+    # Who uses it can be no node at all.
+    with pytest.raises((ValueError, OverflowError), match="accessed_by"):
+        managed.accessed_by.add(node)
+    assert len(managed.accessed_by) == 0
+
+
+@pytest.mark.cpu
+def test_the_driver_knows_its_nodes():
+    memory = check(driver.cuMemAllocManaged(65536, driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL.value))
+    advice, kinds = driver.CUmem_advise, driver.CUmemLocationType
+    place = driver.CUmemLocation()
+    place.type = kinds.CU_MEM_LOCATION_TYPE_HOST_NUMA
+    stream = check(driver.cuStreamCreate(0))
+    for number, known in ((0, True), (9999, False), (-1, False)):
+        place.id = number
+        (moved,) = driver.cuMemPrefetchAsync(memory, 65536, place, 0, stream)
+        (batch,) = driver.cuMemPrefetchBatchAsync([memory], [65536], 1, [place], [0], 1, 0, stream)
+        (advised,) = driver.cuMemAdvise(memory, 65536, advice.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, place)
+        codes = [int(code) for code in (moved, batch, advised)]
+        # As for a device that is not there: a wrong device where memory is moved, a wrong value where something is said of it.
+        assert codes == ([0, 0, 0] if known else [101, 101, 1])
+        # Advice that is about no place.
+        (read,) = driver.cuMemAdvise(memory, 65536, advice.CU_MEM_ADVISE_SET_READ_MOSTLY, place)
+        assert int(read) == 0
+    check(driver.cuStreamDestroy(stream))
+    check(driver.cuMemFree(memory))
+
+
 def test_who_will_use_it_is_a_set(advised, device):
     managed = advised
     users = managed.accessed_by

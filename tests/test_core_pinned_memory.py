@@ -119,8 +119,9 @@ def test_a_node_of_the_host_can_be_asked_for(stream):
         buffer.fill(2, stream=stream)
         stream.sync()
         assert (host_view(buffer) == 2).all()
-    with pytest.raises(CUDAError, match="INVALID_VALUE"):
-        PinnedMemoryResource({"numa_id": 12345})
+    for options in ({"numa_id": 12345}, {"numa_id": 12345, "ipc_enabled": True}):
+        with pytest.raises(CUDAError, match=r"(?s)INVALID_VALUE.*PinnedMemoryResourceOptions\.numa_id is the NUMA node 12345"):
+            PinnedMemoryResource(options)
 
 
 def test_what_cannot_be_allocated_is_told(stream):

@@ -12,7 +12,7 @@ use super::errors::Code;
 use super::memory::space;
 use super::queue::lock;
 use super::stream::{self, Stream};
-use super::{Res, context, device, entries};
+use super::{Res, context, device, entries, pool};
 use crate::memory::{Kind, Region};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
@@ -37,13 +37,14 @@ impl Location {
         id: INVALID,
     };
 
-    /// The location, if it is one.
-    fn check(self) -> Res<Location> {
+    /// The location, if it is one; `nowhere` is the answer for a device or a node that does not exist.
+    fn check(self, nowhere: Code) -> Res<Location> {
         match self.kind {
-            DEVICE => device::by_ordinal(self.id).map(|_| self),
+            DEVICE => device::by_ordinal(self.id)
+                .map(|_| self)
+                .map_err(|_| nowhere),
             HOST => Ok(Location { kind: HOST, id: 0 }),
-            HOST_NUMA if self.id < 0 => Err(Code::INVALID_DEVICE),
-            HOST_NUMA => Ok(self),
+            HOST_NUMA => pool::node(self.id.cast_unsigned(), nowhere).map(|_| self),
             HOST_NUMA_CURRENT => Ok(Location {
                 kind: HOST_NUMA,
                 id: 0,
@@ -210,7 +211,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
     let location = match advice {
         // The real driver calls a device that does not exist a wrong value here, though not when it prefetches.
         SET_PREFERRED | SET_ACCESSED_BY | UNSET_ACCESSED_BY => {
-            location.check().map_err(|_| Code::INVALID_VALUE)?
+            location.check(Code::INVALID_VALUE)?
         }
         SET_READ_MOSTLY | UNSET_READ_MOSTLY | UNSET_PREFERRED
             if (DEVICE..=HOST_NUMA_CURRENT).contains(&location.kind) =>
@@ -241,7 +242,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
 fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread: bool) -> Res {
     let stream = stream::resolve(stream, per_thread)?;
     non_null(address)?;
-    let location = location.check()?;
+    let location = location.check(Code::INVALID_DEVICE)?;
     let (start, end) = pages(address, size)?;
     lock(&SAID).change(start, end, |said| said.prefetched = location);
     stream.mark(&[]);
@@ -366,7 +367,7 @@ fn batch(
             let locations = get_array::<u64>(locations, entries as usize)?;
             let mut checked = Vec::new();
             for word in locations {
-                checked.push(Location::of_word(word).check()?);
+                checked.push(Location::of_word(word).check(Code::INVALID_DEVICE)?);
             }
             Some(spread.into_iter().map(|i| checked[i]).collect::<Vec<_>>())
         }

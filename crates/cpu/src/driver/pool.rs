@@ -14,7 +14,7 @@ use super::context::Context;
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::ipc::{self, Exported, Shareable, Sharing};
-use super::logs::refuse;
+use super::logs::{because, refuse};
 use super::memory::{short, space};
 use super::queue::lock;
 use super::stream::{self, Place as Where, Stream};
@@ -226,13 +226,18 @@ pub(super) fn current_of(ordinal: i32) -> Res<Arc<Pool>> {
     find(chosen(device_sort(ordinal)?).1)
 }
 
-/// A NUMA node that this machine has; the first one is there also where the system names none.
-pub(super) fn node(id: u32) -> Res<i32> {
+/// A NUMA node that this machine has; the first one is there also where the system names none. `otherwise` is the answer for
+/// one that is not there.
+pub(super) fn node(id: u32, otherwise: Code) -> Res<i32> {
     let there = || std::path::Path::new(&format!("/sys/devices/system/node/node{id}")).exists();
     i32::try_from(id)
         .ok()
         .filter(|&id| id == 0 || (id > 0 && there()))
-        .ok_or(Code::INVALID_VALUE)
+        .ok_or_else(|| {
+            because(otherwise, || {
+                format!("this machine has no NUMA node {}", id.cast_signed())
+            })
+        })
 }
 
 /// What a pool of that allocation type at that location is made of.
@@ -248,8 +253,8 @@ fn sort_of(kind: u32, location: u32, id: u32) -> Res<Sort> {
         (MANAGED, DEVICE) => Ok((device()?, Kind::Managed)),
         (MANAGED, HOST) => Ok((Place::Host, Kind::Managed)),
         (MANAGED, NOWHERE) => Ok((Place::Anywhere, Kind::Managed)),
-        (PINNED, HOST_NUMA) => Ok((Place::Node(node(id)?), Kind::Host)),
-        (MANAGED, HOST_NUMA) => Ok((Place::Node(node(id)?), Kind::Managed)),
+        (PINNED, HOST_NUMA) => Ok((Place::Node(node(id, Code::INVALID_VALUE)?), Kind::Host)),
+        (MANAGED, HOST_NUMA) => Ok((Place::Node(node(id, Code::INVALID_VALUE)?), Kind::Managed)),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -393,7 +398,7 @@ pub(super) fn sort_of_words([place, kind]: [u64; 2]) -> Res<Sort> {
         (0, 1) => Ok((Place::Host, Kind::Host)),
         (1.., 1) => {
             let number = u32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
-            Ok((Place::Node(node(number)?), Kind::Host))
+            Ok((Place::Node(node(number, Code::INVALID_VALUE)?), Kind::Host))
         }
         (1.., 0) => {
             let ordinal = i32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;

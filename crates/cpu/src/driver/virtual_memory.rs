@@ -143,7 +143,7 @@ fn check(p: &Properties) -> Res<String> {
     }
     match p[2] {
         DEVICE => device::by_ordinal(p[3] as i32).map(|d| d.ordinal.to_string()),
-        HOST_NUMA => pool::node(p[3]).map(|_| OF_THE_HOST.to_owned()),
+        HOST_NUMA => pool::node(p[3], Code::INVALID_VALUE).map(|_| OF_THE_HOST.to_owned()),
         // All nodes are the same memory, so that of the calling thread is too.
         HOST | LAST_HOST => Ok(OF_THE_HOST.to_owned()),
         _ => Err(Code::INVALID_VALUE),

@@ -188,9 +188,14 @@ fn managed_buffers<'py>(
     Ok((operands, ranges))
 }
 
+/// What messages call the places.
+fn locations_of(function: &str) -> String {
+    format!("{function}() argument 'locations'")
+}
+
 /// One place for all buffers, or one for each.
 fn places(given: &Bound<'_, PyAny>, function: &str, count: usize) -> PyResult<Vec<MemoryLocation>> {
-    let what = || format!("{function}() argument 'locations'");
+    let what = || locations_of(function);
     if given.cast::<PySequence>().is_err() {
         return Ok(vec![location::required(given, what)?]);
     }
@@ -236,6 +241,7 @@ fn prefetch_batch<'py>(
     let all: Vec<&Operand<'_>> = operands.iter().collect();
     run(py, &all, &stream, || {
         managed::prefetch_async(&ranges, &places, &stream)
+            .map_err(|error| location::explain(error, &places, &locations_of(FUNCTION)))
     })
 }
 
@@ -290,6 +296,7 @@ fn discard_prefetch_batch<'py>(
     run(py, &all, &stream, || {
         // SAFETY: as in `discard_batch`.
         unsafe { managed::discard_and_prefetch_async(&ranges, &places, &stream) }
+            .map_err(|error| location::explain(error, &places, &locations_of(FUNCTION)))
     })
 }
 

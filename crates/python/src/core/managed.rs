@@ -69,10 +69,16 @@ impl PyManagedBuffer {
         }
     }
 
-    fn advise(slf: &Bound<'_, Self>, what: &str, advice: &[Advice]) -> PyResult<()> {
+    fn advise(slf: &Bound<'_, Self>, what: &str, advice: Advice) -> PyResult<()> {
         let (_pinned, range) = Self::managed(slf, what)?;
+        let place = match advice {
+            Advice::PreferredLocation(place) => place,
+            Advice::AccessedBy(place, _) => Some(place),
+            _ => None,
+        };
         slf.py()
-            .detach(|| advice.iter().try_for_each(|&a| managed::advise(range, a)))
+            .detach(|| managed::advise(range, advice))
+            .map_err(|error| location::explain(error, place.as_slice(), what))
             .or_raise(slf.py())
     }
 
@@ -183,7 +189,7 @@ impl PyManagedBuffer {
     #[setter]
     fn set_read_mostly(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let advice = Advice::ReadMostly(value.is_truthy()?);
-        Self::advise(slf, "ManagedBuffer.read_mostly", &[advice])
+        Self::advise(slf, "ManagedBuffer.read_mostly", advice)
     }
 
     /// Where the memory should rather stay: a :class:`Device`, a :class:`Host`, or None for nowhere in particular. Can be set.
@@ -201,7 +207,7 @@ impl PyManagedBuffer {
     fn set_preferred_location(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let what = "ManagedBuffer.preferred_location";
         let place = location::accept(value, || what.to_owned())?;
-        Self::advise(slf, what, &[Advice::PreferredLocation(place)])
+        Self::advise(slf, what, Advice::PreferredLocation(place))
     }
 
     /// Who will use the memory and should have it mapped at all times: a set of :class:`Device` and :class:`Host` that can be
@@ -260,7 +266,7 @@ impl PyManagedBuffer {
     ) -> PyResult<()> {
         let what = "ManagedBuffer.accessed_by";
         let place = user(place, what)?;
-        Self::advise(slf, what, &[Advice::AccessedBy(place, used)])
+        Self::advise(slf, what, Advice::AccessedBy(place, used))
     }
 
     /// Moves the memory, in the order of a stream.
@@ -277,11 +283,11 @@ impl PyManagedBuffer {
         location: &Bound<'_, PyAny>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let place = location::required(location, || {
-            "ManagedBuffer.prefetch() argument 'location'".to_owned()
-        })?;
+        let what = "ManagedBuffer.prefetch() argument 'location'";
+        let place = location::required(location, || what.to_owned())?;
         Self::queue(slf, "ManagedBuffer.prefetch", stream, |range, stream| {
             managed::prefetch_async(&[range], &[place], stream)
+                .map_err(|error| location::explain(error, &[place], what))
         })
     }
 
@@ -314,9 +320,8 @@ impl PyManagedBuffer {
         location: &Bound<'_, PyAny>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let place = location::required(location, || {
-            "ManagedBuffer.discard_prefetch() argument 'location'".to_owned()
-        })?;
+        let what = "ManagedBuffer.discard_prefetch() argument 'location'";
+        let place = location::required(location, || what.to_owned())?;
         Self::queue(
             slf,
             "ManagedBuffer.discard_prefetch",
@@ -324,6 +329,7 @@ impl PyManagedBuffer {
             // SAFETY: as in `discard`.
             |range, stream| unsafe {
                 managed::discard_and_prefetch_async(&[range], &[place], stream)
+                    .map_err(|error| location::explain(error, &[place], what))
             },
         )
     }
@@ -488,8 +494,10 @@ impl PyManagedMemoryResource {
             None => py.detach(|| MemoryPool::current_of(PoolKind::Managed(None))),
             given => {
                 let options = Options::accept(CLASS, &OPTIONS, given)?;
-                let kind = PoolKind::Managed(preferred(py, &options)?);
-                py.detach(|| MemoryPool::new_of(kind, &PoolOptions::default()))
+                let place = preferred(py, &options)?;
+                let what = "ManagedMemoryResourceOptions.preferred_location";
+                py.detach(|| MemoryPool::new_of(PoolKind::Managed(place), &PoolOptions::default()))
+                    .map_err(|error| location::explain(error, place.as_slice(), what))
             }
         };
         slf.as_super().get().set(py, made.or_raise(py)?, CLASS);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
-    DeviceBuffer, Error, HostMemory, MemoryPool, MemoryResource, PoolKind, PoolOptions, Stream,
+    DeviceBuffer, Error, HostMemory, MemoryLocation, MemoryPool, MemoryResource, PoolKind,
+    PoolOptions, Stream,
 };
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::intern;
@@ -18,7 +19,7 @@ use super::managed::nearest_node;
 use super::memory_resource::{PyMemPool, PyMemoryResource};
 use super::numbers::{address_argument, shown, size_argument};
 use super::options::{OptionClass, Options};
-use super::stream;
+use super::{location, stream};
 
 /// Page-locked memory of the host, from a pool of the driver's, allocated and freed in the order of streams. The host and all
 /// devices can use it.
@@ -115,7 +116,11 @@ impl PyPinnedMemoryResource {
                 let options = PoolOptions::default()
                     .max_size(max_size)
                     .shareable(shareable);
+                let place = node.map(MemoryLocation::HostNuma);
                 py.detach(|| MemoryPool::new_of(PoolKind::Host(node), &options))
+                    .map_err(|error| {
+                        location::explain(error, place.as_slice(), &format!("{class}.numa_id"))
+                    })
             }
         };
         let pool = made.or_raise(py)?;
