@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use pyo3::ffi;
 
 use super::{Answer, From, Plan, value};
+use crate::desc::PLAIN_RESULTS;
 use crate::function::{self, VectorCall};
 use crate::py::{Obj, Owned, R, Raised};
 use crate::runtime;
@@ -214,13 +215,14 @@ macro_rules! with_words {
                     if nargs != expected || !kwnames.is_null() || address.is_null() {
                         break 'short;
                     }
+                    // As much room as `Plan::call` has: what is called a float may be four (`cuTexRefGetBorderColor`).
                     #[allow(unused_mut, reason = "not every shape has results")]
-                    let mut out = 0u64;
+                    let mut out = [0u64; PLAIN_RESULTS];
                     #[allow(unused_mut, unused_variables, reason = "not every shape has arguments")]
                     let mut next = args;
                     $(
                         let id = (*plan).steps[$index].id;
-                        let Some($word) = $kind::take(&mut next, id, &raw mut out) else {
+                        let Some($word) = $kind::take(&mut next, id, (&raw mut out).cast()) else {
                             break 'short;
                         };
                     )*
@@ -239,7 +241,7 @@ macro_rules! with_words {
                     if (*plan).interruptible && runtime::check_interrupt().is_err() {
                         return std::ptr::null_mut();
                     }
-                    return match A::finish(plan, callable, status, out) {
+                    return match A::finish(plan, callable, status, out[0]) {
                         Ok(answer) => answer.into_ptr(),
                         Err(Raised) => std::ptr::null_mut(),
                     };
