@@ -4,6 +4,7 @@ references to Python objects."""
 import array
 import ctypes
 import gc
+import inspect
 import sys
 import weakref
 
@@ -181,6 +182,24 @@ def test_more_bytes_than_others_can_count():
     assert StridedMemoryView.from_buffer(buffer, (4,), dtype="u1").size == 4
     most = Buffer.from_handle(ctypes.addressof(memory), 2**63 - 1)
     assert memoryview(most).nbytes == most[:].size == 2**63 - 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python code cannot ask for flags")
+@pytest.mark.parametrize("shape", [(), (12,), (3, 4), (0, 3), (1,) * 9])
+def test_flags_of_the_buffer_protocol(shape):
+    """Whoever wants no extents is not led to look for some."""
+    array = np.zeros(shape, "f4")
+    view = StridedMemoryView.from_any_interface(array, -1)
+    for flags in (inspect.BufferFlags.SIMPLE, inspect.BufferFlags.WRITABLE, inspect.BufferFlags.FORMAT):
+        shown = view.__buffer__(flags)
+        assert (shown.ndim, shown.nbytes, shown.itemsize) == (min(len(shape), 1), array.nbytes, 4)
+        assert shown.shape == ((array.size,) if shape else ())
+        shown.release()
+    for flags in (inspect.BufferFlags.ND, inspect.BufferFlags.STRIDES, inspect.BufferFlags.FULL):
+        shown = view.__buffer__(flags)
+        assert (shown.shape, shown.nbytes) == (shape, array.nbytes)
+        view.__release_buffer__(shown)
+        shown.release()
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,12 @@ pub unsafe fn show(
         } else {
             none
         };
-        (*out).ndim = layout.ndim() as c_int;
+        // Who wants no extents gets a row of elements, as from a memoryview, and looks for none.
+        (*out).ndim = if wants(ffi::PyBUF_ND) {
+            layout.ndim()
+        } else {
+            layout.ndim().min(1)
+        } as c_int;
         (*out).shape = if wants(ffi::PyBUF_ND) {
             shown.shape.as_mut_ptr()
         } else {
