@@ -5,7 +5,8 @@ import inspect
 import sys
 
 import pytest
-from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions
+from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions, LaunchConfig, Program, launch
+from cuda.core.utils import StridedMemoryView
 
 BYTES = 256
 
@@ -150,3 +151,47 @@ def test_references_go_at_once(device, stream, resource):
     assert references()[0] == before[0] + 1
     buffer.close(stream)
     assert references() == before
+
+
+def test_refused_calls_leave_nothing(device, stream, resource):
+    """References that PyO3 puts off would stay until somebody calls what is PyO3's."""
+    view = StridedMemoryView.from_any_interface
+    properties = device.properties
+    closed = device.create_event()
+    closed.close()
+    kernel = Program('extern "C" __global__ void f(int n) {}', "c++").compile("ptx").get_kernel("f")
+    one = LaunchConfig(grid=1, block=1)
+    buffer = resource.allocate(BYTES, stream=stream)
+    refused = [
+        lambda: device.create_event(3),
+        lambda: device.create_event(nonsense=3),
+        lambda: device.create_event(1, 2),
+        lambda: device.allocate("3"),
+        lambda: device.allocate(-1, stream=stream),
+        lambda: resource.allocate(BYTES, stream=3),
+        lambda: buffer.close(3),
+        lambda: buffer.__dlpack__(stream="x"),
+        lambda: buffer.__dlpack__(nonsense=3),
+        lambda: view(3, -1),
+        lambda: view(),
+        lambda: launch(3, one, kernel, 1),
+        lambda: launch(stream, 3, kernel, 1),
+        lambda: launch(stream, one, kernel, object()),
+        lambda: type(properties).warp_size.__get__(3),
+    ]
+
+    def one_by_one(times):
+        for call in refused:
+            for _ in range(times):
+                try:
+                    call()
+                except Exception:
+                    continue
+                pytest.fail("was not refused")
+
+    one_by_one(50)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    one_by_one(400)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 200

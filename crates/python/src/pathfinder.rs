@@ -18,7 +18,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::py::{Owned, Raised};
+use crate::py::{self, Owned, Raised};
 use crate::roots;
 
 /// An exception class of `cuda.pathfinder`.
@@ -159,8 +159,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A file that is there and does not load is not "not found": it raises `RuntimeError` itself, because of an
 /// `OSError`, so that programs which go on without a library that is not installed do not pass over a broken one.
 pub fn raise(py: Python<'_>, failed: bool, message: String) -> Raised {
-    error(py, Class::DynamicLibNotFound, failed, message).restore(py);
-    Raised
+    py::set(error(py, Class::DynamicLibNotFound, failed, message))
 }
 
 fn error(py: Python<'_>, class: Class, failed: bool, message: String) -> PyErr {

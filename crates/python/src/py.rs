@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 /// A Python exception is set in this thread.
 #[derive(Debug)]
@@ -563,6 +564,26 @@ pub fn as_i64_if_fits(obj: Obj<'_>) -> Option<i64> {
 pub fn raised() -> bool {
     // SAFETY: reads this thread's state.
     unsafe { !ffi::PyErr_Occurred().is_null() }
+}
+
+/// Sets the exception of code that Python calls without PyO3 between them.
+///
+/// PyO3 gives references back at once on threads that it knows to be attached; elsewhere it puts that off until it attaches
+/// one. Making an exception drops some, and a loop of refused calls would keep them all.
+#[cold]
+#[inline(never)]
+pub fn set(error: PyErr) -> Raised {
+    let mut error = Some(error);
+    let mut restore = |py: Python<'_>| {
+        if let Some(error) = error.take() {
+            error.restore(py);
+        }
+    };
+    if Python::try_attach(&mut restore).is_none() {
+        // The interpreter ends. SAFETY: who has an exception to raise is attached.
+        restore(unsafe { Python::assume_attached() });
+    }
+    Raised
 }
 
 /// Forgets the exception that is set.

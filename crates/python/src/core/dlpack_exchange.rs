@@ -15,6 +15,7 @@ use pyo3::sync::PyOnceLock;
 use super::dlpack;
 use super::view::{self, PyView};
 use super::view_dlpack::{Managed, of_versioned};
+use crate::py;
 
 /// The functions of a class, good for as long as the class lives.
 #[derive(Clone, Copy)]
@@ -160,7 +161,7 @@ unsafe fn answer(body: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
         Ok(Err(error)) => error,
         Err(_) => PyBufferError::new_err("an internal error; please report it"),
     };
-    error.restore(py);
+    py::set(error);
     -1
 }
 

@@ -12,7 +12,7 @@ use super::buffer::PyBuffer;
 use super::dlpack::{self, Request};
 use super::view::PyView;
 use crate::function::guard;
-use crate::py::{Owned, Raised};
+use crate::py::{self, Owned};
 
 /// The names, in the order of [`Arguments`].
 const NAMES: [&str; 4] = ["stream", "max_version", "dl_device", "copy"];
@@ -115,13 +115,9 @@ unsafe extern "C" fn method<T: Exports>(
         // calls this has checked the class of the first.
         unsafe {
             let py = Python::assume_attached();
-            let raise = |error: PyErr| {
-                error.restore(py);
-                Raised
-            };
-            let given = arguments::<T>(py, args, count, keywords).map_err(raise)?;
+            let given = arguments::<T>(py, args, count, keywords).map_err(py::set)?;
             let slf = Borrowed::from_ptr(py, slf);
-            let made = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(raise)?;
+            let made = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(py::set)?;
             Owned::take(made.into_ptr())
         }
     })

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
 use crate::function::guard;
-use crate::py::{Owned, Raised};
+use crate::py::{self, Owned};
 
 /// A method with `N` parameters, which may be given by place or by name; their default is None.
 pub trait Method<const N: usize> {
@@ -53,14 +53,10 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
         // calls this has checked the class of the first.
         unsafe {
             let py = Python::assume_attached();
-            let raise = |error: PyErr| {
-                error.restore(py);
-                Raised
-            };
             let mut given = [std::ptr::null_mut(); N];
             let count = count.cast_unsigned();
             if count > N || !keywords.is_null() || count < M::REQUIRED {
-                sort::<M, N>(py, args, count, keywords, &mut given).map_err(raise)?;
+                sort::<M, N>(py, args, count, keywords, &mut given).map_err(py::set)?;
             } else {
                 for (place, found) in given.iter_mut().enumerate().take(count) {
                     *found = *args.add(place);
@@ -72,7 +68,7 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
             let given = given
                 .each_ref()
                 .map(|object| object.as_deref().filter(|object| !object.is_none()));
-            let made = M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(raise)?;
+            let made = M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(py::set)?;
             Owned::take(made.into_ptr())
         }
     })

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::errors::to_python;
+use crate::py;
 
 /// One attribute. Source: `CUdevice_attribute` of the CUDA driver API.
 struct Property {
@@ -274,7 +275,7 @@ unsafe extern "C" fn get(this: *mut ffi::PyObject, closure: *mut c_void) -> *mut
         // SAFETY: as above.
         Ok(value) => unsafe { ffi::PyLong_FromLongLong(value) },
         Err(error) => {
-            error.restore(py);
+            py::set(error);
             std::ptr::null_mut()
         }
     }

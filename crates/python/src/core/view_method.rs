@@ -10,7 +10,7 @@ use pyo3::types::PyType;
 use super::view::{self, PyView};
 use super::view_import;
 use crate::function::guard;
-use crate::py::{Owned, Raised};
+use crate::py::{self, Owned};
 
 const TEXT: &std::ffi::CStr = c"from_any_interface($cls, obj, stream_ptr=None)
 --
@@ -54,10 +54,7 @@ unsafe extern "C" fn method(
             });
             match made {
                 Ok(view) => Owned::take(view.into_ptr()),
-                Err(error) => {
-                    error.restore(py);
-                    Err(Raised)
-                }
+                Err(error) => Err(py::set(error)),
             }
         }
     })

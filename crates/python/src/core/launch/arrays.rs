@@ -131,8 +131,7 @@ fn order(producer: u64, stream: &Stream) -> R<()> {
     // SAFETY: called with the interpreter's lock: conversions run on attached threads only.
     let py = unsafe { Python::assume_attached() };
     py.detach(|| stream.wait_for_stream(&producer))
-        .map_err(|error| to_python(py, &error).restore(py))
-        .map_err(|()| Raised)
+        .map_err(|error| py::set(to_python(py, &error)))
 }
 
 /// Whether a handle is this stream's. The legacy default stream has two.

@@ -121,10 +121,7 @@ unsafe fn queue(
             Args::new(args),
         )
     };
-    let raise = |error: PyErr| {
-        error.restore(py);
-        Raised
-    };
+    let raise = py::set;
     let foreign = !stream.is_instance_of::<PyStream>();
     let stream = stream::accept(&stream, "launch", "stream", true).map_err(raise)?;
     if foreign {
