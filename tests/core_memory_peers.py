@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from cuda.bindings import driver
 from cuda.core import (
+    LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
     Buffer,
     Device,
     DeviceMemoryResource,
@@ -16,6 +18,7 @@ from cuda.core import (
     ManagedMemoryResource,
     PinnedMemoryResource,
     Program,
+    Stream,
     VirtualMemoryResource,
     launch,
     utils,
@@ -226,11 +229,57 @@ def test_default_streams_are_those_of_the_memorys_device(devices, pools):
         assert Device() == current
 
 
+@pytest.mark.parametrize("default", [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM], ids=["legacy", "own"])
+@pytest.mark.parametrize("allocated", ["stream", "default"])
+@pytest.mark.parametrize("part", [False, True], ids=["whole", "part"])
+def test_the_default_stream_of_another_device_is_waited_for(devices, shared, streams, code, default, allocated, part):
+    """All default streams have the same handle: a launch means the current device's, which is not the memory's here."""
+    turns = shared[1].allocate(4, stream=streams[1])
+    turns.fill(np.int32(20 * TURNS), stream=streams[1])
+    streams[1].sync()
+    buffer = shared[0].allocate(4096, stream=streams[0] if allocated == "stream" else default)
+    streams[0].sync()
+    devices[0].sync()
+    used = buffer[:4096] if part else buffer
+    devices[1].set_current()
+    launch(default, LaunchConfig(grid=1, block=1), code[1].get_kernel("slow"), used, turns)
+    done = default.record()
+    assert done.device == devices[1]
+    devices[0].set_current()
+    # Freed on device 0, whose default stream knows nothing of that kernel.
+    used.close()
+    buffer.close()
+    (streams[0] if allocated == "stream" else default).sync()
+    assert done.is_done
+    assert shared[0].attributes.used_mem_current == 0
+    turns.close()
+    devices[1].sync()
+
+
+def test_default_streams_are_equal_by_handle_and_belong_to_the_current_context(devices):
+    legacy = Stream.from_handle(1)
+    found = []
+    for device in devices:
+        device.set_current()
+        assert device.default_stream == LEGACY_DEFAULT_STREAM == legacy != PER_THREAD_DEFAULT_STREAM
+        assert hash(legacy) == hash(LEGACY_DEFAULT_STREAM)
+        for stream in (legacy, LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM):
+            assert stream.device == device and stream.record().device == device
+        found.append((legacy.context, LEGACY_DEFAULT_STREAM.context))
+    assert found[0][0] == found[0][1] != found[1][0] == found[1][1]
+    # Streams of two devices wait for each other, whichever is current.
+    other = devices[0].create_stream()
+    LEGACY_DEFAULT_STREAM.wait(other)
+    other.wait(LEGACY_DEFAULT_STREAM)
+    other.close()
+
+
 @pytest.mark.parametrize("kind", ["pinned", "legacy", "managed"])
 def test_memory_of_all_devices(devices, streams, code, kind):
     """What the host owns is for every device, also where another one was current when it was made."""
+    kinds = {"pinned": PinnedMemoryResource, "legacy": LegacyPinnedMemoryResource, "managed": ManagedMemoryResource}
     try:
-        resource = {"pinned": PinnedMemoryResource, "legacy": LegacyPinnedMemoryResource, "managed": ManagedMemoryResource}[kind]()
+        resource = kinds[kind]()
     except CUDAError as error:
         pytest.skip(f"the driver has none: {error}")
     for first in (0, 1):

@@ -219,7 +219,7 @@ def test_the_driver_knows_its_nodes():
         (batch,) = driver.cuMemPrefetchBatchAsync([memory], [65536], 1, [place], [0], 1, 0, stream)
         (advised,) = driver.cuMemAdvise(memory, 65536, advice.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, place)
         codes = [int(code) for code in (moved, batch, advised)]
-        # As for a device that is not there: a wrong device where memory is moved, a wrong value where something is said of it.
+        # As for a device that is not there: a wrong device where memory is moved, a wrong value where something is said.
         assert codes == ([0, 0, 0] if known else [101, 101, 1])
         # Advice that is about no place.
         (read,) = driver.cuMemAdvise(memory, 65536, advice.CU_MEM_ADVISE_SET_READ_MOSTLY, place)

@@ -120,7 +120,7 @@ def test_a_node_of_the_host_can_be_asked_for(stream):
         stream.sync()
         assert (host_view(buffer) == 2).all()
     for options in ({"numa_id": 12345}, {"numa_id": 12345, "ipc_enabled": True}):
-        with pytest.raises(CUDAError, match=r"(?s)INVALID_VALUE.*PinnedMemoryResourceOptions\.numa_id is the NUMA node 12345"):
+        with pytest.raises(CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is the NUMA node 12345"):
             PinnedMemoryResource(options)
 
 

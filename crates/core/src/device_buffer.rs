@@ -180,7 +180,8 @@ impl DeviceBuffer {
 
     /// Says that work of `stream` uses the memory, so that it is freed after what the stream holds when it is freed.
     ///
-    /// Nothing has to be said of the stream that it is freed on.
+    /// Nothing has to be said of the stream that it is freed on. A default stream is that of the memory's device
+    /// ([`DeviceBuffer::home`]); that of another device is named by [`Stream::of_device`].
     pub fn used_by(&self, stream: &Stream) {
         self.users.note_and_tidy(stream);
     }
@@ -259,7 +260,11 @@ impl DeviceBuffer {
         )?;
         // Noted first: the copy may have begun even where an error is returned.
         self.used_by(stream);
-        destination.used_by(stream);
+        if destination.home == self.home {
+            destination.used_by(stream);
+        } else {
+            destination.used_by(&stream.of_device(self.home));
+        }
         let _entered = enter_for(stream, self.home)?;
         // SAFETY: both blocks hold `size` bytes, and are not freed before the copy is done: see `used_by`.
         unsafe {
@@ -377,7 +382,7 @@ pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
 }
 
 /// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
-/// those of the current context.
+/// those of the current context, or of the device that they are of ([`Stream::of_device`]).
 ///
 /// # Errors
 ///
@@ -385,7 +390,7 @@ pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
 pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
     let mut done = Ok(());
     for other in others {
-        if other.handle() != stream.handle() {
+        if other != stream {
             // One that fails does not keep the others from being waited for.
             done = done.and(order(other, stream));
         }

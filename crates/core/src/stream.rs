@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 
-use crate::context::Context;
+use crate::context::{Context, Entered};
+use crate::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::event::{Event, EventOptions};
 
@@ -52,6 +53,8 @@ enum Kind {
     Owned(Context),
     /// One of the default streams: what it means depends on the thread's current context.
     Default,
+    /// That of a device, whatever is current.
+    DefaultOf(Device),
     /// Somebody else's, with what keeps it alive.
     Foreign {
         owner: Option<Box<dyn Any + Send + Sync>>,
@@ -196,10 +199,39 @@ impl Stream {
         self.inner.handle
     }
 
-    /// Whether this is one of the default streams, which belong to whichever context is current.
+    /// Whether this is one of the default streams. They have the same handles in every context, and belong to whichever is
+    /// current, unless they come from [`Stream::of_device`].
     #[inline]
     pub fn is_default(&self) -> bool {
-        matches!(self.inner.kind, Kind::Default)
+        matches!(self.inner.kind, Kind::Default | Kind::DefaultOf(_))
+    }
+
+    /// For a default stream, that of `device`, whichever context is current; any other stream is one of its own context.
+    ///
+    /// The methods of the result enter a context of the device. Its handle is that of every default stream of its kind.
+    #[must_use]
+    pub fn of_device(&self, device: Device) -> Stream {
+        if self.is_default() {
+            Stream::from_inner(self.handle(), Kind::DefaultOf(device))
+        } else {
+            self.clone()
+        }
+    }
+
+    /// The device whose default stream it is, whichever context is current: see [`Stream::of_device`].
+    #[inline]
+    pub fn default_of(&self) -> Option<Device> {
+        match self.inner.kind {
+            Kind::DefaultOf(device) => Some(device),
+            _ => None,
+        }
+    }
+
+    /// Makes a context current in which the handle is this stream, where the handle alone does not say it.
+    fn enter_own(&self) -> Result<Option<Entered>> {
+        self.default_of()
+            .map(|device| device.enter().map(|(entered, _)| entered))
+            .transpose()
     }
 
     /// Whether it is the calling thread's own default stream.
@@ -235,7 +267,7 @@ impl Stream {
         }
     }
 
-    /// The context it belongs to; for a default stream the calling thread's current one.
+    /// The context it belongs to; for a default stream the calling thread's current one, or the device's that it is of.
     ///
     /// # Errors
     ///
@@ -245,7 +277,8 @@ impl Stream {
         if let Kind::Owned(context) = &self.inner.kind {
             return Ok(context.clone());
         }
-        crate::Device::count()?;
+        Device::count()?;
+        let _entered = self.enter_own()?;
         let mut handle: CUcontext = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result; the stream is live.
         unsafe { driver!(cuStreamGetCtx(self.handle(), &mut handle))? };
@@ -260,6 +293,10 @@ impl Stream {
         match &self.inner.kind {
             Kind::Owned(context) => context.call(body),
             Kind::Default | Kind::Foreign { .. } => body(),
+            Kind::DefaultOf(_) => {
+                let _entered = self.enter_own()?;
+                body()
+            }
         }
     }
 
@@ -272,6 +309,10 @@ impl Stream {
         match &self.inner.kind {
             Kind::Owned(context) => context.with_current(body),
             Kind::Default => body(),
+            Kind::DefaultOf(_) => {
+                let _entered = self.enter_own()?;
+                body()
+            }
             Kind::Foreign { .. } => self.context()?.with_current(body),
         }
     }
@@ -364,6 +405,7 @@ impl Stream {
     ///
     /// As [`Event::new`] and [`Stream::context`].
     pub fn record_with(&self, options: &EventOptions) -> Result<Event> {
+        let _entered = self.enter_own()?;
         let event = Event::new(&self.context()?, options)?;
         event.record(self)?;
         Ok(event)
@@ -391,7 +433,7 @@ impl Stream {
 
 impl PartialEq for Stream {
     fn eq(&self, other: &Self) -> bool {
-        self.handle() == other.handle()
+        self.handle() == other.handle() && self.default_of() == other.default_of()
     }
 }
 impl Eq for Stream {}

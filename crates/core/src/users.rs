@@ -85,11 +85,12 @@ impl Users {
         }
     }
 
-    /// Notes that work of `stream` uses the memory. True where there are so many streams by now that [`Users::unshared`] is
+    /// Notes that work of `stream` uses the memory. A default stream is that of the memory's device, unless it says of which
+    /// it is ([`Stream::of_device`]). True where there are so many streams by now that [`Users::unshared`] is
     /// worth a look.
     pub fn note(&self, stream: &Stream) -> bool {
         let thread = thread_of(stream);
-        if stream.handle() == self.stream.handle() && thread == self.thread {
+        if *stream == self.stream && thread == self.thread {
             return false;
         }
         let mut others = self.lock();
@@ -97,12 +98,16 @@ impl Users {
         let legacy;
         let stream = if of_thread {
             // By the time that the memory is freed that may be another thread's business: see `own`.
-            legacy = Stream::legacy_default();
+            let named = Stream::legacy_default();
+            legacy = match stream.default_of() {
+                Some(device) => named.of_device(device),
+                None => named,
+            };
             &legacy
         } else {
             stream
         };
-        if !others.streams.iter().any(|o| o.handle() == stream.handle()) {
+        if !others.streams.contains(stream) {
             others.streams.push(stream.clone());
         }
         others.streams.len() > others.limit

@@ -64,11 +64,6 @@ fn run(
     body: impl FnOnce() -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
     operand::reap(py);
-    for operand in operands {
-        if let Some(buffer) = operand.buffer() {
-            buffer.used_by(py, stream);
-        }
-    }
     let device = if stream.is_default() {
         let known = operands
             .iter()
@@ -80,6 +75,11 @@ fn run(
     } else {
         None
     };
+    for operand in operands {
+        if let Some(buffer) = operand.buffer() {
+            buffer.used_in(py, stream, device);
+        }
+    }
     py.detach(|| {
         let _entered = device.map(|device| enter_for(stream, device)).transpose()?;
         body()

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cupyrite::dlpack::DlDevice;
-use cupyrite::{Birth, Device, DeviceBuffer, PointerInfo, Stream, Users, pointer_info};
+use cupyrite::{Birth, Context, Device, DeviceBuffer, PointerInfo, Stream, Users, pointer_info};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -43,7 +43,8 @@ pub struct PyBuffer {
     /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
     uses: Uses,
     state: Held<State>,
-    /// The handle of a stream whose work the memory is known to outlive, and that means the same to every thread; 0 for none.
+    /// The handle of a stream whose work the memory is known to outlive, and that means the same everywhere (`means_one`); 0
+    /// for none.
     /// Written under the lock of `state`.
     outlives: AtomicUsize,
     /// Where the memory is for DLPack, once somebody asked; it does not move.
@@ -112,6 +113,16 @@ impl Backing {
     }
 }
 
+/// Whether there are several devices, so that a default stream's handle alone does not say of which it is.
+fn has_peers() -> bool {
+    Device::count().is_ok_and(|count| count > 1)
+}
+
+/// Whether the handle of a stream means the same stream in every thread and context.
+fn means_one(stream: &Stream) -> bool {
+    !stream.is_default() || !(stream.is_per_thread() || has_peers())
+}
+
 /// Where a buffer is, for those who pass it to the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -172,7 +183,7 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
     ) -> PyBuffer {
         let outlives = match backing.users().map(Users::stream) {
-            Some(stream) if !stream.is_per_thread() => stream.handle().addr(),
+            Some(stream) if means_one(stream) => stream.handle().addr(),
             _ => 0,
         };
         PyBuffer {
@@ -241,7 +252,7 @@ impl PyBuffer {
     pub fn end_launch(&self, py: Python<'_>, stream: &Stream) {
         // Before the pin goes: whoever closed the buffer meanwhile cannot have ordered the streams.
         if self.outlives.load(Ordering::Relaxed) != stream.handle().addr() {
-            self.used_by(py, stream);
+            self.used_in(py, stream, None);
         }
         self.unpin(py);
     }
@@ -268,7 +279,34 @@ impl PyBuffer {
         }
     }
 
-    /// Says that work of `stream` uses the memory, which somebody holds: it is freed after that.
+    /// As [`PyBuffer::used_by`], where a default stream is that of a device, or else of the current context.
+    #[cold]
+    #[inline(never)]
+    pub fn used_in(&self, py: Python<'_>, stream: &Stream, device: Option<Device>) {
+        if !stream.is_default() || !has_peers() {
+            return self.used_by(py, stream);
+        }
+        let of = device.or_else(|| Context::current().ok()?.map(|context| context.device()));
+        match of {
+            Some(device) if self.home(py) != Some(device) => {
+                self.used_by(py, &stream.of_device(device));
+            }
+            _ => self.used_by(py, stream),
+        }
+    }
+
+    /// The device whose default streams are meant where nothing else is said: see [`Users::note`].
+    fn home(&self, py: Python<'_>) -> Option<Device> {
+        match &self.lock(py).backing {
+            Backing::Pool(memory) => return Some(memory.home()),
+            Backing::View(whole) => return whole.get().home(py),
+            _ => {}
+        }
+        self.device(py)
+    }
+
+    /// Says that work of `stream` uses the memory, which somebody holds: it is freed after that. A default stream is that of
+    /// the memory's device, unless it says of which it is.
     #[cold]
     #[inline(never)]
     pub fn used_by(&self, py: Python<'_>, stream: &Stream) {
@@ -281,7 +319,7 @@ impl PyBuffer {
                 .backing
                 .users()
                 .is_some_and(|users| users.note(stream));
-            if !stream.is_per_thread() {
+            if means_one(stream) {
                 let handle = stream.handle().addr();
                 self.outlives.store(handle, Ordering::Relaxed);
             }
@@ -333,6 +371,11 @@ impl PyBuffer {
         };
         // The last reference to one of them may go here, which destroys it: detached.
         py.detach(move || {
+            // One whose handle says enough to who knows the memory's device.
+            let (others, mut streams): (Vec<Stream>, Vec<Stream>) = streams
+                .into_iter()
+                .partition(|stream| stream.default_of().is_some());
+            streams.extend(others);
             let Some((first, others)) = streams.split_first() else {
                 return Ok(None);
             };

@@ -391,7 +391,7 @@ fn wait_for_all(
             && matches!(cupyrite::is_capturing(stream), Ok(false))
             && matches!(stream.is_done(), Ok(true))
     };
-    streams.retain(|stream| stream.handle() != consumer.handle() && !is_idle(stream));
+    streams.retain(|stream| stream != consumer && !is_idle(stream));
     if streams.is_empty() {
         return Ok(());
     }

@@ -520,7 +520,7 @@ pub fn copy(
         .find_map(|buffer| buffer.device(py));
     for side in sides {
         if let Some(buffer) = side.buffer() {
-            buffer.used_by(py, stream);
+            buffer.used_in(py, stream, device);
         }
     }
     let producers: Vec<&Stream> = sides

@@ -120,7 +120,7 @@ pub fn copy<'py>(
     };
     for view in [destination, source] {
         if let Some(buffer) = view.get().buffer(py) {
-            buffer.get().used_by(py, &stream);
+            buffer.get().used_in(py, &stream, Some(device));
         }
     }
     let sides = [to, from].map(|view| StridedMemory {
