@@ -135,6 +135,79 @@ def test_copies_between_devices(shared, streams, which):
     b.close()
 
 
+def test_copies_need_the_rights_that_a_pool_grants(devices, pools, streams):
+    """The stream's device has to be let in by the pools of both sides, whichever device is current."""
+    a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
+    for buffer, stream, value in ((a, streams[0], 1), (b, streams[1], 2)):
+        buffer.fill(np.int32(value), stream=stream)
+        stream.sync()
+    plain = check(driver.cuMemAlloc(BYTES))
+    foreign = Buffer.from_handle(plain, BYTES)
+    foreign.fill(np.int32(3), stream=streams[0])
+    streams[0].sync()
+
+    def refused(of):
+        for number, stream in enumerate(streams):
+            for source, target in ((a, b), (b, a)):
+                for copy in (
+                    lambda: source.copy_to(target, stream=stream),
+                    lambda: check(driver.cuMemcpyDtoDAsync(target.handle, source.handle, BYTES, stream.handle)),
+                ):
+                    if number in of:
+                        with pytest.raises((CUDAError, RuntimeError), match="CUDA_ERROR_INVALID_VALUE"):
+                            copy()
+                    else:
+                        copy()
+            stream.sync()
+
+    for current in devices:
+        current.set_current()
+        refused({0, 1})
+        pools[1].peer_accessible_by = [0]
+        refused({1})
+        pools[0].peer_accessible_by = [1]
+        refused(set())
+        pools[1].peer_accessible_by = []
+        refused({0})
+        pools[0].peer_accessible_by = []
+        refused({0, 1})
+    # Nothing has come of what was refused, and the streams go on working.
+    values = {numbers(a, streams[0])[0], numbers(b, streams[1])[0]}
+    assert len(values) == 1 and values <= {1, 2}
+    # To and from the host, and between what pools did not give, the driver needs no rights.
+    devices[1].set_current()
+    other = check(driver.cuMemAlloc(BYTES))
+    Buffer.from_handle(other, BYTES).copy_from(foreign, stream=streams[1])
+    assert numbers(Buffer.from_handle(other, BYTES), streams[1]) == [3]
+    out = np.zeros(BYTES // 4, np.int32)
+    check(driver.cuMemcpyDtoHAsync(out.ctypes.data, a.handle, BYTES, streams[1].handle))
+    streams[1].sync()
+    assert set(out) == values
+    check(driver.cuMemFree(other))
+    check(driver.cuMemFree(plain))
+    a.close()
+    b.close()
+
+
+@pytest.mark.cpu  # pools of GPUs grant all rights or none
+def test_a_right_to_read_is_enough_for_the_source(devices, pools, streams):
+    a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
+    for buffer, stream in ((a, streams[0]), (b, streams[1])):
+        buffer.fill(np.int32(7 if buffer is b else 8), stream=stream)
+        stream.sync()
+    rights = driver.CUmemAccessDesc()
+    rights.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    rights.location.id = 0
+    rights.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READ
+    check(driver.cuMemPoolSetAccess(pools[1].handle, [rights], 1))
+    a.copy_from(b, stream=streams[0])
+    assert numbers(a, streams[0]) == [7]
+    with pytest.raises(CUDAError, match="(?s)INVALID_VALUE.*device 0.*no right"):
+        a.copy_to(b, stream=streams[0])
+    a.close()
+    b.close()
+
+
 def test_copies_of_other_sizes_or_to_a_closed_one_are_refused(pools, streams):
     a, b = (pool.allocate(size, stream=s) for pool, size, s in zip(pools, (64, 32), streams))
     with pytest.raises(ValueError, match="same size"):

@@ -387,7 +387,7 @@ fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode
     let mut words = [0; 25];
     for (at, end) in [(0, from), (11, to)] {
         match end {
-            Flat::Address(start, Expect::Device) => {
+            Flat::Address(start, Expect::Device | Expect::Peer) => {
                 (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
             }
             Flat::Address(start, Expect::Any) => {

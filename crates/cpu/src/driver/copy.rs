@@ -5,19 +5,22 @@
 
 use std::sync::Mutex;
 
-use super::context;
+use super::context::{self, Context};
 use super::errors::Code;
+use super::logs::refuse;
 use super::memory::space;
 use super::queue::{self, lock};
 use super::stream::{self, Place, Stream};
-use super::{Res, entries, graph};
-use crate::memory::{Kind, checked};
+use super::{Res, device, entries, graph};
+use crate::memory::{Access, Kind, checked};
 
 /// What a caller says an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expect {
     /// It must lie in a region of the device.
     Device,
+    /// The same, in a context that the caller names, whose rights count.
+    Peer,
     /// Any memory of the process.
     Any,
 }
@@ -36,7 +39,7 @@ pub(super) fn classify(address: u64, len: u64, expect: Expect) -> Res<Found> {
     match space().find(address) {
         // It begins in a region and runs out of it.
         Some(_) => Err(Code::INVALID_VALUE),
-        None if expect == Expect::Device || address == 0 => Err(Code::INVALID_VALUE),
+        None if expect != Expect::Any || address == 0 => Err(Code::INVALID_VALUE),
         // Reserved addresses are the device's, though nothing is mapped there or nobody may use it.
         None if space().reservation_of(address).is_some() => Err(Code::INVALID_VALUE),
         None => {
@@ -44,6 +47,45 @@ pub(super) fn classify(address: u64, len: u64, expect: Expect) -> Res<Found> {
             Ok(Found::Pageable)
         }
     }
+}
+
+/// Refuses copies within the devices where one side is memory of a pool or of a mapping to which the stream's device was given
+/// no right. What `cuMemAlloc` gave the driver moves between any two devices itself, and so it does with what goes to the host
+/// or comes from there.
+///
+/// # Errors
+/// `INVALID_VALUE`.
+fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
+    // One device has rights to all that is there.
+    if device::all()?.len() < 2 {
+        return Ok(());
+    }
+    let of_device = |address| {
+        space()
+            .find_range(address, len)
+            .filter(|region| matches!(region.kind, Kind::Device | Kind::Virtual))
+    };
+    let (Some(target), Some(source)) = (of_device(to), of_device(from)) else {
+        return Ok(());
+    };
+    let wanted = [
+        (target, to, Access::ReadWrite),
+        (source, from, Access::Read),
+    ];
+    for (region, address, wanted) in wanted {
+        let given = region.reach.access(context.device);
+        if region.reach.has_peers() || given == Access::ReadWrite || given == wanted {
+            continue;
+        }
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "device {}, in whose stream the copy is, has no right to the memory at {address:#x}: its pool or mapping does \
+                 not grant it (cuMemPoolSetAccess, cuMemSetAccess)",
+                context.device
+            )
+        });
+    }
+    Ok(())
 }
 
 /// A range of bytes that may be accessed without further ado, or not.
@@ -133,6 +175,9 @@ fn linear(
     }
     let target = classify(to, len, expect.0)?;
     let source = classify(from, len, expect.1)?;
+    if expect != PEER && (target, source) == (Found::Known, Found::Known) {
+        check_rights(&stream.context, to, from, len)?;
+    }
     if mode == Mode::Async && source == Found::Pageable && target == Found::Known && len <= SMALL {
         // Staged: the caller may change its memory as soon as the call returns.
         let mut staged = vec![0u8; len as usize];
@@ -186,6 +231,7 @@ pub(super) fn perform(
 }
 
 const DD: (Expect, Expect) = (Expect::Device, Expect::Device);
+const PEER: (Expect, Expect) = (Expect::Peer, Expect::Peer);
 const HTOD: (Expect, Expect) = (Expect::Device, Expect::Any);
 const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
 const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
@@ -197,7 +243,7 @@ const UNIFIED: u32 = 4;
 
 fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
     // Copies within the device do not wait for the host, even in the blocking calls.
-    let mode = if expect == DD {
+    let mode = if matches!(expect, DD | PEER) {
         Mode::Async
     } else {
         Mode::Sync
@@ -260,7 +306,7 @@ entries! {
     fn copy_peer "cuMemcpyPeer" | "cuMemcpyPeer_ptds"
         (to: u64, to_context: u64, from: u64, from_context: u64, len: u64) {
         peers(to_context, from_context)?;
-        sync(to, from, len, DD, PER_THREAD)
+        sync(to, from, len, PEER, PER_THREAD)
     }
     fn copy_htod_async "cuMemcpyHtoDAsync_v2" | "cuMemcpyHtoDAsync_v2_ptsz"
         (to: u64, from: u64, len: u64, stream: u64) {
@@ -280,6 +326,6 @@ entries! {
     fn copy_peer_async "cuMemcpyPeerAsync" | "cuMemcpyPeerAsync_ptsz"
         (to: u64, to_context: u64, from: u64, from_context: u64, len: u64, stream: u64) {
         peers(to_context, from_context)?;
-        async_(to, from, len, DD, stream, PER_THREAD)
+        async_(to, from, len, PEER, stream, PER_THREAD)
     }
 }

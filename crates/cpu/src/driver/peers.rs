@@ -1,6 +1,7 @@
 //! Peers: which context may use the memory of which other one, and what that means for its kernels.
 //!
-//! Copies need no permission, as with the real driver: it moves data between any two devices itself.
+//! Copies of what `cuMemAlloc` gave need no permission, as with the real driver: it moves data between any two devices
+//! itself. Memory of pools and mappings is copied by the rights that those give: see `copy::check_rights`.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

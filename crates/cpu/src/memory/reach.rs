@@ -74,6 +74,11 @@ impl Reach {
         self.0 == 0
     }
 
+    /// Whether `cuCtxEnablePeerAccess` lets others in, which a pool's and a mapping's own rights do not.
+    pub const fn has_peers(self) -> bool {
+        self.0 & PEERS != 0
+    }
+
     /// What both allow.
     pub const fn and(self, other: Reach) -> Reach {
         Reach(self.0 & other.0)
