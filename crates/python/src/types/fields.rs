@@ -220,7 +220,7 @@ pub unsafe fn list_of(
     elem: Elem,
     data: &[u8],
     len: usize,
-    source: Option<*mut object::Storage>,
+    source: Option<*mut super::storage::Storage>,
 ) -> *mut ffi::PyObject {
     let size = element_size(elem);
     // SAFETY: PyList_SetItem takes each reference over; slices stay within `data`.
@@ -261,7 +261,7 @@ pub unsafe fn list_of(
 unsafe fn copy_of(
     id: ClassId,
     bytes: &[u8],
-    source: Option<(*mut object::Storage, usize)>,
+    source: Option<(*mut super::storage::Storage, usize)>,
 ) -> *mut ffi::PyObject {
     // SAFETY: the new object has room for the C type, whose size `bytes` has.
     unsafe {

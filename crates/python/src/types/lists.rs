@@ -11,7 +11,8 @@ use pyo3::ffi;
 use super::convert::{self, Site};
 use super::errors::{Exc, guard, raise};
 use super::fields::{element, element_size, list_of, point};
-use super::object::{self, Instance, Storage};
+use super::object::{self, Instance};
+use super::storage::{self, Storage};
 use super::table::{self, ClassId, Count, Elem, Field, FieldKind};
 use super::{memory, registry};
 
@@ -103,7 +104,7 @@ unsafe fn array(
             ffi::Py_DECREF(items);
             return Some(null_mut());
         }
-        let storage = object::new_storage(count, size, elem);
+        let storage = storage::new_storage(count, size, elem);
         if storage.is_null() {
             ffi::Py_DECREF(items);
             return None;
@@ -158,7 +159,7 @@ unsafe fn from_bytes(elem: Elem, bytes: &[u8]) -> Option<*mut Storage> {
     }
     // SAFETY: the storage is at least as long as the bytes.
     unsafe {
-        let storage = object::new_storage(count, size, elem);
+        let storage = storage::new_storage(count, size, elem);
         if storage.is_null() {
             return None;
         }
@@ -191,7 +192,7 @@ unsafe fn ours(obj: *mut Instance, offset: usize, elem: Elem) -> Option<(u64, *m
         }
         let held = object::held(obj, offset);
         if !held.is_null() {
-            if object::is_storage(held) {
+            if storage::is_storage(held) {
                 let storage = held.cast::<Storage>();
                 if (*storage).base.data as u64 == pointer && (*storage).elem == elem {
                     return Some((pointer, storage));

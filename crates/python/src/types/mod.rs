@@ -28,6 +28,7 @@ mod pod_pointers;
 mod pod_repr;
 mod registry;
 mod slices;
+mod storage;
 mod structs;
 pub mod table;
 

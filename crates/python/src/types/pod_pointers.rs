@@ -6,11 +6,12 @@ use pyo3::ffi;
 use super::convert::Site;
 use super::errors::{Exc, raise};
 use super::numpy::{self, Item};
-use super::object::{self, Storage};
+use super::object;
 use super::pod::{self, Pod, peek, poke};
 use super::pod_fields::{
     count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
 };
+use super::storage::{self, Storage};
 use super::table::{self, ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim};
 use super::{memory, slices};
 use crate::desc::Slice;
@@ -142,7 +143,7 @@ unsafe fn get_numbers(
             return empty();
         }
         let stride = prim.size() as isize;
-        let mine = held.filter(|h| object::is_storage(h.ptr()));
+        let mine = held.filter(|h| storage::is_storage(h.ptr()));
         if let Some(mine) = mine {
             let storage = mine.ptr().cast::<Storage>();
             if (*storage).base.data as usize == at {
@@ -179,7 +180,7 @@ unsafe fn new_storage(data: &[u8], prim: Prim) -> R<Owned> {
     // SAFETY: the storage is as long as the data.
     unsafe {
         let n = data.len() / prim.size();
-        let storage = object::new_storage(n, prim.size(), Elem::Int(prim));
+        let storage = storage::new_storage(n, prim.size(), Elem::Int(prim));
         let owned = Owned::take(storage.cast())?;
         std::ptr::copy_nonoverlapping(data.as_ptr(), (*storage).base.data, data.len());
         Ok(owned)
@@ -336,7 +337,7 @@ unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> 
 unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
     // SAFETY: the object is live; its type says what it is.
     unsafe {
-        let (data, len) = if object::is_storage(held.ptr()) {
+        let (data, len) = if storage::is_storage(held.ptr()) {
             let storage = held.ptr().cast::<Storage>();
             ((*storage).base.data as usize, (*storage).count)
         } else if let Some((data, len)) = slices::words(held.ptr()) {
