@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from ipc_support import LIMIT, contents, mappings, outcome, process, shared_files
 
+from cuda.bindings import driver
 from cuda.core import (
     Buffer,
     Device,
@@ -289,6 +290,31 @@ def test_in_one_process(device, stream, mr):
     mapped.close()
     assert (mapped.is_mapped, mapped.is_ipc_enabled, mapped.is_handle_owned) == (False, False, False)
     assert shared_files() == files
+
+
+@pytest.mark.cpu
+def test_streams_of_imports_end(device, stream, mr):
+    """Memory that is imported again and again keeps no stream whose work is done."""
+    buffer = mr.allocate(SIZE, stream=stream)
+    mapped = DeviceMemoryResource.from_allocation_handle(device, int(mr.allocation_handle))
+    last = Buffer.from_ipc_descriptor(mapped, buffer.ipc_descriptor, stream=stream)
+    handles = {}
+    for i in range(100):
+        with device.create_stream() as own:
+            handles[int(own.handle)] = i
+            imported = Buffer.from_ipc_descriptor(mapped, buffer.ipc_descriptor, stream=own)
+            imported.fill(i, stream=own)
+            imported.close()
+            own.sync()
+    # The CPU device says of a handle whether there is such a stream.
+    alive = [i for handle, i in handles.items() if driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_SUCCESS]
+    assert len(alive) <= 20
+    assert (contents(last, stream) == 99).all()
+    last.close(stream)
+    stream.sync()
+    assert not any(driver.cuStreamQuery(h)[0] == driver.CUresult.CUDA_SUCCESS for h in handles)
+    buffer.close(stream)
+    mapped.close()
 
 
 @pytest.mark.cpu

@@ -20,7 +20,7 @@ use cupyrite_sys::driver::{
 };
 
 use crate::device::Device;
-use crate::device_buffer::{DeviceBuffer, wait_for_streams};
+use crate::device_buffer::{DeviceBuffer, is_capturing, wait_for_streams};
 use crate::error::{Error, Result, driver, report};
 use crate::pool::{MemoryPool, PoolKind};
 use crate::stream::Stream;
@@ -55,10 +55,39 @@ struct Import {
     buffers: usize,
     /// Where buffers of it were freed that were not the last one.
     streams: Vec<Stream>,
+    /// How many there may be before those that are done are looked for.
+    limit: usize,
+}
+
+/// As many streams are never looked through.
+const FEW: usize = 8;
+
+impl Import {
+    /// Notes a stream that one of the buffers was freed on. Gives those that are done, of which there is nothing to wait for:
+    /// dropping them may destroy them.
+    fn freed_on(&mut self, stream: &Stream) -> Vec<Stream> {
+        if self.streams.contains(stream) {
+            return Vec::new();
+        }
+        let mut gone = Vec::new();
+        if self.streams.len() >= self.limit {
+            // Default streams are those of some context, and others' may be no more: these are not asked.
+            let is_done = |stream: &Stream| {
+                stream.is_owned()
+                    && matches!(is_capturing(stream), Ok(false))
+                    && matches!(stream.is_done(), Ok(true))
+            };
+            let streams = std::mem::take(&mut self.streams);
+            (gone, self.streams) = streams.into_iter().partition(is_done);
+            self.limit = FEW.max(2 * self.streams.len());
+        }
+        self.streams.push(stream.clone());
+        gone
+    }
 }
 
 impl Imports {
-    // Held across the driver's import and free, which neither wait for work nor call back, so that no thread imports what
+    // Held across the driver's import, queries and free, which neither wait for work nor call back, so that no thread imports what
     // another one is about to free.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,6 +107,7 @@ impl Imports {
             bytes: *bytes,
             buffers: 1,
             streams: Vec::new(),
+            limit: FEW,
         };
         state.live.insert(address, import);
         Ok(address)
@@ -89,9 +119,9 @@ impl Imports {
         let streams = match state.live.get_mut(&address) {
             Some(import) if import.buffers > 1 => {
                 import.buffers -= 1;
-                if !import.streams.contains(stream) {
-                    import.streams.push(stream.clone());
-                }
+                let gone = import.freed_on(stream);
+                drop(state);
+                drop(gone);
                 return Ok(());
             }
             Some(_) => state.live.remove(&address).map(|import| {
@@ -100,9 +130,14 @@ impl Imports {
             }),
             None => None,
         };
-        report(wait_for_streams(stream, &streams.unwrap_or_default()));
+        let streams = streams.unwrap_or_default();
+        report(wait_for_streams(stream, &streams));
         // SAFETY: the last buffer of the memory is being freed.
-        stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+        let done = stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) });
+        // Streams end without the lock.
+        drop(state);
+        drop(streams);
+        done
     }
 }
 
