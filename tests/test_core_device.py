@@ -582,3 +582,32 @@ except Exception as error:
 
 def test_on_which_device(device):
     assert device.name.startswith("CPU") == on_cpu_device()
+
+
+ONE_RESOURCE = """
+import sys, threading
+from cuda.core import Device
+
+sys.setswitchinterval(1e-6)
+for _ in range(300):
+    made, found, ready = [], [], threading.Barrier(8)
+
+    def find():
+        ready.wait()
+        found.append(made[0].memory_resource)
+
+    first = threading.Thread(target=lambda: made.append(Device(0)))  # a thread has an object of its own
+    first.start()
+    first.join()
+    threads = [threading.Thread(target=find) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and all(resource is found[0] for resource in found)
+"""
+
+
+def test_one_memory_resource_for_all_threads():
+    """Threads that ask one object for its resource at the same time get the same one; none waits for ever."""
+    subprocess.run([sys.executable, "-c", ONE_RESOURCE], check=True, timeout=120)

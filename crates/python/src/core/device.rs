@@ -90,10 +90,13 @@ impl PyDevice {
             return Ok(known.clone_ref(py));
         }
         let made = memory_resource::default_for(py, slf)?;
-        // Another thread may have been first: then that one stays.
-        Ok(lock(&self.memory_resource)
-            .get_or_insert(made)
-            .clone_ref(py))
+        // Another thread may have been first: then that one stays. This one goes when the lock is free, for it lets go of the
+        // interpreter, and whoever has that then may want the lock.
+        let kept = lock(&self.memory_resource)
+            .get_or_insert_with(|| made.clone_ref(py))
+            .clone_ref(py);
+        drop(made);
+        Ok(kept)
     }
 }
 
@@ -579,10 +582,14 @@ impl PyDevice {
 impl PyDevice {
     /// The object of a context: the one that was given out last, where it is of the same context.
     fn context_object(&self, py: Python<'_>, context: Context) -> PyResult<Py<PyContext>> {
-        if let Some(known) = lock(&self.context).as_ref()
+        let known = lock(&self.context)
+            .as_ref()
+            .map(|known| known.clone_ref(py));
+        // Asked without the lock, since asking may let other threads run.
+        if let Some(known) = known
             && known.get().get(py).is_ok_and(|known| known == context)
         {
-            return Ok(known.clone_ref(py));
+            return Ok(known);
         }
         let made = PyContext::wrap(py, context)?;
         let former = lock(&self.context).replace(made.clone_ref(py));
