@@ -37,10 +37,10 @@ class DeviceMemoryResource(_MemPool):
     @property
     def allocation_handle(self) -> IPCAllocationHandle:
         """What another process needs to use the pool."""
-    def register(self, uuid: UUID) -> Any:
+    def register(self, uuid: UUID) -> DeviceMemoryResource:
         """Registers the resource under a UUID."""
     @staticmethod
-    def from_registry(uuid: UUID) -> Any:
+    def from_registry(uuid: UUID) -> DeviceMemoryResource:
         """The resource that was registered under a UUID."""
     @classmethod
     def from_allocation_handle(

@@ -1,7 +1,9 @@
-from typing import Any
+from typing import Any, SupportsInt
 from uuid import UUID
 
+from cuda.core._memory._ipc import IPCAllocationHandle
 from cuda.core._memory._memory_pool import _MemPool
+from typing_extensions import Self
 
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 
@@ -25,7 +27,7 @@ class PinnedMemoryResource(_MemPool):
     def numa_id(self) -> int:
         """The NUMA node of the memory; -1 where the system chooses."""
     @property
-    def allocation_handle(self) -> Any:
+    def allocation_handle(self) -> IPCAllocationHandle:
         """What another process needs to use the pool."""
     def register(self, uuid: UUID) -> PinnedMemoryResource:
         """Registers the resource under a UUID."""
@@ -33,6 +35,6 @@ class PinnedMemoryResource(_MemPool):
     def from_registry(uuid: UUID) -> PinnedMemoryResource:
         """The resource that was registered under a UUID."""
     @classmethod
-    def from_allocation_handle(cls, alloc_handle: Any) -> PinnedMemoryResource:
+    def from_allocation_handle(cls, alloc_handle: IPCAllocationHandle | SupportsInt) -> Self:
         """A resource over another process's pool."""
     def __reduce__(self) -> Any: ...
