@@ -216,3 +216,34 @@ fn thousands_come_and_go() {
     }
     stream.synchronize().unwrap();
 }
+
+#[test]
+fn a_default_stream_can_be_said_to_be_a_devices() {
+    thread::spawn(|| {
+        let device = device();
+        let own = device.create_stream().unwrap();
+        assert_eq!(own.of_device(device), own);
+        assert_eq!(own.default_of(), None);
+        for stream in [Stream::legacy_default(), Stream::per_thread_default()] {
+            let bound = stream.of_device(device);
+            assert!(bound.is_default() && bound != stream && bound == stream.of_device(device));
+            assert_eq!(bound.handle(), stream.handle());
+            assert_eq!(
+                (bound.default_of(), stream.default_of()),
+                (Some(device), None)
+            );
+            // Nothing is current on this thread: only the bound one says where it is.
+            assert!(stream.context().is_err());
+            assert_eq!(bound.context().unwrap().device(), device);
+            let event = bound.record().unwrap();
+            own.wait(&event).unwrap();
+            own.wait_for_stream(&bound).unwrap();
+            bound.wait_for_stream(&own).unwrap();
+            bound.synchronize().unwrap();
+            assert!(bound.is_done().unwrap());
+            assert_eq!(Context::current().unwrap(), None);
+        }
+    })
+    .join()
+    .unwrap();
+}
