@@ -135,6 +135,18 @@ def test_copies_between_devices(shared, streams, which):
     b.close()
 
 
+def test_copies_between_pools_without_rights_are_refused(pools, streams):
+    a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
+    for buffer, stream in ((a, streams[0]), (b, streams[1])):
+        buffer.fill(np.int32(1), stream=stream)
+        stream.sync()
+    with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+        a.copy_to(b, stream=streams[0])
+    a.close()
+    b.close()
+
+
+@pytest.mark.cpu  # of a GPU's driver only the copy above is known for sure
 def test_copies_need_the_rights_that_a_pool_grants(devices, pools, streams):
     """The stream's device has to be let in by the pools of both sides, whichever device is current."""
     a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
