@@ -36,27 +36,32 @@ pub fn forked() -> bool {
     DRIVER.load(Ordering::Relaxed) == INHERITED
 }
 
+#[cold]
+fn watch() {
+    // SAFETY: the handler only adds to an atomic, which is allowed in the child of a process with threads.
+    let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    if status != 0 {
+        log::warn!(
+            "forks cannot be watched (pthread_atfork: {status}); do not use CUDA objects in forked children"
+        );
+    }
+}
+
 /// The process that an object was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Birth(u32);
 
 impl Birth {
     /// This process.
+    #[inline]
     pub fn now() -> Birth {
         static WATCH: Once = Once::new();
-        WATCH.call_once(|| {
-            // SAFETY: the handler only adds to an atomic, which is allowed in the child of a process with threads.
-            let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-            if status != 0 {
-                log::warn!(
-                    "forks cannot be watched (pthread_atfork: {status}); do not use CUDA objects in forked children"
-                );
-            }
-        });
+        WATCH.call_once(watch);
         Birth(GENERATION.load(Ordering::Relaxed))
     }
 
     /// Whether that was this process, so that handles made then mean something now.
+    #[inline]
     pub fn is_here(self) -> bool {
         self.0 == GENERATION.load(Ordering::Relaxed)
     }

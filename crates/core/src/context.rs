@@ -167,12 +167,17 @@ impl Context {
     /// call is made again with this one current.
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
-        match body() {
-            Err(Error::Driver {
-                status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
-                ..
-            }) => self.with_current(body),
-            done => done,
+        let mut entered = None;
+        // One place that calls, so that what is called is part of it.
+        loop {
+            match body() {
+                Ok(done) => return Ok(done),
+                Err(Error::Driver {
+                    status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
+                    ..
+                }) if entered.is_none() => entered = Some(self.enter()?),
+                Err(error) => return Err(error),
+            }
         }
     }
 
@@ -180,8 +185,10 @@ impl Context {
     /// everything is still the parent's, and nothing is done.
     #[inline]
     pub(crate) fn release(&self, body: impl Fn() -> Result<()>) {
-        if self.inner.birth.is_here() {
-            report(self.call(body));
+        if self.inner.birth.is_here()
+            && let Err(error) = self.call(body)
+        {
+            report(Err(error));
         }
     }
 

@@ -8,7 +8,7 @@ use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 use crate::context::{Context, Entered, current_handle};
 use crate::error::{Error, Result, driver};
-use crate::event::{Event, EventOptions};
+use crate::event::{Event, EventOptions, SoleEvent};
 use crate::memory::{Buffer, DeviceCopy};
 use crate::stream::{Stream, StreamOptions};
 
@@ -419,10 +419,19 @@ impl Device {
     /// # Errors
     ///
     /// What the driver says. Source: `cuEventCreate`.
-    #[inline]
     pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
+        self.create_sole_event(options).map(SoleEvent::share)
+    }
+
+    /// As [`Device::create_event`], for one owner who may never share it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::create_event`].
+    #[inline]
+    pub fn create_sole_event(&self, options: &EventOptions) -> Result<SoleEvent> {
         let (_entered, context) = self.enter()?;
-        Event::create(context, options)
+        SoleEvent::create(context, options)
     }
 
     /// Allocates memory for `len` elements, contents unspecified.

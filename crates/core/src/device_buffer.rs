@@ -42,9 +42,24 @@ pub struct DeviceBuffer {
 }
 
 impl Drop for DeviceBuffer {
+    #[inline]
     fn drop(&mut self) {
-        report(self.free());
+        if self.address != 0
+            && let Err(error) = self.free()
+        {
+            report(Err(error));
+        }
     }
+}
+
+/// Memory of a pool that belongs to nobody yet, for [`MemoryPool::own`]; lost where it is dropped.
+#[derive(Debug)]
+#[must_use = "the memory is lost unless a buffer owns it"]
+pub struct Taken {
+    pub(crate) address: CUdeviceptr,
+    /// Of the stream, where it alone does not say it.
+    pub(crate) context: Option<Context>,
+    pub(crate) home: Device,
 }
 
 impl DeviceBuffer {
@@ -70,8 +85,7 @@ impl DeviceBuffer {
         Self::from_source(Source::Resource(resource), home, bytes, stream.clone())
     }
 
-    #[inline]
-    pub(crate) fn from_source(
+    fn from_source(
         source: Source,
         home: Device,
         bytes: usize,
@@ -86,15 +100,26 @@ impl DeviceBuffer {
                 Source::Resource(resource) => resource.allocate(bytes, &stream)?,
             };
         }
-        Ok(DeviceBuffer {
+        let taken = Taken {
             address,
+            context,
+            home,
+        };
+        Ok(DeviceBuffer::of(source, taken, bytes, stream))
+    }
+
+    /// What owns memory that was just taken from `source`, for work of `stream`.
+    #[inline(always)]
+    pub(crate) fn of(source: Source, taken: Taken, bytes: usize, stream: Stream) -> DeviceBuffer {
+        DeviceBuffer {
+            address: taken.address,
             size: bytes,
             users: Users::new(stream),
-            context,
+            context: taken.context,
             source,
-            home,
+            home: taken.home,
             birth: Birth::now(),
-        })
+        }
     }
 
     /// Memory that is there already, freed in the order of `stream`; freed also where an error is returned.
@@ -119,11 +144,28 @@ impl DeviceBuffer {
     }
 
     /// Frees the memory; does nothing the second time.
+    #[inline]
     fn free(&mut self) -> Result<()> {
         let address = std::mem::take(&mut self.address);
         if address == 0 || !self.birth.is_here() {
             return Ok(());
         }
+        if let Source::Pool(pool) = &self.source
+            && pool.imports().is_none()
+            && self.context.is_none()
+            && self.users.are_none()
+        {
+            let stream = self.users.stream();
+            // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
+            return stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) });
+        }
+        self.free_in_context(address)
+    }
+
+    /// The same where something has to be done before.
+    #[cold]
+    #[inline(never)]
+    fn free_in_context(&mut self, address: CUdeviceptr) -> Result<()> {
         let others = self.users.take_others();
         let stream = self.users.stream();
         let _entered = match &self.context {
@@ -140,10 +182,10 @@ impl DeviceBuffer {
                 imports.release(address, stream)
             }
             Source::Pool(_) => stream.call(|| {
-                // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
+                // SAFETY: as in `free`, whose address this is.
                 unsafe { driver!(cuMemFreeAsync(address, stream.handle())) }
             }),
-            // SAFETY: the resource allocated it, and it is freed once: it was taken out above.
+            // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.
             Source::Resource(resource) => unsafe {
                 resource.deallocate(address, self.size, stream)
             },
@@ -155,6 +197,7 @@ impl DeviceBuffer {
     /// # Errors
     ///
     /// What the driver says. The buffer is gone in any case.
+    #[inline]
     pub fn close(mut self, stream: Option<&Stream>) -> Result<()> {
         if let Some(stream) = stream
             && self.birth.is_here()
@@ -205,11 +248,13 @@ impl DeviceBuffer {
     }
 
     /// The device address; 0 for no bytes.
+    #[inline]
     pub fn address(&self) -> CUdeviceptr {
         self.address
     }
 
     /// Size in bytes.
+    #[inline]
     pub fn size(&self) -> usize {
         self.size
     }
@@ -237,6 +282,7 @@ impl DeviceBuffer {
     }
 
     /// The stream that it is freed on.
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.users.stream()
     }
@@ -356,14 +402,25 @@ impl DeviceBuffer {
 ///
 /// A default stream is one of the current context: that has to be one of the memory's device. A stream that somebody
 /// else made is looked up while that somebody certainly has it.
-fn home_of(stream: &Stream, device: Device) -> Result<(Option<Context>, Option<Entered>)> {
+#[inline]
+pub(crate) fn home_of(
+    stream: &Stream,
+    device: Device,
+) -> Result<(Option<Context>, Option<Entered>)> {
+    if stream.is_owned() {
+        Ok((None, None))
+    } else {
+        home_of_others(stream, device)
+    }
+}
+
+#[inline(never)]
+fn home_of_others(stream: &Stream, device: Device) -> Result<(Option<Context>, Option<Entered>)> {
     if stream.is_default() {
         let (entered, context) = device.enter()?;
         Ok((Some(context), Some(entered)))
-    } else if stream.is_foreign() {
-        Ok((Some(stream.context()?), None))
     } else {
-        Ok((None, None))
+        Ok((Some(stream.context()?), None))
     }
 }
 

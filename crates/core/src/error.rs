@@ -291,6 +291,7 @@ pub(crate) use nvjitlink;
 /// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
 ///
 /// A driver that says that it is shutting down has released everything itself.
+#[cold]
 pub(crate) fn report(result: Result<()>) {
     match result {
         Ok(())

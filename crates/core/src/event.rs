@@ -55,6 +55,62 @@ struct Inner {
     context: Context,
 }
 
+/// An event with one owner, who has yet to share it: making and destroying it allocates nothing of this crate's.
+///
+/// Sharing it ([`SoleEvent::share`]) makes it the [`Event`] that everything else takes.
+#[derive(Debug)]
+pub struct SoleEvent {
+    inner: Inner,
+}
+
+impl SoleEvent {
+    /// Makes an event in `context`, which is current.
+    #[inline]
+    pub(crate) fn create(context: Context, options: &EventOptions) -> Result<SoleEvent> {
+        if options.ipc && options.timing {
+            return Err(timed_and_shared());
+        }
+        let mut handle: CUevent = std::ptr::null_mut();
+        // SAFETY: `handle` is a valid place for the result.
+        unsafe { driver!(cuEventCreate(&mut handle, options.flags()))? };
+        Ok(SoleEvent {
+            inner: Inner {
+                handle,
+                options: *options,
+                context,
+            },
+        })
+    }
+
+    /// The same event for any number of owners.
+    pub fn share(self) -> Event {
+        Event {
+            inner: Arc::new(self.inner),
+        }
+    }
+
+    /// The driver's handle; valid while the event lives.
+    #[inline]
+    pub fn handle(&self) -> CUevent {
+        self.inner.handle
+    }
+
+    /// How it was made.
+    #[inline]
+    pub fn options(&self) -> &EventOptions {
+        &self.inner.options
+    }
+}
+
+#[cold]
+fn timed_and_shared() -> Error {
+    Error::argument(
+        "Event::new",
+        "options",
+        "asks for `ipc` and `timing`; an event that other processes open cannot be timed",
+    )
+}
+
 // SAFETY: event handles may be used from any thread.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
@@ -63,7 +119,7 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the handle was made by `Event::create` or opened, and is destroyed once, here.
+        // SAFETY: the handle was made by `SoleEvent::create` or opened, and is destroyed once, here.
         self.context
             .release(|| unsafe { driver!(cuEventDestroy(self.handle)) });
     }
@@ -85,29 +141,7 @@ impl Event {
     /// Source: `cuEventCreate`.
     pub fn new(context: &Context, options: &EventOptions) -> Result<Event> {
         let _entered = context.enter()?;
-        Event::create(context.clone(), options)
-    }
-
-    /// Makes an event in `context`, which is current.
-    #[inline]
-    pub(crate) fn create(context: Context, options: &EventOptions) -> Result<Event> {
-        if options.ipc && options.timing {
-            return Err(Error::argument(
-                "Event::new",
-                "options",
-                "asks for `ipc` and `timing`; an event that other processes open cannot be timed",
-            ));
-        }
-        let mut handle: CUevent = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result.
-        unsafe { driver!(cuEventCreate(&mut handle, options.flags()))? };
-        Ok(Event {
-            inner: Arc::new(Inner {
-                handle,
-                options: *options,
-                context,
-            }),
-        })
+        SoleEvent::create(context.clone(), options).map(SoleEvent::share)
     }
 
     /// Opens an event that another process made with [`EventOptions::ipc`].

@@ -65,9 +65,9 @@ pub use birth::Birth;
 pub use context::{Context, Entered};
 pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
-pub use device_buffer::{DeviceBuffer, enter_for, is_capturing, wait_for_streams};
+pub use device_buffer::{DeviceBuffer, Taken, enter_for, is_capturing, wait_for_streams};
 pub use error::{Error, Result};
-pub use event::{Event, EventOptions, IpcEventHandle};
+pub use event::{Event, EventOptions, IpcEventHandle, SoleEvent};
 pub use host_buffer::{HostBuffer, StreamScope};
 pub use ipc::BufferDescriptor;
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
@@ -112,6 +112,7 @@ pub fn backend() -> Result<sys::loader::Backend> {
 }
 
 /// Offers the CPU device to the loader; cheap after the first time.
+#[inline]
 pub(crate) fn init_software_driver() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(cupyrite_cpu::install);

@@ -4,7 +4,8 @@
 //! in the CUDA C++ Programming Guide.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cupyrite_sys::driver::{
     CUdevice_attribute, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
@@ -14,7 +15,7 @@ use cupyrite_sys::driver::{
 
 use crate::birth::Birth;
 use crate::device::Device;
-use crate::device_buffer::{DeviceBuffer, Source, enter_for};
+use crate::device_buffer::{DeviceBuffer, Source, Taken, enter_for, home_of};
 use crate::error::{Error, Result, driver, report};
 use crate::ipc::Imports;
 use crate::location::MemoryLocation;
@@ -142,7 +143,48 @@ impl PoolKind {
 /// only referred to.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
-    inner: Arc<Inner>,
+    inner: Shared,
+}
+
+/// What is known of a pool of somebody else's is kept until the process ends, once for each, so that the clones of such a
+/// pool are plain copies: every buffer has one.
+#[derive(Clone, Debug)]
+enum Shared {
+    Kept(&'static Inner),
+    Counted(Arc<Inner>),
+}
+
+impl Deref for Shared {
+    type Target = Inner;
+
+    #[inline]
+    fn deref(&self) -> &Inner {
+        match self {
+            Shared::Kept(inner) => inner,
+            Shared::Counted(inner) => inner,
+        }
+    }
+}
+
+impl Shared {
+    fn kept(handle: CUmemoryPool, kind: PoolKind) -> Shared {
+        static KNOWN: Mutex<Vec<&'static Inner>> = Mutex::new(Vec::new());
+        // Held for a few instructions that leave it whole.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |inner: &&&'static Inner| inner.handle == handle && inner.kind == kind;
+        if let Some(inner) = known.iter().find(same) {
+            return Shared::Kept(inner);
+        }
+        let inner: &'static Inner = Box::leak(Box::new(Inner {
+            handle,
+            owned: false,
+            kind,
+            birth: Birth::now(),
+            imports: None,
+        }));
+        known.push(inner);
+        Shared::Kept(inner)
+    }
 }
 
 #[derive(Debug)]
@@ -199,7 +241,7 @@ impl MemoryPool {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDeviceGetMemPool(&mut handle, device.handle()))? };
-        Ok(Self::wrap(handle, false, PoolKind::Device(*device)))
+        Ok(Self::refer(handle, PoolKind::Device(*device)))
     }
 
     /// The pool that the driver made for the device (`cuDeviceGetDefaultMemPool`).
@@ -211,7 +253,7 @@ impl MemoryPool {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDeviceGetDefaultMemPool(&mut handle, device.handle()))? };
-        Ok(Self::wrap(handle, false, PoolKind::Device(*device)))
+        Ok(Self::refer(handle, PoolKind::Device(*device)))
     }
 
     /// The pool that memory of a kind is allocated from when none is named (`cuMemGetMemPool`).
@@ -229,7 +271,7 @@ impl MemoryPool {
         let (sort, mut location) = kind.describe();
         // SAFETY: `handle` is a valid place for the result, `location` is only read.
         unsafe { driver!(cuMemGetMemPool(&mut handle, &mut location, sort))? };
-        let pool = Self::wrap(handle, false, kind);
+        let pool = Self::refer(handle, kind);
         pool.open_to_devices()?;
         Ok(pool)
     }
@@ -279,7 +321,7 @@ impl MemoryPool {
         };
         // SAFETY: `handle` is a valid place for the result, `properties` is complete.
         unsafe { driver!(cuMemPoolCreate(&mut handle, &properties))? };
-        let pool = Self::wrap(handle, true, kind);
+        let pool = Self::own_pool(handle, kind, None);
         pool.open_to_devices()?;
         Ok(pool)
     }
@@ -298,38 +340,39 @@ impl MemoryPool {
         self.set_access(&rights)
     }
 
-    fn wrap(handle: CUmemoryPool, owned: bool, kind: PoolKind) -> MemoryPool {
-        Self::wrap_all(handle, owned, kind, None)
+    /// A pool of somebody else's.
+    fn refer(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
+        MemoryPool {
+            inner: Shared::kept(handle, kind),
+        }
+    }
+
+    /// A pool that was made here, or imported, and is to be destroyed.
+    fn own_pool(handle: CUmemoryPool, kind: PoolKind, imports: Option<Imports>) -> MemoryPool {
+        MemoryPool {
+            inner: Shared::Counted(Arc::new(Inner {
+                handle,
+                owned: true,
+                kind,
+                birth: Birth::now(),
+                imports,
+            })),
+        }
     }
 
     /// A pool that was imported.
     pub(crate) fn wrap_imported(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
-        Self::wrap_all(handle, true, kind, Some(Imports::default()))
-    }
-
-    fn wrap_all(
-        handle: CUmemoryPool,
-        owned: bool,
-        kind: PoolKind,
-        imports: Option<Imports>,
-    ) -> MemoryPool {
-        MemoryPool {
-            inner: Arc::new(Inner {
-                handle,
-                owned,
-                kind,
-                birth: Birth::now(),
-                imports,
-            }),
-        }
+        Self::own_pool(handle, kind, Some(Imports::default()))
     }
 
     /// What was imported from the pool, if it is another process's.
+    #[inline]
     pub(crate) fn imports(&self) -> Option<&Imports> {
         self.inner.imports.as_ref()
     }
 
     /// Whether the pool is another process's.
+    #[inline]
     pub fn is_imported(&self) -> bool {
         self.inner.imports.is_some()
     }
@@ -346,6 +389,7 @@ impl MemoryPool {
     }
 
     /// The driver's handle; valid while a clone of this pool lives.
+    #[inline]
     pub fn handle(&self) -> CUmemoryPool {
         self.inner.handle
     }
@@ -492,8 +536,38 @@ impl MemoryPool {
     /// As [`MemoryPool::allocate`].
     #[inline]
     pub fn into_buffer(self, bytes: usize, stream: Stream) -> Result<DeviceBuffer> {
+        let taken = self.take_for(bytes, &stream)?;
+        Ok(self.own(taken, bytes, stream))
+    }
+
+    /// The driver's half of [`MemoryPool::into_buffer`]: memory that belongs to nobody before [`MemoryPool::own`].
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryPool::allocate`].
+    #[inline]
+    pub fn take_for(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
         let home = self.home()?;
-        DeviceBuffer::from_source(Source::Pool(self), home, bytes, stream)
+        if bytes == 0 {
+            return Ok(Taken {
+                address: 0,
+                context: None,
+                home,
+            });
+        }
+        let (context, _entered) = home_of(stream, home)?;
+        let address = self.take(bytes, stream)?;
+        Ok(Taken {
+            address,
+            context,
+            home,
+        })
+    }
+
+    /// What owns memory that [`MemoryPool::take_for`] took from this pool: as many bytes, for the same stream.
+    #[inline(always)]
+    pub fn own(self, taken: Taken, bytes: usize, stream: Stream) -> DeviceBuffer {
+        DeviceBuffer::of(Source::Pool(self), taken, bytes, stream)
     }
 
     /// The driver's call behind [`MemoryPool::allocate`], for more than no bytes.

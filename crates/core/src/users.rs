@@ -21,7 +21,8 @@ pub struct Users {
     stream: Stream,
     /// Whose per-thread default stream is meant, where `stream` is that; else 0.
     thread: u64,
-    others: Mutex<Others>,
+    /// None until there is one: most memory has one stream all its life, and is smaller for it.
+    others: Mutex<Option<Box<Others>>>,
 }
 
 #[derive(Debug)]
@@ -36,18 +37,16 @@ const FEW: usize = 8;
 
 impl Users {
     /// Memory that nobody uses yet, freed in the order of `stream`.
+    #[inline]
     pub fn new(stream: Stream) -> Users {
         Users {
             thread: thread_of(&stream),
             stream,
-            others: Mutex::new(Others {
-                streams: Vec::new(),
-                limit: FEW,
-            }),
+            others: Mutex::new(None),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Others> {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Others>>> {
         // Held for a few instructions that do not panic.
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,6 +93,12 @@ impl Users {
             return false;
         }
         let mut others = self.lock();
+        let others = others.get_or_insert_with(|| {
+            Box::new(Others {
+                streams: Vec::new(),
+                limit: FEW,
+            })
+        });
         let of_thread = thread != 0;
         let legacy;
         let stream = if of_thread {
@@ -117,8 +122,8 @@ impl Users {
     pub fn unshared(&self) -> Vec<Stream> {
         let unshared = |stream: &&Stream| !stream.is_default() && stream.clones() == 1;
         self.lock()
-            .streams
             .iter()
+            .flat_map(|others| &others.streams)
             .filter(unshared)
             .cloned()
             .collect()
@@ -138,6 +143,9 @@ impl Users {
     #[must_use = "dropping them destroys streams, which should not happen under a lock"]
     pub fn forget(&self, idle: &[Stream]) -> Vec<Stream> {
         let mut others = self.lock();
+        let Some(others) = others.as_mut() else {
+            return Vec::new();
+        };
         // One clone is the list's, one the caller's.
         let (gone, kept): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut others.streams)
             .into_iter()
@@ -163,7 +171,7 @@ impl Users {
             .others
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut streams = std::mem::take(&mut others.streams);
+        let mut streams = others.take().map_or_else(Vec::new, |others| others.streams);
         if self.thread != thread_of(&self.stream) {
             streams.push(self.own());
         }
@@ -173,16 +181,29 @@ impl Users {
     /// Whether nothing but the freeing stream, which is the crate's own or a default one, is known to use the memory.
     #[inline]
     pub fn are_plain(&mut self) -> bool {
+        self.are_none() && !self.stream.is_foreign()
+    }
+
+    /// Whether the freeing stream has nobody to wait for.
+    #[inline]
+    pub fn are_none(&mut self) -> bool {
         let others = self
             .others
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        others.streams.is_empty() && !self.stream.is_foreign()
+        others
+            .as_ref()
+            .is_none_or(|others| others.streams.is_empty())
+            && self.thread == thread_of(&self.stream)
     }
 
     /// Whether the freeing stream has others to wait for.
     pub fn has_others(&self) -> bool {
-        self.thread != thread_of(&self.stream) || !self.lock().streams.is_empty()
+        let others = self.lock();
+        self.thread != thread_of(&self.stream)
+            || others
+                .as_ref()
+                .is_some_and(|others| !others.streams.is_empty())
     }
 
     /// Makes the freeing stream wait for the others, which are let go of; `address` is the memory's. What fails goes to
@@ -207,7 +228,8 @@ impl Users {
 
     /// All streams whose work uses the memory, the freeing one last.
     pub fn all(&self) -> Vec<Stream> {
-        let mut streams = self.lock().streams.clone();
+        let known = self.lock().as_ref().map(|others| others.streams.clone());
+        let mut streams = known.unwrap_or_default();
         streams.push(self.own());
         streams
     }

@@ -4,12 +4,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cupyrite::dlpack::DlDevice;
-use cupyrite::{Birth, Context, Device, DeviceBuffer, PointerInfo, Stream, Users, pointer_info};
+use cupyrite::{
+    Birth, Context, Device, DeviceBuffer, MemoryPool, PointerInfo, Stream, Taken, Users,
+    pointer_info,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use self::release::{release, release_quietly, set_stream};
 use super::errors::OrRaise;
+use super::fresh::Fresh;
 use super::held::{Guard, Held};
 use super::ipc::PyBufferDescriptor;
 use super::slot::closed;
@@ -157,6 +161,8 @@ impl Drop for Pinned<'_> {
     }
 }
 
+static OBJECTS: Fresh<PyBuffer> = Fresh::new();
+
 impl PyBuffer {
     /// The shell of memory from `backing`.
     ///
@@ -171,10 +177,32 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        Py::new(py, Self::shell(backing, address, size, resource, owner))
+        OBJECTS.make(py, || Self::shell(backing, address, size, resource, owner))
+    }
+
+    /// The shell of memory that was just taken from `pool`, in the order of `stream`; `resource` is the object of the pool.
+    ///
+    /// # Errors
+    ///
+    /// Memory; that from the pool is freed then.
+    #[inline(always)]
+    pub fn of_pool(
+        py: Python<'_>,
+        pool: MemoryPool,
+        taken: Taken,
+        size: usize,
+        stream: Stream,
+        resource: Py<PyAny>,
+    ) -> PyResult<Py<PyBuffer>> {
+        OBJECTS.make(py, || {
+            let memory = pool.own(taken, size, stream);
+            let address = memory.address();
+            Self::shell(Backing::Pool(memory), address, size, Some(resource), None)
+        })
     }
 
     /// What such an object holds, for classes that derive from this one.
+    #[inline(always)]
     pub fn shell(
         backing: Backing,
         address: u64,

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::CStr;
-use std::sync::{Mutex, PoisonError};
 
 use cupyrite::{Context, Device};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
@@ -15,6 +14,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 use super::context::PyContext;
 use super::errors::OrRaise;
 use super::event::{self, PyEvent};
+use super::held::Held;
 use super::memory_resource::{self, PyMemoryResource};
 use super::method::{self, Method};
 use super::numbers;
@@ -48,27 +48,22 @@ use super::stream::{self, PyStream};
 )]
 pub struct PyDevice {
     device: Device,
-    context: Mutex<Option<Py<PyContext>>>,
+    context: Held<Option<Py<PyContext>>>,
     properties: PyOnceLock<Py<PyDeviceProperties>>,
     capability: PyOnceLock<Py<PyAny>>,
     name: PyOnceLock<String>,
-    memory_resource: Mutex<Option<Py<PyAny>>>,
-}
-
-fn lock<T>(place: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Held for a few instructions that cannot panic.
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+    memory_resource: Held<Option<Py<PyAny>>>,
 }
 
 impl PyDevice {
     fn make(device: Device) -> PyDevice {
         PyDevice {
             device,
-            context: Mutex::new(None),
+            context: Held::new(None),
             properties: PyOnceLock::new(),
             capability: PyOnceLock::new(),
             name: PyOnceLock::new(),
-            memory_resource: Mutex::new(None),
+            memory_resource: Held::new(None),
         }
     }
 
@@ -86,13 +81,15 @@ impl PyDevice {
 
     fn resource(&self, slf: &Bound<'_, PyDevice>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        if let Some(known) = lock(&self.memory_resource).as_ref() {
+        if let Some(known) = &*self.memory_resource.lock(py) {
             return Ok(known.clone_ref(py));
         }
         let made = memory_resource::default_for(py, slf)?;
         // Another thread may have been first: then that one stays. This one goes when the lock is free, for it lets go of the
         // interpreter, and whoever has that then may want the lock.
-        let kept = lock(&self.memory_resource)
+        let kept = self
+            .memory_resource
+            .lock(py)
             .get_or_insert_with(|| made.clone_ref(py))
             .clone_ref(py);
         drop(made);
@@ -358,13 +355,14 @@ impl PyDevice {
 
     #[setter]
     fn set_memory_resource(&self, mr: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = mr.py();
         if mr.cast::<PyMemoryResource>().is_err() {
             return Err(PyTypeError::new_err(format!(
                 "Device.memory_resource is set to an object of type {}; expected a MemoryResource",
                 mr.get_type().name()?
             )));
         }
-        let former = lock(&self.memory_resource).replace(mr.clone().unbind());
+        let former = self.memory_resource.lock(py).replace(mr.clone().unbind());
         drop(former);
         Ok(())
     }
@@ -432,7 +430,7 @@ impl PyDevice {
                 Ok(former)
             })
             .or_raise(py)?;
-        let replaced = lock(&self.context).replace(given.clone().unbind());
+        let replaced = self.context.lock(py).replace(given.clone().unbind());
         drop(replaced);
         former.map(|former| PyContext::wrap(py, former)).transpose()
     }
@@ -563,18 +561,22 @@ impl PyDevice {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // SAFETY: the collector runs on an attached thread.
+        let py = unsafe { Python::assume_attached() };
         // A lock that is held now is held by a thread that the collector has stopped: its object is alive.
-        if let Ok(resource) = self.memory_resource.try_lock() {
+        if let Some(resource) = self.memory_resource.try_lock(py) {
             visit.call(&*resource)?;
         }
-        if let Ok(context) = self.context.try_lock() {
+        if let Some(context) = self.context.try_lock(py) {
             visit.call(&*context)?;
         }
         Ok(())
     }
 
     fn __clear__(&self) {
-        let resource = lock(&self.memory_resource).take();
+        // SAFETY: the collector runs on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        let resource = self.memory_resource.lock(py).take();
         drop(resource);
     }
 }
@@ -582,7 +584,9 @@ impl PyDevice {
 impl PyDevice {
     /// The object of a context: the one that was given out last, where it is of the same context.
     fn context_object(&self, py: Python<'_>, context: Context) -> PyResult<Py<PyContext>> {
-        let known = lock(&self.context)
+        let known = self
+            .context
+            .lock(py)
             .as_ref()
             .map(|known| known.clone_ref(py));
         // Asked without the lock, since asking may let other threads run.
@@ -592,7 +596,7 @@ impl PyDevice {
             return Ok(known);
         }
         let made = PyContext::wrap(py, context)?;
-        let former = lock(&self.context).replace(made.clone_ref(py));
+        let former = self.context.lock(py).replace(made.clone_ref(py));
         drop(former);
         Ok(made)
     }
@@ -636,7 +640,7 @@ Event";
         let made = {
             // SAFETY: nothing but the driver is called.
             let _detached = unsafe { Detached::new(py) };
-            device.create_event(&options)
+            device.create_sole_event(&options)
         };
         PyEvent::wrap_unrecorded(py, made.or_raise(py)?).map(Py::into_any)
     }

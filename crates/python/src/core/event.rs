@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle};
+use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle, SoleEvent};
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,9 +13,10 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::{OrRaise, to_python};
+use super::fresh::Fresh;
 use super::method::{self, Method};
 use super::options::{OptionClass, Options};
-use super::slot::{Slot, drop_detached};
+use super::slot::{Slot, closed, drop_detached};
 use crate::generated::ids::class::driver as class;
 
 /// A point in a stream that can be waited for and, where it was made for that, timed.
@@ -26,13 +27,57 @@ use crate::generated::ids::class::driver as class;
 /// See `Event management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html>`_.
 #[pyclass(frozen, weakref, subclass, module = "cuda.core._event", name = "Event")]
 pub struct PyEvent {
-    slot: Slot<Event>,
+    slot: Slot<Owned>,
     /// What other processes open it with, once somebody asked; what it was opened with, if it is another process's.
     descriptor: PyOnceLock<Py<PyIpcEventDescriptor>>,
     /// Whether it was recorded, or is another process's: counts for events that other processes open, whose meaning must
     /// not change behind their backs.
     recorded: AtomicBool,
 }
+
+/// What an event's shell has: the event itself until somebody else needs it, too.
+enum Owned {
+    Alone(SoleEvent),
+    Shared(Event),
+    /// Nothing, while the one is made the other.
+    Neither,
+}
+
+impl Owned {
+    #[inline]
+    fn handle(&self) -> usize {
+        match self {
+            Owned::Alone(event) => event.handle().addr(),
+            Owned::Shared(event) => event.handle().addr(),
+            Owned::Neither => 0,
+        }
+    }
+
+    #[inline]
+    fn options(&self) -> EventOptions {
+        match self {
+            Owned::Alone(event) => *event.options(),
+            Owned::Shared(event) => *event.options(),
+            Owned::Neither => EventOptions::default(),
+        }
+    }
+
+    /// A clone of the event, which is shared from then on.
+    #[inline]
+    fn share(&mut self) -> Option<Event> {
+        if matches!(self, Owned::Alone(_))
+            && let Owned::Alone(event) = std::mem::replace(self, Owned::Neither)
+        {
+            *self = Owned::Shared(event.share());
+        }
+        match self {
+            Owned::Shared(event) => Some(event.clone()),
+            _ => None,
+        }
+    }
+}
+
+static OBJECTS: Fresh<PyEvent> = Fresh::new();
 
 /// The record of an event, which is its first one where that matters.
 pub struct FirstRecord<'a>(Option<&'a AtomicBool>);
@@ -61,7 +106,7 @@ impl PyEvent {
     /// Memory.
     #[inline]
     pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event, true)
+        PyEvent::wrap_as(py, event.options().ipc, true, || Owned::Shared(event))
     }
 
     /// The shell of an event that is yet to be recorded.
@@ -70,24 +115,26 @@ impl PyEvent {
     ///
     /// Memory.
     #[inline]
-    pub fn wrap_unrecorded(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event, false)
+    pub fn wrap_unrecorded(py: Python<'_>, event: SoleEvent) -> PyResult<Py<PyEvent>> {
+        PyEvent::wrap_as(py, event.options().ipc, false, || Owned::Alone(event))
     }
 
     #[inline]
-    fn wrap_as(py: Python<'_>, event: Event, recorded: bool) -> PyResult<Py<PyEvent>> {
-        if event.options().ipc {
+    fn wrap_as(
+        py: Python<'_>,
+        ipc: bool,
+        recorded: bool,
+        event: impl FnOnce() -> Owned,
+    ) -> PyResult<Py<PyEvent>> {
+        if ipc {
             // Teaches the picklers of multiprocessing.
             super::ipc::module(py)?;
         }
-        Py::new(
-            py,
-            PyEvent {
-                slot: Slot::new(event),
-                descriptor: PyOnceLock::new(),
-                recorded: AtomicBool::new(recorded),
-            },
-        )
+        OBJECTS.make(py, || PyEvent {
+            slot: Slot::new(event()),
+            descriptor: PyOnceLock::new(),
+            recorded: AtomicBool::new(recorded),
+        })
     }
 
     /// The event.
@@ -97,7 +144,10 @@ impl PyEvent {
     /// `RuntimeError` where it was closed.
     #[inline]
     pub fn event(&self, py: Python<'_>) -> PyResult<Event> {
-        self.slot.get(py, "Event")
+        match self.slot.change(py, Owned::share) {
+            Some(Some(event)) => Ok(event),
+            _ => Err(closed("Event")),
+        }
     }
 
     /// What recording it begins with.
@@ -119,10 +169,15 @@ impl PyEvent {
         Ok(FirstRecord(Some(&self.recorded)))
     }
 
-    fn address(&self, py: Python<'_>) -> usize {
+    /// How it was made.
+    fn options(&self, py: Python<'_>) -> PyResult<EventOptions> {
         self.slot
-            .read(py, |event| event.handle().addr())
-            .unwrap_or(0)
+            .read(py, Owned::options)
+            .ok_or_else(|| closed("Event"))
+    }
+
+    fn address(&self, py: Python<'_>) -> usize {
+        self.slot.read(py, Owned::handle).unwrap_or(0)
     }
 }
 
@@ -160,8 +215,9 @@ static OPTIONS: OptionClass = OptionClass::new("cuda.core._event", "EventOptions
 /// # Errors
 ///
 /// `TypeError`, which names what is wrong.
+#[inline]
 pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<EventOptions> {
-    let Some(given) = given.filter(|given| !given.is_none()) else {
+    let Some(given) = given else {
         return Ok(EventOptions::default());
     };
     let py = given.py();
@@ -170,29 +226,41 @@ pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResu
         intern!(py, "blocking_sync"),
         intern!(py, "ipc_enabled"),
     ];
-    let [timing, blocking_sync, ipc] = match Options::flags(&OPTIONS, given, names) {
-        Some(flags) => flags,
-        None => {
-            let options = Options::accept(function, &OPTIONS, Some(given))?;
-            let mut flags = [false; 3];
-            for (flag, name) in flags.iter_mut().zip(names) {
-                *flag = options.get(name)?.unwrap_or(false);
-            }
-            flags
-        }
-    };
-    let chosen = EventOptions {
-        timing,
-        blocking_sync,
-        ipc,
-    };
-    if chosen.ipc && chosen.timing {
+    match Options::flags(&OPTIONS, given, names) {
+        Some([timing, blocking_sync, ipc]) if !(timing && ipc) => Ok(EventOptions {
+            timing,
+            blocking_sync,
+            ipc,
+        }),
+        _ => read_options(function, given, names),
+    }
+}
+
+/// The same for options that are not plain, or wrong.
+#[cold]
+#[inline(never)]
+fn read_options(
+    function: &str,
+    given: &Bound<'_, PyAny>,
+    names: [&Bound<'_, PyString>; 3],
+) -> PyResult<EventOptions> {
+    let options = Options::accept(function, &OPTIONS, Some(given))?;
+    let mut flags = [false; 3];
+    for (flag, name) in flags.iter_mut().zip(names) {
+        *flag = options.get(name)?.unwrap_or(false);
+    }
+    let [timing, blocking_sync, ipc] = flags;
+    if ipc && timing {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument 'options' asks for ipc_enabled and timing_enabled; an event that other processes \
              open cannot be timed"
         )));
     }
-    Ok(chosen)
+    Ok(EventOptions {
+        timing,
+        blocking_sync,
+        ipc,
+    })
 }
 
 #[pymethods]
@@ -227,19 +295,19 @@ impl PyEvent {
     /// Whether the event can be timed.
     #[getter]
     fn is_timing_enabled(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.event(py)?.options().timing)
+        Ok(self.options(py)?.timing)
     }
 
     /// Whether a thread that waits for the event sleeps instead of spinning.
     #[getter]
     fn is_blocking_sync(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.event(py)?.options().blocking_sync)
+        Ok(self.options(py)?.blocking_sync)
     }
 
     /// Whether other processes can open the event.
     #[getter]
     fn is_ipc_enabled(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.event(py)?.options().ipc)
+        Ok(self.options(py)?.ipc)
     }
 
     /// The older name of :attr:`is_blocking_sync`.

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
 use crate::function::guard;
-use crate::py::{self, Owned};
+use crate::py::{self, Obj, Owned, tuple_items};
 
 /// A method with `N` parameters, which may be given by place or by name; their default is None.
 pub trait Method<const N: usize> {
@@ -55,12 +55,9 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
             let py = Python::assume_attached();
             let mut given = [std::ptr::null_mut(); N];
             let count = count.cast_unsigned();
-            if count > N || !keywords.is_null() || count < M::REQUIRED {
+            if !sort_known::<M, N>(py, args, count, keywords, &mut given) {
+                given = [std::ptr::null_mut(); N];
                 sort::<M, N>(py, args, count, keywords, &mut given).map_err(py::set)?;
-            } else {
-                for (place, found) in given.iter_mut().enumerate().take(count) {
-                    *found = *args.add(place);
-                }
             }
             let slf = Borrowed::from_ptr(py, slf);
             let given =
@@ -74,11 +71,57 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
     })
 }
 
+/// The arguments where those that are given by name have the very objects of [`Method::known`] as their names. False, and
+/// anything in `given`, where that is not so or anything is wrong.
+///
+/// # Safety
+///
+/// As for [`sort`].
+#[inline(always)]
+unsafe fn sort_known<M: Method<N>, const N: usize>(
+    py: Python<'_>,
+    args: *const *mut ffi::PyObject,
+    count: usize,
+    keywords: *mut ffi::PyObject,
+    given: &mut [*mut ffi::PyObject; N],
+) -> bool {
+    if count > N {
+        return false;
+    }
+    // SAFETY: as the caller promises; of the tuple only items that it has are read, and there is a value for each name.
+    unsafe {
+        for (place, found) in given.iter_mut().enumerate().take(count) {
+            *found = *args.add(place);
+        }
+        if !keywords.is_null() {
+            let (Some(items), Some(known)) = (tuple_items(Obj::new(keywords)), M::known().get(py))
+            else {
+                return false;
+            };
+            let more = ffi::PyTuple_Size(keywords).cast_unsigned();
+            for place in 0..more {
+                let name = *items.add(place);
+                let which = known
+                    .iter()
+                    .position(|known| std::ptr::eq(known.as_ptr(), name));
+                match which {
+                    Some(which) if given[which].is_null() => {
+                        given[which] = *args.add(count + place)
+                    }
+                    _ => return false,
+                }
+            }
+        }
+    }
+    given[..M::REQUIRED].iter().all(|one| !one.is_null())
+}
+
 /// The arguments where some are given by name, are too many, or are missing.
 ///
 /// # Safety
 ///
 /// `args` are `count` objects and then one for each of `keywords`, which is null or a tuple of names.
+#[cold]
 #[inline(never)]
 unsafe fn sort<M: Method<N>, const N: usize>(
     py: Python<'_>,

@@ -108,20 +108,44 @@ impl<'py> Options<'py> {
             return None;
         }
         let fields = Options::fields_of(given)?;
-        let mut flags = [false; N];
-        for (flag, name) in flags.iter_mut().zip(names) {
-            // SAFETY: a live dictionary and a str; the result is borrowed, and only its address is looked at.
+        if cfg!(Py_GIL_DISABLED) {
+            // Another thread could change the dictionary meanwhile.
+            return None;
+        }
+        let names = names.map(|name| name.as_ptr());
+        // As many different names as there are fields are all of them.
+        // SAFETY: a live dictionary.
+        if unsafe { ffi::PyDict_Size(fields.as_ptr()) } != N.cast_signed() {
+            return None;
+        }
+        // SAFETY: only the addresses of the singletons are taken.
+        let (yes, no, none) = unsafe { (ffi::Py_True(), ffi::Py_False(), ffi::Py_None()) };
+        let (mut flags, mut place) = ([false; N], 0);
+        let (mut name, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+        for number in 0..N {
+            // SAFETY: the dictionary has as many items, and nobody changes it meanwhile, for nothing of Python's runs. Names
+            // and values are borrowed, and only their addresses are looked at.
             unsafe {
-                let value = ffi::PyDict_GetItemWithError(fields.as_ptr(), name.as_ptr());
-                if std::ptr::eq(value, ffi::Py_True()) {
-                    *flag = true;
-                } else if !std::ptr::eq(value, ffi::Py_False())
-                    && !std::ptr::eq(value, ffi::Py_None())
-                {
-                    drop(PyErr::take(py));
-                    return None;
-                }
-            }
+                ffi::PyDict_Next(
+                    fields.as_ptr(),
+                    &raw mut place,
+                    &raw mut name,
+                    &raw mut value,
+                )
+            };
+            // Names in programs are interned as these are, and the fields are in their order, unless somebody changed that.
+            let which = if std::ptr::eq(names[number], name) {
+                number
+            } else {
+                names.iter().position(|known| std::ptr::eq(*known, name))?
+            };
+            flags[which] = if std::ptr::eq(value, yes) {
+                true
+            } else if std::ptr::eq(value, no) || std::ptr::eq(value, none) {
+                false
+            } else {
+                return None;
+            };
         }
         Some(flags)
     }

@@ -43,6 +43,12 @@ impl<T> Slot<T> {
     pub fn read<R>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.lock(py).as_ref().map(read)
     }
+
+    /// As [`Slot::read`], for what may change the object.
+    #[inline]
+    pub fn change<R>(&self, py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.lock(py).as_mut().map(change)
+    }
 }
 
 impl<T> Slot<T> {
@@ -90,6 +96,7 @@ impl Drop for Detached {
 /// a launch for room in its queue), and that call may wait for a host function that needs the GIL.
 ///
 /// `value` holds no Python objects.
+#[inline]
 pub fn drop_detached<T>(value: T) {
     // SAFETY: destructors of Python objects run attached, and nothing of Python's is touched until the thread is again.
     // Dropping what the driver made does not panic: its errors go to `log`.

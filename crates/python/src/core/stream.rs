@@ -400,15 +400,26 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
 /// # Errors
 ///
 /// `TypeError` for anything else, `RuntimeError` for a closed stream or a wrong answer to the protocol.
+#[inline]
 pub fn accept(
     given: &Bound<'_, PyAny>,
     function: &str,
     parameter: &str,
     protocol: bool,
 ) -> PyResult<Stream> {
-    if let Ok(stream) = given.cast::<PyStream>() {
-        return stream.get().get(given.py());
+    match given.cast::<PyStream>() {
+        Ok(stream) => stream.get().get(given.py()),
+        Err(_) => accept_other(given, function, parameter, protocol),
     }
+}
+
+#[cold]
+fn accept_other(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+    protocol: bool,
+) -> PyResult<Stream> {
     if protocol && given.hasattr("__cuda_stream__")? {
         return foreign(given);
     }

@@ -16,7 +16,7 @@ use super::super::ipc::PyAllocationHandle;
 use super::super::method::Method;
 use super::super::numbers::{address_argument, size_argument, size_or_none};
 use super::super::pool_attributes::{PyMemPoolAttributes, drop_pool};
-use super::super::slot::{Detached, closed};
+use super::super::slot::{Detached, closed, drop_detached};
 use super::super::stream;
 use super::{PyMemoryResource, stream_or_default};
 use crate::generated::ids::class::driver as class;
@@ -112,28 +112,30 @@ impl PyMemPool {
         }
     }
 
+    /// The pool, for memory of it.
+    #[inline]
+    fn allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+        match &self.lock(py).pool {
+            Some(pool) if !pool.is_imported() => return Ok(pool.clone()),
+            _ => {}
+        }
+        // Closed, or never made.
+        self.pool(py)?;
+        Err(PyTypeError::new_err(
+            "this memory resource is another process's, which alone allocates from it; its buffers come by \
+             Buffer.from_ipc_descriptor()",
+        ))
+    }
+
     /// Memory of the pool.
     ///
     /// # Errors
     ///
     /// `RuntimeError` where the resource was closed; what the driver says.
     pub fn take(&self, py: Python<'_>, size: usize, stream: Stream) -> PyResult<DeviceBuffer> {
-        let pool = self.pool(py)?;
-        if pool.is_imported() {
-            return Err(PyTypeError::new_err(
-                "this memory resource is another process's, which alone allocates from it; its buffers come by \
-                 Buffer.from_ipc_descriptor()",
-            ));
-        }
+        let pool = self.allocating(py)?;
         // The driver may wait for a stream when memory is short.
-        let made = if stream.is_foreign() {
-            py.detach(|| pool.into_buffer(size, stream))
-        } else {
-            // SAFETY: the pool and the stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            pool.into_buffer(size, stream)
-        };
-        made.or_raise(py)
+        py.detach(|| pool.into_buffer(size, stream)).or_raise(py)
     }
 
     /// A buffer of the pool.
@@ -141,23 +143,45 @@ impl PyMemPool {
     /// # Errors
     ///
     /// As [`PyMemPool::take`].
+    #[inline]
     pub fn allocate_on(
         slf: &Bound<'_, Self>,
         size: usize,
         stream: Stream,
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
-        let memory = slf.get().take(py, size, stream)?;
-        let address = memory.address();
-        let resource = slf.clone().into_any().unbind();
-        PyBuffer::make(
-            py,
-            Backing::Pool(memory),
-            address,
-            size,
-            Some(resource),
-            None,
-        )
+        let this = slf.get();
+        if stream.is_foreign() {
+            // It may keep a Python object.
+            let memory = this.take(py, size, stream)?;
+            let address = memory.address();
+            let resource = slf.clone().into_any().unbind();
+            return PyBuffer::make(
+                py,
+                Backing::Pool(memory),
+                address,
+                size,
+                Some(resource),
+                None,
+            );
+        }
+        let pool = this.allocating(py)?;
+        let taken = {
+            // The driver may wait for a stream when memory is short.
+            // SAFETY: the pool and the stream are the driver's alone.
+            let _detached = unsafe { Detached::new(py) };
+            pool.take_for(size, &stream)
+        };
+        match taken {
+            Ok(taken) => {
+                let resource = slf.clone().into_any().unbind();
+                PyBuffer::of_pool(py, pool, taken, size, stream, resource)
+            }
+            Err(error) => {
+                drop_detached((pool, stream));
+                Err(error).or_raise(py)
+            }
+        }
     }
 }
 

@@ -1,0 +1,270 @@
+"""Events and buffers by the hundred: what is remembered between two of them, and what others do meanwhile."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import pytest
+from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions
+from cuda.core._utils.cuda_utils import CUDAError
+
+BYTES = 256
+
+
+@pytest.fixture
+def device():
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+@pytest.fixture
+def stream(device):
+    return device.create_stream()
+
+
+@pytest.fixture
+def resource(device):
+    return DeviceMemoryResource(device)
+
+
+def flags(event):
+    return event.is_timing_enabled, event.is_blocking_sync, event.is_ipc_enabled
+
+
+def test_options_are_read_each_time(device):
+    options = EventOptions()
+    for timing in (True, False, None, True):
+        for blocking in (False, True, None):
+            options.timing_enabled = timing
+            options.blocking_sync = blocking
+            assert flags(device.create_event(options)) == (bool(timing), bool(blocking), False)
+
+
+def test_options_whose_dictionary_was_changed(device):
+    options = EventOptions()
+    fields = vars(options)
+    # In another order.
+    fields.clear()
+    fields["ipc_enabled"] = False
+    fields["blocking_sync"] = True
+    fields["timing_enabled"] = True
+    assert flags(device.create_event(options)) == (True, True, False)
+    # Names that are equal and other objects.
+    for name in list(fields):
+        value = fields.pop(name)
+        fields["".join(list(name))] = value
+    assert flags(device.create_event(options)) == (True, True, False)
+    # Something that is no option.
+    fields["unknown"] = True
+    assert flags(device.create_event(options)) == (True, True, False)
+    del fields["unknown"]
+    # Without a field, whose default is the class's then.
+    del fields["timing_enabled"]
+    assert flags(device.create_event(options)) == (False, True, False)
+    fields.clear()
+    assert flags(device.create_event(options)) == (False, False, False)
+    fields["blocking_sync"] = 1
+    with pytest.raises(TypeError, match="blocking_sync"):
+        device.create_event(options)
+    fields["blocking_sync"] = True
+    assert flags(device.create_event(options)) == (False, True, False)
+
+
+def test_options_of_a_derived_class(device):
+    class Asked(EventOptions):
+        asked = 0
+
+        @property
+        def timing_enabled(self):
+            Asked.asked += 1
+            return True
+
+        @timing_enabled.setter
+        def timing_enabled(self, value):
+            pass
+
+    assert flags(device.create_event(Asked())) == (True, False, False)
+    assert Asked.asked
+
+
+def test_an_event_that_others_come_to_need(device, stream):
+    """Its shell has it alone until then."""
+    event = device.create_event(EventOptions(timing_enabled=True, blocking_sync=True))
+    handle = int(event.handle)
+    assert handle and event.is_done
+    assert event.context == device.context and event.device is device
+    assert stream.record(event) is event
+    assert int(event.handle) == handle and flags(event) == (True, True, False)
+    stream.wait(event)
+    event.sync()
+    later = stream.record(options=EventOptions(timing_enabled=True))
+    later.sync()
+    assert later - event >= 0
+    for one in (event, later):
+        one.close()
+        assert one.is_closed and int(one.handle) == 0
+        one.close()
+        for use in (lambda: stream.record(one), lambda: stream.wait(one), one.sync, lambda: one.is_timing_enabled):
+            with pytest.raises(RuntimeError, match="closed"):
+                use()
+
+
+def test_objects_are_as_the_first_one(device, stream, resource):
+    for make, cls in (
+        (device.create_event, Event),
+        (lambda: resource.allocate(BYTES, stream=stream), Buffer),
+        (lambda: device.allocate(BYTES, stream=stream), Buffer),
+    ):
+        made = [make() for _ in range(5)]
+        for one in made:
+            assert type(one) is cls and gc.is_tracked(one) and not one.is_closed
+            assert sys.getsizeof(one) == sys.getsizeof(made[0]) and weakref.getweakrefcount(one) == 0
+        one = None
+        assert len({sys.getrefcount(made[number]) for number in range(5)}) == 1
+        assert len({int(one.handle) for one in made}) == 5
+        gone = []
+        watched = [weakref.ref(one, lambda _: gone.append(make())) for one in made]
+        made.clear()
+        assert [ref() for ref in watched] == [None] * 5 and len(gone) == 5
+        assert all(type(one) is cls for one in gone)
+
+
+def test_classes_are_not_leaked(device, stream, resource):
+    counts = sys.getrefcount(Event), sys.getrefcount(Buffer)
+    for _ in range(50):
+        device.create_event()
+        resource.allocate(BYTES, stream=stream)
+    assert counts == (sys.getrefcount(Event), sys.getrefcount(Buffer))
+
+
+def test_collections_meanwhile(device, stream, resource):
+    """The collector looks at objects as soon as they are allocated."""
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        kept = []
+        for number in range(200):
+            event, buffer = device.create_event(), resource.allocate(BYTES, stream=stream)
+            # Garbage that only the collector finds, with a memory and an event in it.
+            cycle = [device.create_event(), device.allocate(BYTES, stream=stream)]
+            cycle.append(cycle)
+            if number % 3:
+                event.close()
+                buffer.close(stream)
+            kept.append((event, buffer))
+        assert sum(event.is_closed for event, _ in kept) == sum(buffer.is_closed for _, buffer in kept) == 133
+    finally:
+        gc.set_threshold(*before)
+        gc.collect()
+
+
+def test_what_fails_leaves_nothing(device, stream, resource):
+    gc.collect()
+    before = sys.getrefcount(resource), sys.getrefcount(stream), resource.attributes.used_mem_current
+    for _ in range(10):
+        with pytest.raises(CUDAError, match="OUT_OF_MEMORY|INVALID_VALUE"):
+            resource.allocate(1 << 60, stream=stream)
+        with pytest.raises(CUDAError, match="OUT_OF_MEMORY|INVALID_VALUE"):
+            device.allocate(1 << 60, stream=stream)
+    stream.sync()
+    assert before == (sys.getrefcount(resource), sys.getrefcount(stream), resource.attributes.used_mem_current)
+    resource.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        resource.allocate(BYTES, stream=stream)
+
+
+def test_threads_that_use_and_close_the_same_event(device, stream):
+    """Each of them finds it open, or is told that it was closed."""
+    count, told = 4, []
+    barrier = threading.Barrier(count, timeout=60)
+    events = []
+
+    def work(number):
+        device.set_current()
+        mine = device.create_stream()
+        for turn in range(60):
+            if number == 0:
+                events.append(device.create_event(EventOptions(timing_enabled=bool(turn % 2))))
+            barrier.wait()
+            event = events[turn]
+            try:
+                if number == turn % count:
+                    event.close()
+                elif number % 2:
+                    mine.record(event)
+                    event.sync()
+                else:
+                    assert event.is_timing_enabled == bool(turn % 2)
+                    mine.wait(event)
+            except RuntimeError as error:
+                told.append(str(error))
+            barrier.wait()
+        mine.sync()
+
+    failed = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException as error:
+            barrier.abort()
+            failed.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert all("closed" in text for text in told)
+    assert all(event.is_closed for event in events) and len(events) == 60
+
+
+def test_threads_that_close_the_same_buffer(device, stream, resource):
+    used = resource.attributes.used_mem_current
+    count = 4
+    barrier = threading.Barrier(count, timeout=60)
+    buffers = [resource.allocate(BYTES, stream=stream) for _ in range(60)]
+    failed = []
+
+    def work(number):
+        try:
+            device.set_current()
+            mine = device.create_stream()
+            for buffer in buffers:
+                barrier.wait()
+                try:
+                    buffer.fill(number, stream=mine)
+                except RuntimeError as error:
+                    assert "closed" in str(error)
+                buffer.close(*([], [stream], [mine], [None])[number])
+                assert buffer.is_closed
+        except BaseException as error:
+            barrier.abort()
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    device.sync()
+    assert resource.attributes.used_mem_current == used
+
+
+def test_a_resource_that_goes_while_another_comes(device):
+    """What its end runs may set and ask for the device's resource again."""
+    former, seen = device.memory_resource, []
+
+    class Ending(DeviceMemoryResource):
+        def __del__(self):
+            seen.append(device.memory_resource)
+            device.memory_resource = former
+
+    device.memory_resource = Ending(device)
+    second = DeviceMemoryResource(device)
+    device.memory_resource = second
+    assert seen == [second] and device.memory_resource is former
