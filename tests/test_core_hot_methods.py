@@ -194,4 +194,5 @@ def test_refused_calls_leave_nothing(device, stream, resource):
     before = sys.getallocatedblocks()
     one_by_one(400)
     gc.collect()
-    assert sys.getallocatedblocks() - before < 200
+    # A call that leaves something leaves at least 400.
+    assert sys.getallocatedblocks() - before < 350
