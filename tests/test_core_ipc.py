@@ -592,16 +592,25 @@ TWO_DEVICES = """
         buffer.copy_to(out, stream=stream)
         stream.sync()
         assert out.tolist() == [2] * 4, out
-        # A copy from one device's memory to the other's, on either's stream, needs no rights.
-        with DeviceMemoryResource(zero).allocate(16, stream=zero.create_stream()) as other:
-            for s in (stream, zero.create_stream()):
-                other.fill(9, stream=s)
-                s.sync()
+        # A copy between pools of two devices needs the rights of the device in whose stream it is.
+        pool, zeros = DeviceMemoryResource(zero), zero.create_stream()
+        with pool.allocate(16, stream=zeros) as other:
+            for s, owner, peer in ((stream, pool, 1), (zeros, mr, 0)):
+                other.fill(9, stream=zeros)
+                zeros.sync()
+                try:
+                    buffer.copy_to(other, stream=s)
+                except CUDAError as error:
+                    assert "CUDA_ERROR_INVALID_VALUE" in str(error), error
+                else:
+                    raise AssertionError("was not refused")
+                owner.peer_accessible_by = [peer]
                 buffer.copy_to(other, stream=s)
                 s.sync()
                 other.copy_to(out, stream=s)
                 s.sync()
                 assert out.tolist() == [2] * 4, out
+                owner.peer_accessible_by = []
         mr.peer_accessible_by = [0]
         run(zero, buffer, 4)
         mr.peer_accessible_by.clear()
