@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device, DeviceMemoryResource, MemoryResource
-from support import check
+from support import check, run_all
 
 
 @pytest.fixture(scope="module")
@@ -414,10 +414,7 @@ def test_another_thread_may_free_it(device, pool):
             buffers.pop().close()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert used(pool, device) == 0
 
 
@@ -436,10 +433,7 @@ def test_threads_close_one_buffer_once(device, pool):
             buffer.close()
 
         threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_all(threads)
     assert used(pool, device) == 0
 
 

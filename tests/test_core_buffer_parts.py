@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, MemoryResource, PinnedMemoryResource
+from support import run_all
 
 
 @pytest.fixture(scope="module")
@@ -200,10 +201,7 @@ def test_parts_in_threads(pool, stream):
 
     whole = pool.allocate(4096, stream=stream)
     threads = [threading.Thread(target=work, args=(whole,)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not wrong
     del whole, threads
     gc.collect()

@@ -15,7 +15,7 @@ from cuda.bindings import driver
 from cuda.core import Context, ContextOptions, Device, Host
 from cuda.core._device import DeviceProperties
 from cuda.core._utils.cuda_utils import ComputeCapability, CUDAError
-from support import check, on_cpu_device
+from support import check, on_cpu_device, run_all
 
 
 @pytest.fixture
@@ -119,10 +119,7 @@ class TestSingletons:
             results[index] = make()
 
         threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_all(threads)
         assert all(count == 1 for count, _ in results)
         assert len({id(device) for _, device in results}) == 8
 
@@ -600,10 +597,7 @@ for _ in range(300):
     first.start()
     first.join()
     threads = [threading.Thread(target=find) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert len(found) == 8 and all(resource is found[0] for resource in found)
 """
 

@@ -16,7 +16,7 @@ from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Device, Event, EventOptions, StreamOptions
 from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check, on_cpu_device
+from support import check, join_all, on_cpu_device
 
 TIMED = EventOptions(timing_enabled=True)
 
@@ -174,8 +174,7 @@ class TestClosed:
                 thread.start()
             ready.wait()
             event.close()
-            for thread in threads:
-                thread.join()
+            join_all(threads, wrong)
             assert not wrong
 
 

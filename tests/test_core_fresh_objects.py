@@ -8,6 +8,7 @@ import weakref
 import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions
 from cuda.core._utils.cuda_utils import CUDAError
+from support import run_all
 
 BYTES = 256
 
@@ -213,10 +214,7 @@ def test_threads_that_use_and_close_the_same_event(device, stream):
             failed.append(error)
 
     threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failed
     assert all("closed" in text for text in told)
     assert all(event.is_closed for event in events) and len(events) == 60
@@ -246,10 +244,7 @@ def test_threads_that_close_the_same_buffer(device, stream, resource):
             failed.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failed
     device.sync()
     assert resource.attributes.used_mem_current == used

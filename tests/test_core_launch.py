@@ -17,7 +17,7 @@ from core_echo import Echo
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, launch
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check, label
+from support import check, label, run_all
 
 PLAIN = dict(grid=1, block=1)
 
@@ -329,10 +329,7 @@ def test_many_threads_launch_at_once(echo):
                 failures.append(error)
 
         workers = [threading.Thread(target=body, args=(number,)) for number in range(threads)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        run_all(workers, failures)
         assert not failures
         found = (ctypes.c_uint * threads)()
         check(driver.cuMemcpyDtoH(ctypes.addressof(found), int(buffer.handle), 4 * threads))

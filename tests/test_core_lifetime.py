@@ -29,7 +29,7 @@ from cuda.core import (
     ProgramOptions,
     launch,
 )
-from support import check, on_cpu_device
+from support import check, in_threads, on_cpu_device, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
 SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
@@ -210,27 +210,6 @@ def test_cycles(device, code):
 # Threads
 
 
-def in_threads(count, work):
-    """Runs `work(number)` in threads at once; what they raise is raised here."""
-    errors = []
-    start = threading.Barrier(count)
-
-    def run(number):
-        try:
-            start.wait()
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for error in errors:
-        raise error
-
-
 def test_the_same_things_closed_by_many_threads(device, code):
     for _ in range(20):
         things = family(device, code)
@@ -249,6 +228,9 @@ def test_used_in_one_thread_while_closed_in_another(device, code):
     config = LaunchConfig(grid=1, block=1)
     for _ in range(20):
         things, kept = family(device, code), family(device, code)
+        # Each stream uses what the other one allocates.
+        things["stream"].wait(kept["stream"])
+        kept["stream"].wait(things["stream"])
 
         def use(number, things=things, kept=kept):
             Device(0).set_current()
@@ -350,9 +332,7 @@ class Closes:
                 buffer.close()
                 assert buffer.is_closed and buffer.handle == 0
 
-        thread = threading.Thread(target=close)
-        thread.start()
-        thread.join()
+        run_all([threading.Thread(target=close)])
         self.then()
         return {"shape": (1,), "typestr": "<i4", "data": (self.address, False), "version": 3}
 

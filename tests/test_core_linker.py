@@ -13,7 +13,7 @@ import weakref
 import pytest
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check, compile_cuda
+from support import check, compile_cuda, run_all
 
 HELPER = 'extern "C" __device__ float helper(float x) { return x * x; }'
 USER = """
@@ -305,10 +305,7 @@ def threads_and_one_linker():
         linker.close()
 
     threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert len(results) == 6 and results.count("cubin") == 1, results
     # The next link of the thread that made the linker is not disturbed.
     assert Linker(*parts("ptx")).link("cubin").code_type == "cubin"

@@ -30,7 +30,7 @@ from cuda.core import (
     utils,
 )
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check, on_cpu_device
+from support import check, on_cpu_device, run_all
 
 HUGE = 2**63
 KERNEL = 'extern "C" __global__ void touch(unsigned char *p) { *p = 1; }'
@@ -736,10 +736,7 @@ def test_threads_that_close_and_use(scope, resource):
                             errors.append(error)
 
         threads = [threading.Thread(target=use, args=(n,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_all(threads, errors)
         assert b.is_closed
         other.close()
     assert errors == []

@@ -23,7 +23,7 @@ from cuda.core._memory._device_memory_resource import DMR_mempool_get_access
 from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check
+from support import check, run_all
 
 
 @pytest.fixture(scope="module")
@@ -317,10 +317,7 @@ def test_threads_share_a_resource(device):
                     wrong.append(value)
 
     threads = [threading.Thread(target=work, args=(value,)) for value in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads, wrong)
     device.sync()
     assert not wrong and pool.attributes.used_mem_current == 0
 

@@ -14,7 +14,7 @@ import weakref
 import pytest
 from cuda.core import Device, Kernel, ObjectCode
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check, compile_cuda, on_cpu_device
+from support import check, compile_cuda, on_cpu_device, run_all
 
 SOURCE = """
 extern "C" __global__ void saxpy(float a, const float *x, float *y, size_t n) { }
@@ -268,10 +268,7 @@ def test_threads_load_once(ptx):
         seen.append((int(made.handle), int(made.get_kernel("saxpy").handle)))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert len(seen) == 8 and len(set(seen)) == 1
 
 

@@ -23,7 +23,7 @@ from cuda.core import (
 )
 from cuda.core._stream import IsStreamType, Stream_accept, default_stream
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check
+from support import check, join_all
 
 
 @pytest.fixture
@@ -224,8 +224,7 @@ class TestClosed:
                 thread.start()
             ready.wait()
             stream.close()
-            for thread in threads:
-                thread.join()
+            join_all(threads, wrong)
             assert not wrong
 
     def test_with_closes_in_the_face_of_exceptions(self, device):

@@ -18,6 +18,7 @@ from cuda.core._layout import _StridedLayout
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
 from dlpack_support import Exporter
+from support import run_all
 from view_support import Ai, Cai, facts, floats
 
 
@@ -673,10 +674,7 @@ def test_threads_share_views(buffer):
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not errors
 
 

@@ -18,6 +18,7 @@ import pytest
 from cuda.core import Buffer, Device
 from cuda.core.utils import StridedMemoryView
 from dlpack_support import DELETER, ExchangeApi, Exporter, ManagedVersioned, get_pointer, new_capsule
+from support import run_all
 from view_support import Ai, Cai, floats
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "3000"))
@@ -575,10 +576,7 @@ def test_eight_threads_with_hostile_exporters(buffer):
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not errors
     assert shared.deleted == len(shared.calls) == 8 * 60
 

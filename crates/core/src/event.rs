@@ -204,6 +204,15 @@ impl Event {
         self.inner.handle
     }
 
+    /// Lets go of this clone. Where it was the last one the result is the event itself, which is destroyed when that is
+    /// dropped: the caller chooses where.
+    ///
+    /// Of several clones that are let go of at the same time exactly one is the last.
+    #[inline]
+    pub fn into_last(self) -> Option<SoleEvent> {
+        Arc::into_inner(self.inner).map(|inner| SoleEvent { inner })
+    }
+
     /// The context it was made in.
     #[inline]
     pub fn context(&self) -> &Context {

@@ -87,7 +87,7 @@ pub use program::{
 };
 pub use resource::{HostMemory, MemoryResource};
 pub use status::explanation;
-pub use stream::{Stream, StreamOptions};
+pub use stream::{LastStream, Stream, StreamOptions};
 pub use strided_copy::{StridedMemory, copy_strided};
 pub use transfer::{
     CopyOptions, CopyRange, FillPattern, MemoryKind, PointerInfo, SourceAccessOrder, copy_async,

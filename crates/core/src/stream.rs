@@ -61,6 +61,12 @@ enum Kind {
     },
 }
 
+/// A stream that has no clone any more; dropping it destroys it. See [`Stream::into_last`].
+#[must_use = "dropping it destroys the stream"]
+pub struct LastStream {
+    _inner: Inner,
+}
+
 // SAFETY: stream handles may be used from any thread.
 unsafe impl Send for Inner {}
 // SAFETY: as above; the driver locks the queue.
@@ -238,6 +244,19 @@ impl Stream {
     #[inline]
     pub fn is_per_thread(&self) -> bool {
         self.handle().addr() == PER_THREAD
+    }
+
+    /// Lets go of this clone. Where it was the last one of a stream of this crate's, the result is the stream itself, which
+    /// is destroyed when that is dropped: the caller chooses where.
+    ///
+    /// Of several clones that are let go of at the same time exactly one is the last.
+    #[inline]
+    pub fn into_last(self) -> Option<LastStream> {
+        if self.is_owned() {
+            Arc::into_inner(self.inner).map(|inner| LastStream { _inner: inner })
+        } else {
+            None
+        }
     }
 
     /// How many clones there are, this one included.

@@ -112,7 +112,7 @@ fn copy_batch<'py>(
 ) -> PyResult<()> {
     const FUNCTION: &str = "copy_batch";
     let py = stream.py();
-    let stream = stream::accept(stream, FUNCTION, "stream", false)?;
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
     let sources = buffers(srcs, FUNCTION, "srcs")?;
     let destinations = buffers(dsts, FUNCTION, "dsts")?;
     if sources.len() != destinations.len() {
@@ -235,7 +235,7 @@ fn prefetch_batch<'py>(
 ) -> PyResult<()> {
     const FUNCTION: &str = "prefetch_batch";
     let py = stream.py();
-    let stream = stream::accept(stream, FUNCTION, "stream", false)?;
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
     let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
     let places = places(locations, FUNCTION, ranges.len())?;
     let all: Vec<&Operand<'_>> = operands.iter().collect();
@@ -260,7 +260,7 @@ fn prefetch_batch<'py>(
 fn discard_batch<'py>(stream: &Bound<'py, PyAny>, buffers: &Bound<'py, PyAny>) -> PyResult<()> {
     const FUNCTION: &str = "discard_batch";
     let py = stream.py();
-    let stream = stream::accept(stream, FUNCTION, "stream", false)?;
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
     let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
     let all: Vec<&Operand<'_>> = operands.iter().collect();
     run(py, &all, &stream, || {
@@ -289,7 +289,7 @@ fn discard_prefetch_batch<'py>(
 ) -> PyResult<()> {
     const FUNCTION: &str = "discard_prefetch_batch";
     let py = stream.py();
-    let stream = stream::accept(stream, FUNCTION, "stream", false)?;
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
     let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
     let places = places(locations, FUNCTION, ranges.len())?;
     let all: Vec<&Operand<'_>> = operands.iter().collect();

@@ -512,10 +512,7 @@ impl PyBuffer {
             return Ok(());
         }
         let accepted = match stream {
-            Some(given) => Some((
-                given,
-                stream::accept(given, "Buffer.close", "stream", false)?,
-            )),
+            Some(given) => Some((given, stream::lend(given, "Buffer.close", "stream", false)?)),
             None => None,
         };
         // Dropped when the lock is free again: dropping an object may call anything.
@@ -526,10 +523,11 @@ impl PyBuffer {
             if !self.uses.is_open() {
                 return Ok(());
             }
-            if let Some((given, accepted)) = accepted
-                && !state.is_freed_on(&accepted)
+            // By reference: what was lent may end something, which is done when the lock is free again.
+            if let Some((given, accepted)) = &accepted
+                && !state.is_freed_on(accepted)
             {
-                match set_stream(&mut state, given, &accepted) {
+                match set_stream(&mut state, given, accepted) {
                     Ok(before) => former = before,
                     Err(error) => {
                         drop(state);

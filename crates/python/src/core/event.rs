@@ -16,7 +16,7 @@ use super::errors::{OrRaise, to_python};
 use super::fresh::Fresh;
 use super::method::{self, Method};
 use super::options::{OptionClass, Options};
-use super::slot::{Slot, closed, drop_detached};
+use super::slot::{Lent, Slot, closed, drop_detached};
 use crate::generated::ids::class::driver as class;
 
 /// A point in a stream that can be waited for and, where it was made for that, timed.
@@ -148,6 +148,16 @@ impl PyEvent {
             Some(Some(event)) => Ok(event),
             _ => Err(closed("Event")),
         }
+    }
+
+    /// The event, for the time of a call.
+    ///
+    /// # Errors
+    ///
+    /// As [`PyEvent::event`].
+    #[inline]
+    pub fn lend<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, Event>> {
+        Ok(Lent::new(py, self.event(py)?))
     }
 
     /// What recording it begins with.
@@ -288,7 +298,7 @@ impl PyEvent {
     /// Whether everything before the event is done. An event that was never recorded is done.
     #[getter]
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
-        let event = self.event(py)?;
+        let event = self.lend(py)?;
         py.detach(|| event.is_done()).or_raise(py)
     }
 
@@ -328,7 +338,7 @@ impl PyEvent {
     ///     The event was made without ``ipc_enabled``.
     #[getter(ipc_descriptor)]
     fn descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
-        let event = self.event(py)?;
+        let event = self.lend(py)?;
         if !event.options().ipc {
             return Err(PyRuntimeError::new_err(
                 "this Event was made without ipc_enabled; other processes cannot open it",
@@ -404,13 +414,13 @@ impl PyEvent {
     /// The device that the event belongs to.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
-        device::object(py, self.event(py)?.context().device())
+        device::object(py, self.lend(py)?.context().device())
     }
 
     /// The context that the event belongs to.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
-        PyContext::wrap(py, Context::clone(self.event(py)?.context()))
+        PyContext::wrap(py, Context::clone(self.lend(py)?.context()))
     }
 
     /// Waits until everything before the event is done. An event that was never recorded is done.
@@ -420,14 +430,14 @@ impl PyEvent {
     /// CUDAError
     ///     What the work raised.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        let event = self.event(py)?;
+        let event = self.lend(py)?;
         py.detach(|| event.synchronize()).or_raise(py)
     }
 
     /// Milliseconds between two recorded events.
     fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let later = self.event(py)?;
-        let earlier = accept(other, "Event.__sub__", "other")?.get().event(py)?;
+        let later = self.lend(py)?;
+        let earlier = accept(other, "Event.__sub__", "other")?.get().lend(py)?;
         match py.detach(|| later.milliseconds_since(&earlier)) {
             Ok(ms) => Ok(f64::from(ms)),
             Err(Error::InvalidArgument {

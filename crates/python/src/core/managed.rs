@@ -89,7 +89,7 @@ impl PyManagedBuffer {
         given: &Bound<'_, PyAny>,
         body: impl FnOnce(Range, &Stream) -> cupyrite::Result<()> + Send,
     ) -> PyResult<()> {
-        let stream = stream::accept(given, what, "stream", false)?;
+        let stream = stream::lend(given, what, "stream", false)?;
         let (_pinned, range) = Self::managed(slf, what)?;
         run(slf.py(), slf.as_super().get(), &stream, |stream| {
             body(range, stream)

@@ -237,7 +237,7 @@ impl PyKernelOccupancy {
         let py = config.py();
         let function = "max_potential_cluster_size";
         let config = accept_config(config, function)?;
-        let stream = stream::accept(stream, function, "stream", false)?;
+        let stream = stream::lend(stream, function, "stream", false)?;
         py.detach(|| self.kernel.max_potential_cluster_size(&config, &stream))
             .or_raise(py)
     }
@@ -263,7 +263,7 @@ impl PyKernelOccupancy {
         let py = config.py();
         let function = "max_active_clusters";
         let config = accept_config(config, function)?;
-        let stream = stream::accept(stream, function, "stream", false)?;
+        let stream = stream::lend(stream, function, "stream", false)?;
         py.detach(|| self.kernel.max_active_clusters(&config, &stream))
             .or_raise(py)
     }

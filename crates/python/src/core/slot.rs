@@ -1,8 +1,10 @@
 //! Where a shell keeps its object until it is closed, and how it is let go.
 
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
+use cupyrite::{Event, LastStream, SoleEvent, Stream};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -131,6 +133,76 @@ impl<T: Send> Drop for Unlocked<T> {
     fn drop(&mut self) {
         // SAFETY: taken once, here; nothing looks at it afterwards.
         drop_detached(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+/// What has clones, of which the last one destroys something of the driver's.
+pub trait Cloned {
+    /// What that destroys; it holds nothing of Python's.
+    type Last;
+
+    /// Lets go of a clone; what is left to destroy where it was the last one.
+    fn into_last(self) -> Option<Self::Last>;
+}
+
+impl Cloned for Stream {
+    type Last = LastStream;
+
+    #[inline(always)]
+    fn into_last(self) -> Option<LastStream> {
+        Stream::into_last(self)
+    }
+}
+
+impl Cloned for Event {
+    type Last = SoleEvent;
+
+    #[inline(always)]
+    fn into_last(self) -> Option<SoleEvent> {
+        Event::into_last(self)
+    }
+}
+
+/// A clone for the time of a call. Where the object was closed meanwhile, and the clone is the last one, what is behind it
+/// ends as by [`drop_detached`].
+///
+/// It stays on its thread, which is attached when it ends.
+#[derive(Debug)]
+pub struct Lent<'py, T: Cloned> {
+    clone: ManuallyDrop<T>,
+    attached: PhantomData<Python<'py>>,
+}
+
+// SAFETY: all that others get is a reference to the clone.
+unsafe impl<T: Cloned + Sync> Sync for Lent<'_, T> {}
+
+impl<'py, T: Cloned> Lent<'py, T> {
+    /// Such a clone.
+    #[inline(always)]
+    pub fn new(_attached: Python<'py>, clone: T) -> Lent<'py, T> {
+        Lent {
+            clone: ManuallyDrop::new(clone),
+            attached: PhantomData,
+        }
+    }
+}
+
+impl<T: Cloned> Deref for Lent<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.clone
+    }
+}
+
+impl<T: Cloned> Drop for Lent<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: taken once, here; nothing looks at it afterwards.
+        if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_last() {
+            drop_detached(last);
+        }
     }
 }
 

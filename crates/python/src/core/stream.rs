@@ -16,7 +16,7 @@ use super::event::{self, PyEvent};
 use super::numbers;
 use super::operand;
 use super::options::{OptionClass, Options};
-use super::slot::{Slot, drop_detached};
+use super::slot::{Lent, Slot, drop_detached};
 use crate::generated::ids::class::driver as class;
 
 /// A queue of work on a device: what is queued runs in order, and independently of other streams.
@@ -67,6 +67,16 @@ impl PyStream {
     #[inline]
     pub fn get(&self, py: Python<'_>) -> PyResult<Stream> {
         self.slot.get(py, "Stream")
+    }
+
+    /// The stream, for the time of a call.
+    ///
+    /// # Errors
+    ///
+    /// As [`PyStream::get`].
+    #[inline]
+    pub fn lend<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, Stream>> {
+        Ok(Lent::new(py, self.get(py)?))
     }
 
     /// Whether it is open, and `is` holds for it, which is short and calls nobody.
@@ -132,32 +142,32 @@ impl PyStream {
     /// Whether the stream's work runs without waiting for the legacy default stream.
     #[getter]
     fn is_nonblocking(&self, py: Python<'_>) -> PyResult<bool> {
-        self.get(py)?.is_nonblocking().or_raise(py)
+        self.lend(py)?.is_nonblocking().or_raise(py)
     }
 
     /// The stream's priority; lower numbers run first.
     #[getter]
     fn priority(&self, py: Python<'_>) -> PyResult<i32> {
-        self.get(py)?.priority().or_raise(py)
+        self.lend(py)?.priority().or_raise(py)
     }
 
     /// The device that the stream's work runs on. For a default stream, the device of the current context.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
-        let context = self.get(py)?.context().or_raise(py)?;
+        let context = self.lend(py)?.context().or_raise(py)?;
         device::object(py, context.device())
     }
 
     /// The context that the stream belongs to. For a default stream, the current one.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
-        let context = self.get(py)?.context().or_raise(py)?;
+        let context = self.lend(py)?.context().or_raise(py)?;
         PyContext::wrap(py, context)
     }
 
     /// ``(0, handle)``: the protocol by which libraries take each other's streams.
     fn __cuda_stream__(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
-        Ok((0, self.get(py)?.handle().addr() as u64))
+        Ok((0, self.lend(py)?.handle().addr() as u64))
     }
 
     /// Waits until everything queued so far is done.
@@ -167,7 +177,7 @@ impl PyStream {
     /// CUDAError
     ///     What the queued work raised.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        let stream = self.get(py)?;
+        let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
         operand::reap(py);
         Ok(())
@@ -193,10 +203,10 @@ impl PyStream {
         event: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyEvent>> {
-        let stream = self.get(py)?;
+        let stream = self.lend(py)?;
         if let Some(given) = event.filter(|event| !event.is_none()) {
             let given = event::accept(given, "Stream.record", "event")?;
-            let event = given.get().event(py)?;
+            let event = given.get().lend(py)?;
             let first = given.get().first_record(py)?;
             py.detach(|| event.record(&stream)).or_raise(py)?;
             first.done();
@@ -215,15 +225,15 @@ impl PyStream {
     ///     What to wait for: an event, or everything queued so far in another stream, which may be any object with
     ///     ``__cuda_stream__``.
     fn wait(&self, py: Python<'_>, event_or_stream: &Bound<'_, PyAny>) -> PyResult<()> {
-        let stream = self.get(py)?;
+        let stream = self.lend(py)?;
         if let Ok(event) = event_or_stream.cast::<PyEvent>() {
-            let event = event.get().event(py)?;
+            let event = event.get().lend(py)?;
             return py.detach(|| stream.wait(&event)).or_raise(py);
         }
         let other = if let Ok(other) = event_or_stream.cast::<PyStream>() {
-            other.get().get(py)?
+            other.get().lend(py)?
         } else if event_or_stream.hasattr("__cuda_stream__")? {
-            foreign(event_or_stream)?
+            Lent::new(py, foreign(event_or_stream)?)
         } else {
             return Err(PyValueError::new_err(format!(
                 "Stream.wait() argument 'event_or_stream' is of type {}; expected an Event, a Stream, or an object \
@@ -301,7 +311,7 @@ impl PyStream {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let Some(stream) = self.slot.read(py, Stream::clone) else {
+        let Ok(stream) = self.lend(py) else {
             return "<Stream handle=0x0 context=0x0>".to_owned();
         };
         // Showing an object never fails: where the driver does not tell the context, it is not shown.
@@ -411,6 +421,21 @@ pub fn accept(
         Ok(stream) => stream.get().get(given.py()),
         Err(_) => accept_other(given, function, parameter, protocol),
     }
+}
+
+/// As [`accept`], for the time of a call.
+///
+/// # Errors
+///
+/// As [`accept`].
+#[inline]
+pub fn lend<'py>(
+    given: &Bound<'py, PyAny>,
+    function: &str,
+    parameter: &str,
+    protocol: bool,
+) -> PyResult<Lent<'py, Stream>> {
+    accept(given, function, parameter, protocol).map(|stream| Lent::new(given.py(), stream))
 }
 
 #[cold]

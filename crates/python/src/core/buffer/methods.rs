@@ -149,7 +149,7 @@ impl PyBuffer {
         ipc_descriptor: &Bound<'_, PyAny>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyBuffer>> {
-        let accepted = stream::accept(stream, "Buffer.from_ipc_descriptor", "stream", false)?;
+        let accepted = stream::lend(stream, "Buffer.from_ipc_descriptor", "stream", false)?;
         import(py, mr, ipc_descriptor, &accepted)
     }
 
@@ -283,7 +283,7 @@ impl PyBuffer {
     /// stream : Stream
     ///     Where; it first waits for what the stream set before holds now.
     fn set_deallocation_stream(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
-        let accepted = stream::accept(stream, "Buffer.set_deallocation_stream", "stream", false)?;
+        let accepted = stream::lend(stream, "Buffer.set_deallocation_stream", "stream", false)?;
         let mut state = self.lock(py);
         if !self.place().open {
             return Err(closed("Buffer"));
@@ -333,7 +333,7 @@ impl PyBuffer {
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let accepted = stream::accept(stream, "Buffer.copy_to", "stream", false)?;
+        let accepted = stream::lend(stream, "Buffer.copy_to", "stream", false)?;
         let options = operand::copy_options("Buffer.copy_to", options)?;
         let source = Operand::of_buffer(slf)?;
         let dst = match dst {
@@ -386,7 +386,7 @@ impl PyBuffer {
         stream: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let accepted = stream::accept(stream, "Buffer.copy_from", "stream", false)?;
+        let accepted = stream::lend(stream, "Buffer.copy_from", "stream", false)?;
         let options = operand::copy_options("Buffer.copy_from", options)?;
         let destination = Operand::of_buffer(slf)?;
         let source = Operand::accept(src, "Buffer.copy_from", "src", false)?;
@@ -416,7 +416,7 @@ impl PyBuffer {
         value: &Bound<'_, PyAny>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let accepted = stream::accept(stream, "Buffer.fill", "stream", false)?;
+        let accepted = stream::lend(stream, "Buffer.fill", "stream", false)?;
         let pinned = self.pin(py)?;
         let pattern = pattern(value)?;
         let width = pattern.width();

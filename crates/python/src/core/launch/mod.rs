@@ -123,7 +123,7 @@ unsafe fn queue(
     };
     let raise = py::set;
     let foreign = !stream.is_instance_of::<PyStream>();
-    let stream = stream::accept(&stream, "launch", "stream", true).map_err(raise)?;
+    let stream = stream::lend(&stream, "launch", "stream", true).map_err(raise)?;
     if foreign {
         discourage(py).map_err(raise)?;
     }

@@ -267,7 +267,7 @@ impl PyMemPool {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         size_argument(size, "deallocate")?;
-        let stream = stream::accept(stream, "deallocate", "stream", false)?;
+        let stream = stream::lend(stream, "deallocate", "stream", false)?;
         // Buffers outlive `close`, so their memory can be freed after it.
         let kind = self.kind(py)?;
         // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
