@@ -72,7 +72,7 @@ def stacks():
     names = {thread.native_id: thread.name for thread in threading.enumerate()}
     for task in sorted(pathlib.Path("/proc/self/task").glob("*"), key=lambda path: int(path.name)):
         try:
-            # After the name, which may hold anything: the state first, the ticks spent in the program and in the system later.
+            # After the name, which may hold anything: the state; later the ticks spent in the program and in the system.
             state, *fields = (task / "stat").read_text().rpartition(")")[2].split()
             wchan = (task / "wchan").read_text()
         except OSError:
@@ -92,7 +92,8 @@ def join_all(threads, errors=(), limit=HANG):
         first = stacks()
         # A second look tells those that run from those that wait.
         time.sleep(1)
-        raise AssertionError(f"after {limit} s still running: {hanging}\nraised by others: {list(errors)}\n{first}\n{stacks()}")
+        told = f"after {limit} s still running: {hanging}\nraised by others: {list(errors)}"
+        raise AssertionError(f"{told}\n{first}\n{stacks()}")
 
 
 def run_all(threads, errors=(), limit=HANG):

@@ -597,7 +597,10 @@ for _ in range(300):
     first.start()
     first.join()
     threads = [threading.Thread(target=find) for _ in range(8)]
-    run_all(threads)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(found) == 8 and all(resource is found[0] for resource in found)
 """
 

@@ -130,6 +130,13 @@ impl Kernel {
         }
     }
 
+    /// As [`Kernel::params`], where they were asked for before: the driver is not called, which may have to compile and load
+    /// the code for its answer.
+    #[inline]
+    pub fn known_params(&self) -> Option<Option<&[ParamInfo]>> {
+        self.inner.params.get().map(Option::as_deref)
+    }
+
     /// Its parameters, asked for once; `None` where the driver is too old to tell (before CUDA 12.4).
     ///
     /// # Errors

@@ -178,6 +178,13 @@ impl Users {
         streams
     }
 
+    /// All streams, for who chooses where the last clones of them end.
+    pub fn into_streams(mut self) -> Vec<Stream> {
+        let mut streams = self.take_others();
+        streams.push(self.stream);
+        streams
+    }
+
     /// Whether nothing but the freeing stream, which is the crate's own or a default one, is known to use the memory.
     #[inline]
     pub fn are_plain(&mut self) -> bool {

@@ -247,3 +247,48 @@ fn a_default_stream_can_be_said_to_be_a_devices() {
     .join()
     .unwrap();
 }
+
+#[test]
+fn the_last_clone_is_one() {
+    let device = device();
+    for _ in 0..50 {
+        let stream = device.create_stream().unwrap();
+        let event = stream.record().unwrap();
+        let last = AtomicUsize::new(0);
+        let ready = std::sync::Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let (stream, event) = (stream.clone(), event.clone());
+                let (last, ready) = (&last, &ready);
+                scope.spawn(move || {
+                    ready.wait();
+                    last.fetch_add(usize::from(stream.into_last().is_some()), Ordering::Relaxed);
+                    last.fetch_add(usize::from(event.into_last().is_some()), Ordering::Relaxed);
+                });
+            }
+            drop((stream, event));
+        });
+        // Where the clone of this thread was the last one, nobody else was told.
+        assert!(last.load(Ordering::Relaxed) <= 2);
+    }
+    let (stream, other) = (
+        device.create_stream().unwrap(),
+        device.create_stream().unwrap(),
+    );
+    let clone = stream.clone();
+    assert!(clone.into_last().is_none());
+    stream.synchronize().unwrap();
+    let handle = stream.handle();
+    assert!(stream.into_last().is_some());
+    assert_ne!(handle, other.handle());
+    // Those of somebody else end nothing.
+    // SAFETY: the stream lives.
+    let foreign = unsafe { Stream::from_handle(other.handle()) };
+    assert!(foreign.into_last().is_none());
+    assert!(Stream::legacy_default().into_last().is_none());
+    other.synchronize().unwrap();
+    let event = other.record().unwrap();
+    let clone = event.clone();
+    assert!(clone.into_last().is_none());
+    assert!(event.into_last().is_some());
+}

@@ -307,7 +307,7 @@ impl PyStream {
     fn __clear__(&self) {
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
-        drop(self.slot.close(py));
+        drop(self.slot.close(py).map(|stream| Lent::new(py, stream)));
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::super::errors::OrRaise;
 use super::super::method::Method;
-use super::super::slot::Detached;
+use super::super::slot::{Detached, Lent};
 use super::super::stream::{self, PyStream};
 use super::super::view_end;
 use super::super::view_import::Keep;
@@ -87,7 +87,14 @@ fn deallocate(
         // May destroy some of them, too.
         py.detach(|| back.users.settle(address));
     }
-    let stream = match back.object {
+    let GivenBack { object, users, .. } = back;
+    // The memory may be the last that has them.
+    let _streams: Vec<Lent<'_, Stream>> = users
+        .into_streams()
+        .into_iter()
+        .map(|stream| Lent::new(py, stream))
+        .collect();
+    let stream = match object {
         // Where the object was closed meanwhile, another one has the stream that it had.
         Some(object) => match stream::accept(object.bind(py), "", "", false) {
             Ok(_) => object,

@@ -145,7 +145,10 @@ unsafe fn queue(
     let target = Target {
         function: "launch",
         kernel: Some(kernel),
-        params: kernel.params(),
+        params: match kernel.known_params() {
+            Some(params) => params,
+            None => ask_for_params(py, kernel),
+        },
         hold: Hold::Launch(&pins),
     };
     let params = packer.pack(args, &target)?;
@@ -164,6 +167,16 @@ unsafe fn queue(
         }
         Err(error) => Err(raise(to_python(py, &error))),
     }
+}
+
+/// The kernel's parameters, when it is first launched: the driver may compile and load its code for that, and wait for other
+/// threads meanwhile.
+#[cold]
+fn ask_for_params<'a>(
+    py: Python<'_>,
+    kernel: &'a cupyrite::Kernel,
+) -> Option<&'a [cupyrite::ParamInfo]> {
+    py.detach(|| kernel.params())
 }
 
 /// Warns of a stream of another package.
