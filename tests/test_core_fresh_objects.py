@@ -120,7 +120,8 @@ def test_objects_are_as_the_first_one(device, stream, resource):
     ):
         made = [make() for _ in range(5)]
         for one in made:
-            assert type(one) is cls and gc.is_tracked(one) and not one.is_closed
+            # An event refers to nothing, and the collector is spared it.
+            assert type(one) is cls and gc.is_tracked(one) == (cls is Buffer) and not one.is_closed
             assert sys.getsizeof(one) == sys.getsizeof(made[0]) and weakref.getweakrefcount(one) == 0
         one = None
         assert len({sys.getrefcount(made[number]) for number in range(5)}) == 1
@@ -138,6 +139,127 @@ def test_classes_are_not_leaked(device, stream, resource):
         device.create_event()
         resource.allocate(BYTES, stream=stream)
     assert counts == (sys.getrefcount(Event), sys.getrefcount(Buffer))
+
+
+def makers(device, stream, resource):
+    """How events and buffers are made, and closed."""
+    yield device.create_event, lambda event: event.close()
+    yield lambda: resource.allocate(BYTES, stream=stream), lambda buffer: buffer.close(stream)
+
+
+def test_objects_that_take_the_places_of_others(device, stream, resource):
+    """Objects that end closed are used again, as new ones."""
+    counts = sys.getrefcount(Event), sys.getrefcount(Buffer), sys.getrefcount(resource)
+    for make, close in makers(device, stream, resource):
+        for number in (1, 2, 40, 3, 100, 1):
+            made = [make() for _ in range(number)]
+            assert len({id(one) for one in made}) == len({int(one.handle) for one in made}) == number
+            assert not any(one.is_closed for one in made)
+            assert all(gc.is_tracked(one) == isinstance(one, Buffer) for one in made)
+            assert len({sys.getrefcount(one) for one in made[:-1]}) <= 1
+            for one in made[::-1]:
+                close(one)
+            assert all(one.is_closed and int(one.handle) == 0 for one in made)
+            del one, made
+        places = set()
+        for _ in range(100):
+            one = make()
+            places.add(id(one))
+            close(one)
+            del one
+        assert len(places) == 1
+    assert counts == (sys.getrefcount(Event), sys.getrefcount(Buffer), sys.getrefcount(resource))
+
+
+def test_nothing_of_the_one_before_is_left(device, stream, resource):
+    for make, close in makers(device, stream, resource):
+        for _ in range(3):
+            one = make()
+            gone = []
+            watched = [weakref.ref(one), weakref.ref(one, gone.append)]
+            weakref.finalize(one, gone.append, "finalized")
+            close(one)
+            del one
+            assert [ref() for ref in watched] == [None, None]
+            assert len(gone) == 2 and watched[1] in gone and "finalized" in gone
+            one = make()
+            assert weakref.getweakrefcount(one) == 0 and not one.is_closed
+            assert weakref.ref(one)() is one and watched[0]() is None
+    timed = device.create_event(EventOptions(timing_enabled=True))
+    stream.record(timed).sync()
+    timed.close()
+    del timed
+    plain = device.create_event()
+    assert flags(plain) == (False, False, False) and plain.is_done
+    first = resource.allocate(BYTES, stream=stream)
+    first.fill(1, stream=device.create_stream())
+    first.set_deallocation_stream(device.create_stream())
+    assert first.device_id == 0 and first.owner is None and first.__dlpack_device__()
+    first.close()
+    del first
+    second = resource.allocate(2 * BYTES, stream=stream)
+    assert second.size == 2 * BYTES and second.memory_resource is resource and second.owner is None
+    owner = object()
+    third = Buffer.from_handle(int(second.handle), BYTES, owner=owner)
+    assert third.owner is owner and third.memory_resource is None and third.size == BYTES
+    third.close()
+    del third
+    assert sys.getrefcount(owner) == 2
+    assert resource.allocate(BYTES, stream=stream).owner is None
+
+
+def test_objects_of_derived_classes_end_as_their_own(device, stream, resource):
+    class Named(Buffer):
+        pass
+
+    class Same(Buffer):
+        __slots__ = ()
+
+    for cls in (Named, Same):
+        for _ in range(3):
+            whole = resource.allocate(BYTES, stream=stream)
+            made = cls.from_handle(int(whole.handle), BYTES, owner=whole)
+            count = sys.getrefcount(cls)
+            if type(made) is Buffer:
+                made.__class__ = cls if cls is Same else Buffer
+            made.close()
+            del made
+            assert sys.getrefcount(whole) == 2 and sys.getrefcount(cls) == count
+            whole.close(stream)
+            assert type(resource.allocate(BYTES, stream=stream)) is Buffer
+
+
+def test_objects_that_end_in_other_threads_and_by_the_collector(device, stream, resource):
+    used = resource.attributes.used_mem_current
+    failed = []
+
+    def work():
+        try:
+            device.set_current()
+            mine = device.create_stream()
+            for number in range(300):
+                event, buffer = device.create_event(), resource.allocate(BYTES, stream=mine)
+                assert not event.is_closed and not buffer.is_closed and buffer.size == BYTES
+                if number % 2:
+                    event.close()
+                    buffer.close(mine)
+                if number % 3 == 0:
+                    cycle = [event, buffer]
+                    cycle.append(cycle)
+                    del cycle
+            mine.sync()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    gc.collect()
+    device.sync()
+    assert resource.attributes.used_mem_current == used
 
 
 def test_collections_meanwhile(device, stream, resource):

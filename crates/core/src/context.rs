@@ -167,18 +167,20 @@ impl Context {
     /// call is made again with this one current.
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
-        let mut entered = None;
-        // One place that calls, so that what is called is part of it.
-        loop {
-            match body() {
-                Ok(done) => return Ok(done),
-                Err(Error::Driver {
-                    status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
-                    ..
-                }) if entered.is_none() => entered = Some(self.enter()?),
-                Err(error) => return Err(error),
-            }
+        match body() {
+            Err(Error::Driver {
+                status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
+                ..
+            }) => self.call_in(&body),
+            done => done,
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_in<T>(&self, body: &dyn Fn() -> Result<T>) -> Result<T> {
+        let _entered = self.enter()?;
+        body()
     }
 
     /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a forked child

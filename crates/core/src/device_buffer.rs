@@ -1,5 +1,6 @@
 //! Untyped memory that is freed in the order of streams, whichever resource it came from.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUdeviceptr, CUstreamCaptureStatus};
@@ -60,6 +61,34 @@ pub struct Taken {
     /// Of the stream, where it alone does not say it.
     pub(crate) context: Option<Context>,
     pub(crate) home: Device,
+}
+
+impl Taken {
+    /// The device address; 0 for no bytes.
+    #[inline]
+    pub fn address(&self) -> CUdeviceptr {
+        self.address
+    }
+}
+
+/// Memory of a pool that is freed by the driver's call alone, on a stream that this crate made and for which nothing has to
+/// wait.
+#[derive(Debug)]
+struct Simple {
+    address: CUdeviceptr,
+    stream: Stream,
+    /// Outlives the memory.
+    _pool: MemoryPool,
+}
+
+impl Simple {
+    #[inline(always)]
+    fn free(self) -> Result<()> {
+        let (address, stream) = (self.address, &self.stream);
+        // SAFETY: the address was allocated by `MemoryPool::take`, and is freed once, here: `DeviceBuffer::into_simple`
+        // took it out of its owner.
+        stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+    }
 }
 
 impl DeviceBuffer {
@@ -143,28 +172,37 @@ impl DeviceBuffer {
         Ok(buffer)
     }
 
+    /// The memory, where freeing it is that simple; else itself.
+    #[inline(always)]
+    fn into_simple(mut self) -> std::result::Result<Simple, DeviceBuffer> {
+        let is_simple = self.address != 0
+            && self.birth.is_here()
+            && self.context.is_none()
+            && matches!(&self.source, Source::Pool(pool) if pool.imports().is_none())
+            && self.users.is_one_owned();
+        let memory = ManuallyDrop::new(self);
+        match &memory.source {
+            Source::Pool(pool) if is_simple => Ok(Simple {
+                address: memory.address,
+                // SAFETY: both are taken once, and the rest, which is never looked at again, owns nothing: there is no
+                // context, and no other stream (see `Users::is_one_owned`).
+                stream: unsafe { std::ptr::read(memory.users.stream()) },
+                // SAFETY: as above.
+                _pool: unsafe { std::ptr::read(pool) },
+            }),
+            _ => Err(ManuallyDrop::into_inner(memory)),
+        }
+    }
+
     /// Frees the memory; does nothing the second time.
-    #[inline]
     fn free(&mut self) -> Result<()> {
         let address = std::mem::take(&mut self.address);
         if address == 0 || !self.birth.is_here() {
             return Ok(());
         }
-        if let Source::Pool(pool) = &self.source
-            && pool.imports().is_none()
-            && self.context.is_none()
-            && self.users.are_none()
-        {
-            let stream = self.users.stream();
-            // SAFETY: the address was allocated by `MemoryPool::take` and is freed once: it was taken out above.
-            return stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) });
-        }
         self.free_in_context(address)
     }
 
-    /// The same where something has to be done before.
-    #[cold]
-    #[inline(never)]
     fn free_in_context(&mut self, address: CUdeviceptr) -> Result<()> {
         let others = self.users.take_others();
         let stream = self.users.stream();
@@ -197,8 +235,19 @@ impl DeviceBuffer {
     /// # Errors
     ///
     /// What the driver says. The buffer is gone in any case.
-    #[inline]
-    pub fn close(mut self, stream: Option<&Stream>) -> Result<()> {
+    #[inline(always)]
+    pub fn close(self, stream: Option<&Stream>) -> Result<()> {
+        if stream.is_some() {
+            return self.close_otherwise(stream);
+        }
+        match self.into_simple() {
+            Ok(simple) => simple.free(),
+            Err(memory) => memory.close_otherwise(None),
+        }
+    }
+
+    #[inline(never)]
+    fn close_otherwise(mut self, stream: Option<&Stream>) -> Result<()> {
         if let Some(stream) = stream
             && self.birth.is_here()
         {

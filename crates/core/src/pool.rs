@@ -545,8 +545,24 @@ impl MemoryPool {
     /// # Errors
     ///
     /// As [`MemoryPool::allocate`].
-    #[inline]
+    #[inline(always)]
     pub fn take_for(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
+        if let PoolKind::Device(home) = self.kind()
+            && bytes != 0
+            && stream.is_owned()
+        {
+            // Such a stream says by itself where it is.
+            return Ok(Taken {
+                address: self.take(bytes, stream)?,
+                context: None,
+                home,
+            });
+        }
+        self.take_otherwise(bytes, stream)
+    }
+
+    #[inline(never)]
+    fn take_otherwise(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
         let home = self.home()?;
         if bytes == 0 {
             return Ok(Taken {
@@ -571,7 +587,7 @@ impl MemoryPool {
     }
 
     /// The driver's call behind [`MemoryPool::allocate`], for more than no bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
         let mut address: CUdeviceptr = 0;
         let place = &raw mut address;

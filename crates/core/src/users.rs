@@ -191,6 +191,18 @@ impl Users {
         self.are_none() && !self.stream.is_foreign()
     }
 
+    /// Whether there is the freeing stream alone, of this crate's making, and there never was another: beside it nothing is
+    /// owned then.
+    #[inline(always)]
+    pub(crate) fn is_one_owned(&mut self) -> bool {
+        let others = self
+            .others
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        // A stream of this crate's is no default one, so that no thread is meant.
+        others.is_none() && self.stream.is_owned()
+    }
+
     /// Whether the freeing stream has nobody to wait for.
     #[inline]
     pub fn are_none(&mut self) -> bool {

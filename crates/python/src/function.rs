@@ -152,22 +152,35 @@ pub unsafe fn plan_of(object: *mut ffi::PyObject) -> *mut Plan {
 
 /// Runs `f`; an exception becomes null, a panic an exception.
 pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
+    guard_here(f)
+}
+
+/// As [`guard`], as a part of the function that calls it.
+#[inline(always)]
+pub fn guard_here(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
     match std::panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(value)) => value.into_ptr(),
         Ok(Err(Raised)) => std::ptr::null_mut(),
         Err(payload) => {
-            let what = payload
-                .downcast_ref::<&str>()
-                .map(|s| (*s).to_owned())
-                .or_else(|| payload.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            errors::raise(
-                Kind::System,
-                &format!("internal error of Cupyrite, please report it: {what}"),
-            );
+            report_panic(payload);
             std::ptr::null_mut()
         }
     }
+}
+
+/// Makes an exception of a panic.
+#[cold]
+#[inline(never)]
+fn report_panic(payload: Box<dyn std::any::Any + Send>) {
+    let what = payload
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    errors::raise(
+        Kind::System,
+        &format!("internal error of Cupyrite, please report it: {what}"),
+    );
 }
 
 /// A call of any function.

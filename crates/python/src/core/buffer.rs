@@ -13,7 +13,7 @@ use pyo3::types::PyString;
 
 use self::release::{release, release_quietly, set_stream};
 use super::errors::OrRaise;
-use super::fresh::Fresh;
+use super::fresh::{Fresh, Parts, Recycled};
 use super::held::{Guard, Held};
 use super::ipc::PyBufferDescriptor;
 use super::slot::closed;
@@ -123,6 +123,7 @@ fn has_peers() -> bool {
 }
 
 /// Whether the handle of a stream means the same stream in every thread and context.
+#[inline]
 fn means_one(stream: &Stream) -> bool {
     !stream.is_default() || !(stream.is_per_thread() || has_peers())
 }
@@ -163,6 +164,82 @@ impl Drop for Pinned<'_> {
 
 static OBJECTS: Fresh<PyBuffer> = Fresh::new();
 
+impl Recycled for PyBuffer {
+    const TRACKED: bool = true;
+
+    #[inline(always)]
+    fn fresh() -> &'static Fresh<PyBuffer> {
+        &OBJECTS
+    }
+
+    #[inline(always)]
+    fn is_spent(&mut self) -> bool {
+        // The rest are numbers.
+        matches!(
+            self.state.get_mut(),
+            State {
+                backing: Backing::Foreign,
+                resource: None,
+                owner: None,
+                descriptor: None,
+                ..
+            }
+        )
+    }
+}
+
+/// What the shell of memory is made of.
+struct Shell {
+    backing: Backing,
+    address: u64,
+    size: usize,
+    resource: Option<Py<PyAny>>,
+    owner: Option<Py<PyAny>>,
+}
+
+impl Parts<PyBuffer> for Shell {
+    #[inline]
+    fn value(self) -> PyBuffer {
+        PyBuffer::shell(
+            self.backing,
+            self.address,
+            self.size,
+            self.resource,
+            self.owner,
+        )
+    }
+}
+
+/// What the shell of memory from a pool is made of.
+struct PoolShell {
+    pool: MemoryPool,
+    taken: Taken,
+    size: usize,
+    stream: Stream,
+    resource: Py<PyAny>,
+}
+
+impl Parts<PyBuffer> for PoolShell {
+    #[inline(always)]
+    fn value(self) -> PyBuffer {
+        let address = self.taken.address();
+        let outlives = outlived(&self.stream);
+        let memory = self.pool.own(self.taken, self.size, self.stream);
+        let backing = Backing::Pool(memory);
+        PyBuffer::of_parts(backing, address, self.size, Some(self.resource), None, outlives)
+    }
+}
+
+/// The handle of the stream that memory is freed on, where it means one stream; else 0.
+#[inline(always)]
+fn outlived(stream: &Stream) -> usize {
+    if means_one(stream) {
+        stream.handle().addr()
+    } else {
+        0
+    }
+}
+
 impl PyBuffer {
     /// The shell of memory from `backing`.
     ///
@@ -177,7 +254,14 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        OBJECTS.make(py, || Self::shell(backing, address, size, resource, owner))
+        let shell = Shell {
+            backing,
+            address,
+            size,
+            resource,
+            owner,
+        };
+        OBJECTS.make(py, shell)
     }
 
     /// The shell of memory that was just taken from `pool`, in the order of `stream`; `resource` is the object of the pool.
@@ -194,15 +278,17 @@ impl PyBuffer {
         stream: Stream,
         resource: Py<PyAny>,
     ) -> PyResult<Py<PyBuffer>> {
-        OBJECTS.make(py, || {
-            let memory = pool.own(taken, size, stream);
-            let address = memory.address();
-            Self::shell(Backing::Pool(memory), address, size, Some(resource), None)
-        })
+        let shell = PoolShell {
+            pool,
+            taken,
+            size,
+            stream,
+            resource,
+        };
+        OBJECTS.make(py, shell)
     }
 
     /// What such an object holds, for classes that derive from this one.
-    #[inline(always)]
     pub fn shell(
         backing: Backing,
         address: u64,
@@ -210,10 +296,19 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyBuffer {
-        let outlives = match backing.users().map(Users::stream) {
-            Some(stream) if means_one(stream) => stream.handle().addr(),
-            _ => 0,
-        };
+        let outlives = backing.users().map_or(0, |users| outlived(users.stream()));
+        Self::of_parts(backing, address, size, resource, owner, outlives)
+    }
+
+    #[inline(always)]
+    fn of_parts(
+        backing: Backing,
+        address: u64,
+        size: usize,
+        resource: Option<Py<PyAny>>,
+        owner: Option<Py<PyAny>>,
+        outlives: usize,
+    ) -> PyBuffer {
         PyBuffer {
             address,
             size: AtomicUsize::new(size),

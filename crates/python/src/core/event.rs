@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use super::context::{PyContext, handle_object};
 use super::device::{self, PyDevice};
 use super::errors::{OrRaise, to_python};
-use super::fresh::Fresh;
+use super::fresh::{Fresh, Parts, Recycled};
 use super::method::{self, Method};
 use super::options::{OptionClass, Options};
 use super::slot::{Lent, Slot, closed, drop_detached};
@@ -79,6 +79,38 @@ impl Owned {
 
 static OBJECTS: Fresh<PyEvent> = Fresh::new();
 
+impl Recycled for PyEvent {
+    // It refers to its class alone, which stays, and to a descriptor that refers to nothing.
+    const TRACKED: bool = false;
+
+    #[inline(always)]
+    fn fresh() -> &'static Fresh<PyEvent> {
+        &OBJECTS
+    }
+
+    #[inline(always)]
+    fn is_spent(&mut self) -> bool {
+        self.slot.is_over() && self.descriptor.get_mut().is_none()
+    }
+}
+
+/// What the shell of an event is made of.
+struct Shell {
+    event: Owned,
+    recorded: bool,
+}
+
+impl Parts<PyEvent> for Shell {
+    #[inline(always)]
+    fn value(self) -> PyEvent {
+        PyEvent {
+            slot: Slot::new(self.event),
+            descriptor: PyOnceLock::new(),
+            recorded: AtomicBool::new(self.recorded),
+        }
+    }
+}
+
 /// The record of an event, which is its first one where that matters.
 pub struct FirstRecord<'a>(Option<&'a AtomicBool>);
 
@@ -106,7 +138,7 @@ impl PyEvent {
     /// Memory.
     #[inline]
     pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event.options().ipc, true, || Owned::Shared(event))
+        PyEvent::wrap_as(py, event.options().ipc, true, Owned::Shared(event))
     }
 
     /// The shell of an event that is yet to be recorded.
@@ -116,25 +148,21 @@ impl PyEvent {
     /// Memory.
     #[inline]
     pub fn wrap_unrecorded(py: Python<'_>, event: SoleEvent) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event.options().ipc, false, || Owned::Alone(event))
+        PyEvent::wrap_as(py, event.options().ipc, false, Owned::Alone(event))
     }
 
-    #[inline]
+    #[inline(always)]
     fn wrap_as(
         py: Python<'_>,
         ipc: bool,
         recorded: bool,
-        event: impl FnOnce() -> Owned,
+        event: Owned,
     ) -> PyResult<Py<PyEvent>> {
         if ipc {
             // Teaches the picklers of multiprocessing.
             super::ipc::module(py)?;
         }
-        OBJECTS.make(py, || PyEvent {
-            slot: Slot::new(event()),
-            descriptor: PyOnceLock::new(),
-            recorded: AtomicBool::new(recorded),
-        })
+        OBJECTS.make(py, Shell { event, recorded })
     }
 
     /// The event.

@@ -112,6 +112,7 @@ impl PyMemoryResource {
 }
 
 /// The stream of an argument that used to be optional.
+#[inline(always)]
 pub(super) fn stream_or_default<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyAny>>,
@@ -120,14 +121,20 @@ pub(super) fn stream_or_default<'py>(
     if let Some(given) = given {
         return stream::accept(given, function, "stream", false);
     }
+    warn_of_default(py)?;
+    Ok(Stream::default_stream())
+}
+
+#[cold]
+#[inline(never)]
+fn warn_of_default(py: Python<'_>) -> PyResult<()> {
     let category = py.get_type::<PyDeprecationWarning>();
     PyErr::warn(
         py,
         &category,
         c"allocate() without a stream allocates on the default stream; give it stream=device.default_stream",
         1,
-    )?;
-    Ok(Stream::default_stream())
+    )
 }
 
 /// Memory of `device` from any resource, in the order of a stream.

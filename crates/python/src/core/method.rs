@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
-use crate::function::guard;
+use crate::function::guard_here;
 use crate::py::{self, Obj, Owned, tuple_items};
 
 /// A method with `N` parameters, which may be given by place or by name; their default is None.
@@ -48,7 +48,7 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(|| {
+    guard_here(|| {
         // SAFETY: the protocol gives as many borrowed references as it says, on an attached thread; the descriptor that
         // calls this has checked the class of the first.
         unsafe {

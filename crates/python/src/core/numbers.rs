@@ -53,6 +53,7 @@ fn has_index(given: &Bound<'_, PyAny>) -> bool {
 /// # Errors
 ///
 /// `TypeError` for what is no integer, `OverflowError` for negative and too large ones.
+#[inline(always)]
 pub fn size_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<usize> {
     bytes_argument(given, function, "size")
 }
@@ -62,7 +63,7 @@ pub fn size_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<usize
 /// # Errors
 ///
 /// As [`size_argument`].
-#[inline]
+#[inline(always)]
 pub fn size_or_none(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
@@ -79,21 +80,32 @@ pub fn size_or_none(
 /// # Errors
 ///
 /// As [`size_argument`].
+#[inline(always)]
 pub fn bytes_argument(
     given: &Bound<'_, PyAny>,
     function: &str,
     parameter: &str,
 ) -> PyResult<usize> {
-    let py = given.py();
     if std::ptr::eq(given.get_type_ptr(), &raw mut ffi::PyLong_Type) {
-        // SAFETY: a live int; the largest number also stands for an exception.
+        // SAFETY: a live int; the largest number also stands for an exception, which is looked at below.
         let size = unsafe { ffi::PyLong_AsSize_t(given.as_ptr()) };
         if size != usize::MAX {
             return Ok(size);
         }
-        // Said below, if it is wrong.
-        drop(PyErr::take(py));
     }
+    bytes_otherwise(given, function, parameter)
+}
+
+/// The same for what is no plain int, or is wrong.
+#[cold]
+#[inline(never)]
+fn bytes_otherwise(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<usize> {
+    // Said below, if it is wrong.
+    drop(PyErr::take(given.py()));
     let Some(index) = index(given)? else {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument '{parameter}' is of type {}; expected an int, the number of bytes",

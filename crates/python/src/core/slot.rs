@@ -35,6 +35,12 @@ impl<T> Slot<T> {
         self.0.get_mut().take()
     }
 
+    /// Whether it was closed, for who is alone with it.
+    #[inline(always)]
+    pub fn is_over(&mut self) -> bool {
+        self.0.get_mut().is_none()
+    }
+
     /// Whether it was closed.
     pub fn is_closed(&self, py: Python<'_>) -> bool {
         self.0.lock(py).is_none()

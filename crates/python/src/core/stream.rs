@@ -1,9 +1,12 @@
 //! `Stream`, the default streams, and the protocol `__cuda_stream__`.
 
+use std::sync::atomic::{AtomicPtr, Ordering};
+
 use cupyrite::{Device, Error, Stream, StreamOptions};
 use pyo3::exceptions::{
     PyDeprecationWarning, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
 };
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
@@ -410,8 +413,35 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
 /// # Errors
 ///
 /// `TypeError` for anything else, `RuntimeError` for a closed stream or a wrong answer to the protocol.
-#[inline]
+#[inline(always)]
 pub fn accept(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+    protocol: bool,
+) -> PyResult<Stream> {
+    if let Some(stream) = exact(given)
+        && let Some(stream) = stream.slot.read(given.py(), Stream::clone)
+    {
+        return Ok(stream);
+    }
+    accept_any(given, function, parameter, protocol)
+}
+
+static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// A `Stream`, not of a derived class.
+#[inline(always)]
+pub fn exact<'a>(given: &'a Bound<'_, PyAny>) -> Option<&'a PyStream> {
+    if !std::ptr::eq(given.get_type_ptr(), CLASS.load(Ordering::Relaxed)) {
+        return None;
+    }
+    // SAFETY: the class that `init` saw, which is that of `PyStream` and lives for ever.
+    Some(unsafe { given.cast_unchecked::<PyStream>() }.get())
+}
+
+#[inline(never)]
+fn accept_any(
     given: &Bound<'_, PyAny>,
     function: &str,
     parameter: &str,
@@ -561,6 +591,9 @@ fn stream_accept(arg: &Bound<'_, PyAny>, allow_stream_protocol: bool) -> PyResul
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = core.py();
     core.add_class::<PyStream>()?;
+    // The crate keeps the class for as long as the process lives.
+    let class = core.py().get_type::<PyStream>();
+    CLASS.store(class.as_type_ptr(), Ordering::Relaxed);
     core.add_function(wrap_pyfunction!(default_stream, core)?)?;
     core.add_function(wrap_pyfunction!(stream_accept, core)?)?;
     let legacy = LEGACY.get_or_try_init(py, || PyStream::wrap(py, Stream::legacy_default()))?;

@@ -115,7 +115,7 @@ fn deallocate(
 impl PyBuffer {
     /// Closes the buffer where that needs only the driver: nobody holds it, its memory came from a pool, and the stream
     /// given is the one that frees it. Nothing is done, and `None` returned, where that is not so.
-    #[inline]
+    #[inline(always)]
     fn close_plainly(
         &self,
         py: Python<'_>,
@@ -140,7 +140,11 @@ impl PyBuffer {
                 let is_same = |stream: &Stream| {
                     memory.stream().handle() == stream.handle() && !stream.is_per_thread()
                 };
-                if !given.cast::<PyStream>().ok()?.get().is(py, is_same) {
+                let stream = match stream::exact(given) {
+                    Some(stream) => stream,
+                    None => given.cast::<PyStream>().ok()?.get(),
+                };
+                if !stream.is(py, is_same) {
                     return None;
                 }
             }

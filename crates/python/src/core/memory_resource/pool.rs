@@ -113,12 +113,18 @@ impl PyMemPool {
     }
 
     /// The pool, for memory of it.
-    #[inline]
+    #[inline(always)]
     fn allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
         match &self.lock(py).pool {
             Some(pool) if !pool.is_imported() => return Ok(pool.clone()),
             _ => {}
         }
+        self.not_allocating(py)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
         // Closed, or never made.
         self.pool(py)?;
         Err(PyTypeError::new_err(
@@ -153,17 +159,7 @@ impl PyMemPool {
         let this = slf.get();
         if stream.is_foreign() {
             // It may keep a Python object.
-            let memory = this.take(py, size, stream)?;
-            let address = memory.address();
-            let resource = slf.clone().into_any().unbind();
-            return PyBuffer::make(
-                py,
-                Backing::Pool(memory),
-                address,
-                size,
-                Some(resource),
-                None,
-            );
+            return PyMemPool::allocate_on_foreign(slf, size, stream);
         }
         let pool = this.allocating(py)?;
         let taken = {
@@ -177,12 +173,37 @@ impl PyMemPool {
                 let resource = slf.clone().into_any().unbind();
                 PyBuffer::of_pool(py, pool, taken, size, stream, resource)
             }
-            Err(error) => {
-                drop_detached((pool, stream));
-                Err(error).or_raise(py)
-            }
+            Err(error) => refused(py, error, pool, stream),
         }
     }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate_on_foreign(
+        slf: &Bound<'_, Self>,
+        size: usize,
+        stream: Stream,
+    ) -> PyResult<Py<PyBuffer>> {
+        let py = slf.py();
+        let memory = slf.get().take(py, size, stream)?;
+        let address = memory.address();
+        let resource = slf.clone().into_any().unbind();
+        let backing = Backing::Pool(memory);
+        PyBuffer::make(py, backing, address, size, Some(resource), None)
+    }
+}
+
+/// The driver has refused memory of a pool for a stream.
+#[cold]
+#[inline(never)]
+fn refused(
+    py: Python<'_>,
+    error: cupyrite::Error,
+    pool: MemoryPool,
+    stream: Stream,
+) -> PyResult<Py<PyBuffer>> {
+    drop_detached((pool, stream));
+    Err(error).or_raise(py)
 }
 
 impl Drop for PyMemPool {
