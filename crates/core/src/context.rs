@@ -168,26 +168,38 @@ impl Context {
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
         match body() {
-            Err(Error::Driver {
-                status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
-                ..
-            }) => self.call_in(&body),
-            done => done,
+            Ok(done) => Ok(done),
+            Err(error) => self.call_again(error, &body),
         }
     }
 
+    /// What [`Context::call`] does after `body` has failed once.
     #[cold]
     #[inline(never)]
-    fn call_in<T>(&self, body: &dyn Fn() -> Result<T>) -> Result<T> {
-        let _entered = self.enter()?;
-        body()
+    pub(crate) fn call_again<T>(&self, error: Error, body: &dyn Fn() -> Result<T>) -> Result<T> {
+        match error {
+            Error::Driver {
+                status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
+                ..
+            } => {
+                let _entered = self.enter()?;
+                body()
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Whether it is of this process, and not of the one that this one was forked from.
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        self.inner.birth.is_here()
     }
 
     /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a forked child
     /// everything is still the parent's, and nothing is done.
     #[inline]
     pub(crate) fn release(&self, body: impl Fn() -> Result<()>) {
-        if self.inner.birth.is_here()
+        if self.is_here()
             && let Err(error) = self.call(body)
         {
             report(Err(error));

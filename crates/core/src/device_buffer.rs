@@ -72,22 +72,34 @@ impl Taken {
 }
 
 /// Memory of a pool that is freed by the driver's call alone, on a stream that this crate made and for which nothing has to
-/// wait.
+/// wait: see [`DeviceBuffer::into_simple`].
 #[derive(Debug)]
-struct Simple {
+#[must_use = "the memory is lost unless it is freed"]
+pub struct SimpleMemory {
     address: CUdeviceptr,
     stream: Stream,
     /// Outlives the memory.
     _pool: MemoryPool,
 }
 
-impl Simple {
+impl SimpleMemory {
+    /// Frees the memory.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. The memory is gone in any case.
     #[inline(always)]
-    fn free(self) -> Result<()> {
+    pub fn free(self) -> Result<()> {
         let (address, stream) = (self.address, &self.stream);
         // SAFETY: the address was allocated by `MemoryPool::take`, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
-        stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+        match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
+            Ok(()) => Ok(()),
+            // SAFETY: as above; the driver has refused the call for want of a context.
+            Err(error) => stream.call_again(error, &|| unsafe {
+                driver!(cuMemFreeAsync(address, stream.handle()))
+            }),
+        }
     }
 }
 
@@ -172,25 +184,35 @@ impl DeviceBuffer {
         Ok(buffer)
     }
 
-    /// The memory, where freeing it is that simple; else itself.
+    /// Whether freeing the memory takes no more than the driver's call: [`DeviceBuffer::into_simple`] is for that.
     #[inline(always)]
-    fn into_simple(mut self) -> std::result::Result<Simple, DeviceBuffer> {
-        let is_simple = self.address != 0
+    pub fn is_simple(&mut self) -> bool {
+        self.address != 0
             && self.birth.is_here()
             && self.context.is_none()
             && matches!(&self.source, Source::Pool(pool) if pool.imports().is_none())
-            && self.users.is_one_owned();
+            && self.users.is_one_owned()
+    }
+
+    /// The memory without what it does not need to be freed.
+    ///
+    /// # Safety
+    ///
+    /// [`DeviceBuffer::is_simple`] holds.
+    #[inline(always)]
+    pub unsafe fn into_simple(self) -> SimpleMemory {
         let memory = ManuallyDrop::new(self);
-        match &memory.source {
-            Source::Pool(pool) if is_simple => Ok(Simple {
-                address: memory.address,
-                // SAFETY: both are taken once, and the rest, which is never looked at again, owns nothing: there is no
-                // context, and no other stream (see `Users::is_one_owned`).
-                stream: unsafe { std::ptr::read(memory.users.stream()) },
-                // SAFETY: as above.
-                _pool: unsafe { std::ptr::read(pool) },
-            }),
-            _ => Err(ManuallyDrop::into_inner(memory)),
+        let Source::Pool(pool) = &memory.source else {
+            // SAFETY: the caller's promise.
+            unsafe { std::hint::unreachable_unchecked() }
+        };
+        SimpleMemory {
+            address: memory.address,
+            // SAFETY: both are taken once, and the rest, which is never looked at again, owns nothing: there is no context,
+            // and no other stream (see `Users::is_one_owned`).
+            stream: unsafe { std::ptr::read(memory.users.stream()) },
+            // SAFETY: as above.
+            _pool: unsafe { std::ptr::read(pool) },
         }
     }
 
@@ -235,19 +257,11 @@ impl DeviceBuffer {
     /// # Errors
     ///
     /// What the driver says. The buffer is gone in any case.
-    #[inline(always)]
-    pub fn close(self, stream: Option<&Stream>) -> Result<()> {
-        if stream.is_some() {
-            return self.close_otherwise(stream);
+    pub fn close(mut self, stream: Option<&Stream>) -> Result<()> {
+        if stream.is_none() && self.is_simple() {
+            // SAFETY: just asked.
+            return unsafe { self.into_simple() }.free();
         }
-        match self.into_simple() {
-            Ok(simple) => simple.free(),
-            Err(memory) => memory.close_otherwise(None),
-        }
-    }
-
-    #[inline(never)]
-    fn close_otherwise(mut self, stream: Option<&Stream>) -> Result<()> {
         if let Some(stream) = stream
             && self.birth.is_here()
         {

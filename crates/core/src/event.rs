@@ -6,7 +6,7 @@ use std::time::Duration;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
 use crate::context::Context;
-use crate::error::{Error, Result, driver};
+use crate::error::{Error, Result, driver, report};
 use crate::stream::Stream;
 
 /// How an event is made.
@@ -119,9 +119,15 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     #[inline]
     fn drop(&mut self) {
+        if !self.context.is_here() {
+            return;
+        }
         // SAFETY: the handle was made by `SoleEvent::create` or opened, and is destroyed once, here.
-        self.context
-            .release(|| unsafe { driver!(cuEventDestroy(self.handle)) });
+        if let Err(error) = unsafe { driver!(cuEventDestroy(self.handle)) } {
+            // SAFETY: as above; called where the driver has refused the call for want of a context.
+            let again = || unsafe { driver!(cuEventDestroy(self.handle)) };
+            report(self.context.call_again(error, &again));
+        }
     }
 }
 

@@ -65,7 +65,9 @@ pub use birth::Birth;
 pub use context::{Context, Entered};
 pub use cupyrite_sys as sys;
 pub use device::{ComputeCapability, Device};
-pub use device_buffer::{DeviceBuffer, Taken, enter_for, is_capturing, wait_for_streams};
+pub use device_buffer::{
+    DeviceBuffer, SimpleMemory, Taken, enter_for, is_capturing, wait_for_streams,
+};
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions, IpcEventHandle, SoleEvent};
 pub use host_buffer::{HostBuffer, StreamScope};

@@ -547,18 +547,45 @@ impl MemoryPool {
     /// As [`MemoryPool::allocate`].
     #[inline(always)]
     pub fn take_for(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
-        if let PoolKind::Device(home) = self.kind()
-            && bytes != 0
-            && stream.is_owned()
-        {
-            // Such a stream says by itself where it is.
-            return Ok(Taken {
-                address: self.take(bytes, stream)?,
-                context: None,
-                home,
-            });
+        match self.simple_home(bytes, stream) {
+            Some(home) => self.take_at(home, bytes, stream),
+            None => self.take_otherwise(bytes, stream),
         }
-        self.take_otherwise(bytes, stream)
+    }
+
+    /// The device whose memory it is, where allocating takes no more than the driver's call: a stream that this crate made
+    /// says by itself where it is.
+    #[inline(always)]
+    pub fn simple_home(&self, bytes: usize, stream: &Stream) -> Option<Device> {
+        match self.kind() {
+            PoolKind::Device(home) if bytes != 0 && stream.is_owned() => Some(home),
+            _ => None,
+        }
+    }
+
+    /// [`MemoryPool::take_for`] where [`MemoryPool::simple_home`] has said `home`.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryPool::allocate`].
+    #[inline(always)]
+    pub fn take_at(&self, home: Device, bytes: usize, stream: &Stream) -> Result<Taken> {
+        let mut address: CUdeviceptr = 0;
+        let (pool, handle) = (self.handle(), stream.handle());
+        let place = &raw mut address;
+        // SAFETY: `place` is a valid place for the result; both handles are live.
+        let done = match unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) } {
+            Ok(()) => Ok(()),
+            // SAFETY: as above.
+            Err(error) => stream.call_again(error, &|| unsafe {
+                driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))
+            }),
+        };
+        done.map(|()| Taken {
+            address,
+            context: None,
+            home,
+        })
     }
 
     #[inline(never)]
@@ -587,7 +614,7 @@ impl MemoryPool {
     }
 
     /// The driver's call behind [`MemoryPool::allocate`], for more than no bytes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn take(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
         let mut address: CUdeviceptr = 0;
         let place = &raw mut address;

@@ -319,6 +319,16 @@ impl Stream {
         }
     }
 
+    /// What [`Stream::call`] does after `body` has failed once, for a stream that this crate made.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn call_again(&self, error: Error, body: &dyn Fn() -> Result<()>) -> Result<()> {
+        match &self.inner.kind {
+            Kind::Owned(context) => context.call_again(error, body),
+            _ => Err(error),
+        }
+    }
+
     /// Runs `body` with the stream's context current.
     ///
     /// # Errors

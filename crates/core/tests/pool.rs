@@ -5,7 +5,7 @@ use std::thread;
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
     CopyOptions, Device, Error, FillPattern, MemoryKind, MemoryLocation, MemoryPool, PoolAccess,
-    PoolAttribute, PoolOptions, SourceAccessOrder, pointer_info,
+    PoolAttribute, PoolOptions, SourceAccessOrder, Stream, pointer_info,
 };
 
 fn device() -> Device {
@@ -218,5 +218,53 @@ fn threads_share_a_pool() {
             });
         }
     });
+    assert_eq!(used(&pool), 0);
+}
+
+#[test]
+fn memory_is_simple_while_one_stream_of_this_crate_has_it() {
+    let device = device();
+    let stream = device.create_stream().unwrap();
+    let pool = pool(&device);
+    let mut simple = pool.allocate(64, &stream).unwrap();
+    assert!(simple.is_simple());
+    // SAFETY: just asked.
+    let memory = unsafe { simple.into_simple() };
+    assert_ne!(used(&pool), 0);
+    memory.free().unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(used(&pool), 0);
+
+    // It keeps its pool and its stream.
+    let pool_alone = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
+    let stream_alone = device.create_stream().unwrap();
+    let mut kept = pool_alone.into_buffer(64, stream_alone).unwrap();
+    assert!(kept.is_simple());
+    // SAFETY: just asked.
+    unsafe { kept.into_simple() }.free().unwrap();
+
+    let mut shared = pool.allocate(64, &stream).unwrap();
+    shared.used_by(&stream);
+    assert!(shared.is_simple());
+    shared.used_by(&device.create_stream().unwrap());
+    assert!(!shared.is_simple());
+    shared.close(None).unwrap();
+
+    let mut moved = pool.allocate(64, &stream).unwrap();
+    moved
+        .set_deallocation_stream(&device.create_stream().unwrap())
+        .unwrap();
+    assert!(!moved.is_simple());
+    moved.close(None).unwrap();
+
+    for other in [Stream::legacy_default(), Stream::per_thread_default()] {
+        let mut of_default = pool.allocate(64, &other).unwrap();
+        assert!(!of_default.is_simple());
+        of_default.close(None).unwrap();
+    }
+    let mut none = pool.allocate(0, &stream).unwrap();
+    assert!(!none.is_simple());
+    none.close(None).unwrap();
+    device.synchronize().unwrap();
     assert_eq!(used(&pool), 0);
 }

@@ -226,7 +226,14 @@ impl Parts<PyBuffer> for PoolShell {
         let outlives = outlived(&self.stream);
         let memory = self.pool.own(self.taken, self.size, self.stream);
         let backing = Backing::Pool(memory);
-        PyBuffer::of_parts(backing, address, self.size, Some(self.resource), None, outlives)
+        PyBuffer::of_parts(
+            backing,
+            address,
+            self.size,
+            Some(self.resource),
+            None,
+            outlives,
+        )
     }
 }
 

@@ -152,12 +152,7 @@ impl PyEvent {
     }
 
     #[inline(always)]
-    fn wrap_as(
-        py: Python<'_>,
-        ipc: bool,
-        recorded: bool,
-        event: Owned,
-    ) -> PyResult<Py<PyEvent>> {
+    fn wrap_as(py: Python<'_>, ipc: bool, recorded: bool, event: Owned) -> PyResult<Py<PyEvent>> {
         if ipc {
             // Teaches the picklers of multiprocessing.
             super::ipc::module(py)?;

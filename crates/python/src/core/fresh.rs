@@ -158,8 +158,7 @@ impl<T: Recycled> Fresh<T> {
         let offset = |name| class.getattr(name).ok()?.extract::<usize>().ok();
         let py = made.py();
         // Known versions, with a GIL.
-        if !py::tuples_known_before(0x030F_0000)
-            || offset(intern!(py, "__dictoffset__")) != Some(0)
+        if !py::tuples_known_before(0x030F_0000) || offset(intern!(py, "__dictoffset__")) != Some(0)
         {
             return;
         }

@@ -90,8 +90,10 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
     }
     // SAFETY: as the caller promises; of the tuple only items that it has are read, and there is a value for each name.
     unsafe {
-        for (place, found) in given.iter_mut().enumerate().take(count) {
-            *found = *args.add(place);
+        for (place, found) in given.iter_mut().enumerate() {
+            if place < count {
+                *found = *args.add(place);
+            }
         }
         if !keywords.is_null() {
             let (Some(items), Some(known)) = (tuple_items(Obj::new(keywords)), M::known().get(py))

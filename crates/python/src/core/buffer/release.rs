@@ -2,14 +2,14 @@
 
 use std::ffi::CStr;
 
-use cupyrite::{DeviceBuffer, Stream};
+use cupyrite::{DeviceBuffer, SimpleMemory, Stream};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use super::super::errors::OrRaise;
+use super::super::errors::{OrRaise, to_python};
 use super::super::method::Method;
 use super::super::slot::{Detached, Lent};
 use super::super::stream::{self, PyStream};
@@ -113,9 +113,49 @@ fn deallocate(
 }
 
 impl PyBuffer {
-    /// Closes the buffer where that needs only the driver: nobody holds it, its memory came from a pool, and the stream
-    /// given is the one that frees it. Nothing is done, and `None` returned, where that is not so.
+    /// The memory and its resource, of a buffer that is closed herewith, where nothing but one driver call frees it: nobody
+    /// holds it, its memory came from a pool, and the stream given is the one that frees it. Nothing is done, and `None`
+    /// returned, where that is not so.
     #[inline(always)]
+    fn close_simply(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> Option<(SimpleMemory, Option<Py<PyAny>>)> {
+        let mut state = self.lock(py);
+        let State {
+            backing: Backing::Pool(memory),
+            owner: None,
+            descriptor: None,
+            ..
+        } = &mut *state
+        else {
+            return None;
+        };
+        if !memory.is_simple() {
+            return None;
+        }
+        if let Some(given) = stream {
+            // A stream of the crate's: its handle is no other stream's.
+            let handle = memory.stream().handle();
+            if !stream::exact(given)?.is(py, |stream| stream.handle() == handle) {
+                return None;
+            }
+        }
+        if !self.uses.suspend(py) {
+            return None;
+        }
+        // Closed from here on, and never resumed.
+        let Backing::Pool(memory) = std::mem::take(&mut state.backing) else {
+            // It was looked at above.
+            return None;
+        };
+        // SAFETY: it was asked above, and the state is locked.
+        Some((unsafe { memory.into_simple() }, state.resource.take()))
+    }
+
+    /// As [`PyBuffer::close_simply`], with streams of any kind; and frees the memory.
+    #[inline(never)]
     fn close_plainly(
         &self,
         py: Python<'_>,
@@ -140,11 +180,7 @@ impl PyBuffer {
                 let is_same = |stream: &Stream| {
                     memory.stream().handle() == stream.handle() && !stream.is_per_thread()
                 };
-                let stream = match stream::exact(given) {
-                    Some(stream) => stream,
-                    None => given.cast::<PyStream>().ok()?.get(),
-                };
-                if !stream.is(py, is_same) {
+                if !given.cast::<PyStream>().ok()?.get().is(py, is_same) {
                     return None;
                 }
             }
@@ -202,18 +238,41 @@ stream : Stream, optional
         [stream]: [Option<&Bound<'_, PyAny>>; 1],
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        if let Some(done) = this.close_plainly(py, stream) {
-            done?;
-            return Ok(py.None());
+        let Some((memory, resource)) = this.close_simply(py, stream) else {
+            return close_otherwise(slf, stream);
+        };
+        let done = {
+            // SAFETY: the memory, its pool and its stream are the driver's alone.
+            let _detached = unsafe { Detached::new(py) };
+            memory.free()
+        };
+        if let Some(resource) = resource {
+            resource.drop_ref(py);
         }
-        // PyO3 would put off giving references back if it were not told that the thread is attached. When the interpreter
-        // ends it cannot be told any more, and nothing needs to be.
-        match Python::try_attach(|py| this.close_on(py, stream)) {
-            Some(done) => done?,
-            None => this.close_on(py, stream)?,
+        match done {
+            Ok(()) => Ok(py.None()),
+            Err(error) => Err(to_python(py, &error)),
         }
-        Ok(py.None())
     }
+}
+
+#[inline(never)]
+fn close_otherwise(
+    slf: &Bound<'_, PyBuffer>,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, this) = (slf.py(), slf.get());
+    if let Some(done) = this.close_plainly(py, stream) {
+        done?;
+        return Ok(py.None());
+    }
+    // PyO3 would put off giving references back if it were not told that the thread is attached. When the interpreter
+    // ends it cannot be told any more, and nothing needs to be.
+    match Python::try_attach(|py| this.close_on(py, stream)) {
+        Some(done) => done?,
+        None => this.close_on(py, stream)?,
+    }
+    Ok(py.None())
 }
 
 /// As [`release`], for places that cannot raise; an exception that is on its way stays.

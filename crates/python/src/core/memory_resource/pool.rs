@@ -149,7 +149,7 @@ impl PyMemPool {
     /// # Errors
     ///
     /// As [`PyMemPool::take`].
-    #[inline]
+    #[inline(always)]
     pub fn allocate_on(
         slf: &Bound<'_, Self>,
         size: usize,
@@ -157,11 +157,38 @@ impl PyMemPool {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let this = slf.get();
+        let pool = this.allocating(py)?;
+        let Some(home) = pool.simple_home(size, &stream) else {
+            return PyMemPool::allocate_otherwise(slf, pool, size, stream);
+        };
+        let taken = {
+            // The driver may wait for a stream when memory is short.
+            // SAFETY: the pool and the stream are the driver's alone.
+            let _detached = unsafe { Detached::new(py) };
+            pool.take_at(home, size, &stream)
+        };
+        match taken {
+            Ok(taken) => {
+                let resource = slf.clone().into_any().unbind();
+                PyBuffer::of_pool(py, pool, taken, size, stream, resource)
+            }
+            Err(error) => refused(py, error, pool, stream),
+        }
+    }
+
+    /// The same for other streams than those of this crate's making, for pools of other memory, and for no bytes.
+    #[inline(never)]
+    fn allocate_otherwise(
+        slf: &Bound<'_, Self>,
+        pool: MemoryPool,
+        size: usize,
+        stream: Stream,
+    ) -> PyResult<Py<PyBuffer>> {
+        let py = slf.py();
         if stream.is_foreign() {
             // It may keep a Python object.
-            return PyMemPool::allocate_on_foreign(slf, size, stream);
+            return PyMemPool::allocate_on_foreign(slf, pool, size, stream);
         }
-        let pool = this.allocating(py)?;
         let taken = {
             // The driver may wait for a stream when memory is short.
             // SAFETY: the pool and the stream are the driver's alone.
@@ -181,11 +208,12 @@ impl PyMemPool {
     #[inline(never)]
     fn allocate_on_foreign(
         slf: &Bound<'_, Self>,
+        pool: MemoryPool,
         size: usize,
         stream: Stream,
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
-        let memory = slf.get().take(py, size, stream)?;
+        let memory = py.detach(|| pool.into_buffer(size, stream)).or_raise(py)?;
         let address = memory.address();
         let resource = slf.clone().into_any().unbind();
         let backing = Backing::Pool(memory);
