@@ -168,6 +168,8 @@ def test_objects_that_take_the_places_of_others(device, stream, resource):
             close(one)
             del one
         assert len(places) == 1
+    # They refer to the resource.
+    del make, close
     assert counts == (sys.getrefcount(Event), sys.getrefcount(Buffer), sys.getrefcount(resource))
 
 
