@@ -102,14 +102,23 @@ def compiler():
 
 def build(name, folder):
     """Compiles `name`.c as a program and as a library below `folder`; returns both paths."""
+    program = folder / name
+    compile_c("-o", program, HERE / f"{name}.c", "-ldl")
+    return program, build_library(name, folder)
+
+
+def build_library(name, folder):
+    """Compiles `name`.c as a library below `folder`; returns its path."""
+    library = folder / f"{name}.so"
+    compile_c("-shared", "-fPIC", "-o", library, HERE / f"{name}.c", "-ldl")
+    return library
+
+
+def compile_c(*words):
     cc = compiler()
     if cc is None:
         sys.exit("a C compiler is needed (cc, gcc or clang on PATH, or CC)")
-    source = HERE / f"{name}.c"
-    program, library = folder / name, folder / f"{name}.so"
-    subprocess.run([cc, "-O2", "-o", program, source, "-ldl"], check=True)
-    subprocess.run([cc, "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return program, library
+    subprocess.run([cc, "-O2", *words], check=True)
 
 
 def machine():

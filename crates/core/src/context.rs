@@ -9,6 +9,7 @@ use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
 use crate::birth::Birth;
 use crate::device::Device;
 use crate::error::{Error, Result, driver, report};
+use crate::pool_end;
 
 /// A CUDA context: a device's address space and everything made in it.
 ///
@@ -247,7 +248,9 @@ impl Context {
     /// What the work raised, an illegal address for one.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: takes no arguments; acts on the current context, which is this one.
-        self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })
+        self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })?;
+        pool_end::after_wait();
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
 use crate::context::Context;
 use crate::error::{Error, Result, driver, report};
+use crate::pool_end;
 use crate::stream::Stream;
 
 /// How an event is made.
@@ -251,9 +252,10 @@ impl Event {
     /// What the work raised.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
-        self.inner
-            .context
-            .call(|| unsafe { driver!(cuEventSynchronize(self.handle())) })
+        let wait = || unsafe { driver!(cuEventSynchronize(self.handle())) };
+        self.inner.context.call(wait)?;
+        pool_end::after_wait();
+        Ok(())
     }
 
     /// Whether the work before the event is done, without waiting. An event that was never recorded is done.

@@ -50,6 +50,7 @@ mod memory;
 mod object_code;
 mod occupancy;
 mod pool;
+mod pool_end;
 mod program;
 mod resource;
 mod status;
@@ -83,6 +84,7 @@ pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
 pub use occupancy::{BlockSize, DynamicShared};
 pub use pool::{MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions};
+pub use pool_end::pools_kept_aside;
 pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
     bundled_headers_directory, default_arch, user_cache_directory,

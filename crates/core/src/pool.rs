@@ -16,9 +16,10 @@ use cupyrite_sys::driver::{
 use crate::birth::Birth;
 use crate::device::Device;
 use crate::device_buffer::{DeviceBuffer, Source, Taken, enter_for, home_of};
-use crate::error::{Error, Result, driver, report};
+use crate::error::{Error, Result, driver};
 use crate::ipc::Imports;
 use crate::location::MemoryLocation;
+use crate::pool_end;
 use crate::stream::Stream;
 
 /// How a pool is made.
@@ -139,7 +140,8 @@ impl PoolKind {
 
 /// A pool of memory; cheap to clone.
 ///
-/// A pool that was made here is destroyed with its last clone and its last buffer; one that belongs to the device is
+/// A pool that was made here ends with its last clone and its last buffer: it is destroyed once the driver has no more of its
+/// memory to free, which needs no attention ([`pools_kept_aside`](crate::pools_kept_aside)). One that belongs to the device is
 /// only referred to.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
@@ -205,9 +207,15 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.owned && self.birth.is_here() {
-            // SAFETY: the handle was made by `MemoryPool::new` and is destroyed once, here. No buffer is left: each one
-            // owns its pool.
-            report(unsafe { driver!(cuMemPoolDestroy(self.handle)) });
+            // SAFETY: the handle was made by `MemoryPool::new_of` or imported, and is given away once, here. No buffer is
+            // left: each one owns its pool.
+            unsafe {
+                match (&self.imports, self.kind) {
+                    (Some(_), _) => pool_end::end_imported(self.handle),
+                    (None, PoolKind::Device(device)) => pool_end::end(self.handle, Some(device)),
+                    (None, _) => pool_end::end(self.handle, None),
+                }
+            }
         }
     }
 }
@@ -303,6 +311,7 @@ impl MemoryPool {
             ));
         }
         Device::count()?;
+        pool_end::after_wait();
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let (sort, location) = kind.describe();
         let properties = CUmemPoolProps {

@@ -10,6 +10,7 @@ use crate::context::{Context, Entered};
 use crate::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::event::{Event, EventOptions};
+use crate::pool_end;
 
 /// `CU_STREAM_LEGACY`.
 const LEGACY: usize = 1;
@@ -353,7 +354,9 @@ impl Stream {
     /// What the work raised.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
-        self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })
+        self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })?;
+        pool_end::after_wait();
+        Ok(())
     }
 
     /// Whether everything queued so far is done, without waiting.

@@ -635,6 +635,7 @@ entries! {
         if find(pool)?.is_default {
             return Err(Code::INVALID_VALUE);
         }
+        graph::capture::unsafe_call()?;
         // Allocations from it stay until they are freed.
         let pool = POOLS.remove(pool).map_err(|_| Code::INVALID_VALUE)?;
         let mut state = lock(&pool.state);
@@ -649,6 +650,7 @@ entries! {
     }
     fn pool_get_attribute "cuMemPoolGetAttribute" (pool: u64, id: u32, out: u64) {
         non_null(out)?;
+        graph::capture::unsafe_call()?;
         attribute(&*find(pool)?, id, out)
     }
     fn pool_set_attribute "cuMemPoolSetAttribute" (pool: u64, id: u32, value: u64) {

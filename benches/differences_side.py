@@ -1,0 +1,172 @@
+"""One side of differences.py: what some pairs of calls cost over C, both in this interpreter, and prints JSON.
+
+    differences_side.py SIDE differences.so LIBCUDART ROUNDS
+
+SIDE is "package" for the package that this interpreter imports as cuda, or the file that floor.c was built to. The rounds
+of C and of Python take turns, a few dozen calls each, and the middle one of their differences counts: the driver is in the
+same state for both, whatever it is, and what disturbs one round does not count.
+"""
+
+import ctypes
+import itertools
+import json
+import statistics
+import sys
+import time
+
+from floor_side import Driver, check, load
+from loops import empty, pairing
+
+# As in differences.c.
+RUNTIME = "cudaMalloc cudaFree cudaMallocHost cudaFreeHost cudaStreamCreate cudaStreamDestroy cudaMemcpy".split()
+DRIVER = "cuEventCreate cuEventDestroy cuMemAllocFromPoolAsync cuMemFreeAsync".split()
+ROWS = (
+    "cudaMalloc + cudaFree",
+    "cudaMallocHost + cudaFreeHost",
+    "cudaStreamCreate + cudaStreamDestroy",
+    "cudaMemcpy, 256 bytes to the device",
+    "create_event + close",
+    "Buffer: allocate + close",
+)
+# Calls a round: some microseconds each, so that a round is over before the machine changes.
+COUNTS = (50, 20, 20, 50, 100, 50)
+BYTES = 256
+
+
+class Here:
+    """What both halves need on the device: a pool, a stream and some memory, by the driver itself."""
+
+    def __init__(self, libcudart):
+        self.driver, self.runtime = Driver(), ctypes.CDLL(libcudart)
+        check(self.runtime.cudaSetDevice(0))
+        # Some memory stays in use: the driver would give the last of it back to the system.
+        self.memory, self.host, kept = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        check(self.runtime.cudaMalloc(ctypes.byref(self.memory), ctypes.c_size_t(1 << 20)))
+        check(self.runtime.cudaMallocHost(ctypes.byref(kept), ctypes.c_size_t(1 << 20)))
+        self.pageable = ctypes.create_string_buffer(BYTES)
+        self.host.value = ctypes.addressof(self.pageable)
+        self.pool, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
+        check(self.driver.cuDeviceGetMemPool(ctypes.byref(self.pool), 0))
+        check(self.driver.cuStreamCreate(ctypes.byref(self.stream), 1))
+        held = ctypes.c_void_p()
+        check(self.driver.cuMemAllocFromPoolAsync(ctypes.byref(held), ctypes.c_size_t(BYTES), self.pool, self.stream))
+        self.synchronize = self.driver.cuCtxSynchronize
+        check(self.synchronize())
+
+    def functions(self):
+        """Their addresses, in the order of differences.c."""
+        addresses = [ctypes.cast(getattr(self.runtime, name), ctypes.c_void_p).value for name in RUNTIME]
+        return addresses + [self.driver.address(name) for name in DRIVER]
+
+    def given(self):
+        """What differences.c is given."""
+        things = [self.memory.value, self.host.value, self.pool.value, self.stream.value]
+        return (ctypes.c_void_p * (len(RUNTIME) + len(DRIVER) + len(things)))(*self.functions(), *things)
+
+
+def of_package(here):
+    """The rows, by the package that is there: functions that run through a loop."""
+    from cuda.bindings import runtime as r
+    from cuda.core import Device, EventOptions
+
+    device = Device(0)
+    device.set_current()
+    stream, options = device.create_stream(), EventOptions()
+    kept = device.allocate(BYTES, stream=stream)
+    to_device = r.cudaMemcpyKind.cudaMemcpyHostToDevice
+
+    def copies(loop, copy=r.cudaMemcpy, target=here.memory.value, source=here.host.value):
+        for _ in loop:
+            copy(target, source, BYTES, to_device)
+
+    def events(loop):
+        create = device.create_event
+        for _ in loop:
+            create(options).close()
+
+    def buffers(loop, kept=kept):
+        allocate = device.memory_resource.allocate
+        for _ in loop:
+            allocate(BYTES, stream=stream).close(stream)
+
+    return (
+        pairing(r.cudaMalloc, r.cudaFree, BYTES),
+        pairing(r.cudaMallocHost, r.cudaFreeHost, BYTES),
+        pairing(r.cudaStreamCreate, r.cudaStreamDestroy),
+        copies,
+        events,
+        buffers,
+    )
+
+
+def of_floor(floor, here):
+    """The same by floor.c, which has no copies."""
+    addresses = here.functions()
+    del addresses[RUNTIME.index("cudaMemcpy")]
+    floor.setup(*addresses, here.pool.value, here.stream.value)
+    device, stream, options = floor.Device(), object(), object()
+
+    def events(loop):
+        create = device.create_event
+        for _ in loop:
+            create(options).close()
+
+    def buffers(loop):
+        allocate = device.allocate
+        for _ in loop:
+            allocate(BYTES, stream=stream).close(stream)
+
+    return (
+        pairing(floor.malloc, floor.free, BYTES),
+        pairing(floor.malloc_host, floor.free_host, BYTES),
+        pairing(floor.stream_create, floor.stream_destroy),
+        None,
+        events,
+        buffers,
+    )
+
+
+def main():
+    side, library, libcudart, rounds = *sys.argv[1:4], int(sys.argv[4])
+    turn = ctypes.CDLL(library).turn
+    turn.restype = ctypes.c_double
+    here = Here(libcudart)
+    given = here.given()
+    rows = of_package(here) if side == "package" else of_floor(load(side), here)
+
+    def in_c(row, count):
+        mean = turn(row, count, given)
+        if mean < 0:
+            raise RuntimeError(f"{ROWS[row]} failed in C")
+        return mean
+
+    def in_python(one, count):
+        loop, clock = itertools.repeat(None, count), time.perf_counter_ns
+        start = clock()
+        one(loop)
+        return (clock() - start) / count
+
+    loop = statistics.median(in_python(empty, 1000) for _ in range(rounds))
+    found = []
+    for row, (one, count) in enumerate(zip(rows, COUNTS)):
+        if one is None:
+            found.append(None)
+            continue
+        in_c(row, count), in_python(one, count)
+        c, python = [], []
+        for number in range(rounds):
+            check(here.synchronize())
+            # Whichever comes second finds the driver warm.
+            if number % 2:
+                c.append(in_c(row, count))
+            python.append(in_python(one, count) - loop)
+            if not number % 2:
+                c.append(in_c(row, count))
+        over = statistics.median(p - q for p, q in zip(python, c))
+        found.append({"c": statistics.median(c), "over": over})
+    check(here.synchronize())
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
