@@ -2,15 +2,15 @@
 
     differences_side.py SIDE differences.so LIBCUDART ROUNDS
 
-SIDE is "package" for the package that this interpreter imports as cuda, or the file that floor.c was built to. The rounds
-of C and of Python take turns, a few dozen calls each, and the middle one of their differences counts: the driver is in the
-same state for both, whatever it is, and what disturbs one round does not count.
+SIDE is "package" for the package that this interpreter imports as cuda, or the file that floor.c was built to. Rounds of a
+few dozen calls of C and of Python take turns, and so do the rows, so that each row is measured for as long as the process
+lives. Of each row the smallest rounds count: the driver is in the same state for both, whatever it is, and what disturbs a
+round only adds to it.
 """
 
 import ctypes
 import itertools
 import json
-import statistics
 import sys
 import time
 
@@ -146,24 +146,21 @@ def main():
         one(loop)
         return (clock() - start) / count
 
-    loop = statistics.median(in_python(empty, 1000) for _ in range(rounds))
-    found = []
-    for row, (one, count) in enumerate(zip(rows, COUNTS)):
-        if one is None:
-            found.append(None)
-            continue
-        in_c(row, count), in_python(one, count)
-        c, python = [], []
-        for number in range(rounds):
+    there = [row for row, one in enumerate(rows) if one is not None]
+    c, python = [float("inf")] * len(rows), [float("inf")] * len(rows)
+    loop = float("inf")
+    for number in range(rounds):
+        loop = min(loop, in_python(empty, 1000))
+        for row in there:
+            count = COUNTS[row]
             check(here.synchronize())
             # Whichever comes second finds the driver warm.
             if number % 2:
-                c.append(in_c(row, count))
-            python.append(in_python(one, count) - loop)
+                c[row] = min(c[row], in_c(row, count))
+            python[row] = min(python[row], in_python(rows[row], count))
             if not number % 2:
-                c.append(in_c(row, count))
-        over = statistics.median(p - q for p, q in zip(python, c))
-        found.append({"c": statistics.median(c), "over": over})
+                c[row] = min(c[row], in_c(row, count))
+    found = [{"c": c[row], "over": python[row] - loop - c[row]} if row in there else None for row in range(len(rows))]
     check(here.synchronize())
     print(json.dumps(found))
 

@@ -1,7 +1,11 @@
 /* The least that a Python binding of a pair of calls can cost: the same calls by an extension module written by hand, for
- * nothing but this. It converts its arguments, gives the GIL back around every call that can wait (each of these can: they
- * wait behind another thread's cudaFree), makes the objects that the caller sees, and does nothing else: no look at other
- * types of arguments, no context that is made current, no message for an error, no other thread that may close.
+ * nothing but this. It converts its arguments, gives the GIL back around every call that can wait, makes the objects that
+ * the caller sees, and does nothing else: no look at other types of arguments, no context that is made current, no message
+ * for an error, no other thread that may close.
+ *
+ * Each of these calls can wait, and for work that needs the GIL (H200, driver 580): those that make and destroy events wait
+ * while another thread is in cuMemFree, cuModuleLoadData or cuMemHostAlloc, or finds the queue of some stream full;
+ * cuMemFreeAsync in cuMemHostAlloc and while its own stream's queue is full; an allocation when its pool has to grow.
  *
  * floor_side.py builds and uses it. cc -O2 -shared -fPIC -I<Python's headers> -o floor.so floor.c
  */

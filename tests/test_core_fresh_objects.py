@@ -6,7 +6,15 @@ import threading
 import weakref
 
 import pytest
-from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions
+from cuda.core import (
+    Buffer,
+    Device,
+    DeviceMemoryResource,
+    Event,
+    EventOptions,
+    ManagedBuffer,
+    ManagedMemoryResource,
+)
 from cuda.core._utils.cuda_utils import CUDAError
 from support import run_all
 
@@ -210,25 +218,67 @@ def test_nothing_of_the_one_before_is_left(device, stream, resource):
     assert resource.allocate(BYTES, stream=stream).owner is None
 
 
+class OtherBuffer(Buffer):
+    __slots__ = ()
+
+
+class OtherEvent(Event):
+    __slots__ = ()
+
+
 def test_objects_of_derived_classes_end_as_their_own(device, stream, resource):
-    class Named(Buffer):
-        pass
-
-    class Same(Buffer):
-        __slots__ = ()
-
-    for cls in (Named, Same):
+    """Objects can be given a class that adds nothing, and back."""
+    for (make, close), cls, base in zip(makers(device, stream, resource), (OtherEvent, OtherBuffer), (Event, Buffer)):
+        count = sys.getrefcount(cls)
         for _ in range(3):
-            whole = resource.allocate(BYTES, stream=stream)
-            made = cls.from_handle(int(whole.handle), BYTES, owner=whole)
-            count = sys.getrefcount(cls)
-            if type(made) is Buffer:
-                made.__class__ = cls if cls is Same else Buffer
-            made.close()
-            del made
-            assert sys.getrefcount(whole) == 2 and sys.getrefcount(cls) == count
-            whole.close(stream)
-            assert type(resource.allocate(BYTES, stream=stream)) is Buffer
+            closed, left, back = make(), make(), make()
+            for one in (closed, left, back):
+                one.__class__ = cls
+                assert type(one) is cls and not one.is_closed
+            assert sys.getrefcount(cls) == count + 3
+            close(closed)
+            back.__class__ = base
+            close(back)
+            del one, closed, left, back
+            assert sys.getrefcount(cls) == count
+            again = make()
+            assert type(again) is base and not again.is_closed
+            close(again)
+
+
+def test_buffers_of_managed_memory_end_as_their_own(device, stream):
+    try:
+        managed = ManagedMemoryResource()
+    except CUDAError as error:
+        pytest.skip(str(error))
+    for _ in range(3):
+        one = managed.allocate(BYTES, stream=stream)
+        assert type(one) is ManagedBuffer
+        one.close(stream)
+        del one
+        assert type(managed.allocate(BYTES, stream=stream)) is ManagedBuffer
+
+
+def test_objects_are_kept_for_the_next_ones(device, stream, resource):
+    """Python does not get their memory back, as long as there are few."""
+
+    def given_back(make):
+        one = make()
+        before = sys.getallocatedblocks()
+        del one
+        return before - sys.getallocatedblocks()
+
+    plain = given_back(object)
+    for make, close in makers(device, stream, resource):
+
+        def closed():
+            one = make()
+            close(one)
+            return one
+
+        assert given_back(closed) == plain - 1
+        # The value of one that was not closed has to be dropped: it is no more kept than others.
+        assert given_back(make) >= plain
 
 
 def test_objects_that_end_in_other_threads_and_by_the_collector(device, stream, resource):

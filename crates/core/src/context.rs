@@ -9,7 +9,7 @@ use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
 use crate::birth::Birth;
 use crate::device::Device;
 use crate::error::{Error, Result, driver, report};
-use crate::pool_end;
+use crate::pool_end::{self, Look};
 
 /// A CUDA context: a device's address space and everything made in it.
 ///
@@ -249,7 +249,7 @@ impl Context {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: takes no arguments; acts on the current context, which is this one.
         self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })?;
-        pool_end::after_wait();
+        pool_end::look(Look::All);
         Ok(())
     }
 }

@@ -91,7 +91,7 @@ impl SimpleMemory {
     #[inline(always)]
     pub fn free(self) -> Result<()> {
         let (address, stream) = (self.address, &self.stream);
-        // SAFETY: the address was allocated by `MemoryPool::take`, and is freed once, here: `DeviceBuffer::into_simple`
+        // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
         match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
@@ -242,7 +242,7 @@ impl DeviceBuffer {
                 imports.release(address, stream)
             }
             Source::Pool(_) => stream.call(|| {
-                // SAFETY: as in `free`, whose address this is.
+                // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
                 unsafe { driver!(cuMemFreeAsync(address, stream.handle())) }
             }),
             // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.

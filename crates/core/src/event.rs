@@ -7,7 +7,7 @@ use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
 use crate::context::Context;
 use crate::error::{Error, Result, driver, report};
-use crate::pool_end;
+use crate::pool_end::{self, Look};
 use crate::stream::Stream;
 
 /// How an event is made.
@@ -254,7 +254,7 @@ impl Event {
         // SAFETY: the handle is live.
         let wait = || unsafe { driver!(cuEventSynchronize(self.handle())) };
         self.inner.context.call(wait)?;
-        pool_end::after_wait();
+        pool_end::look(Look::Rested);
         Ok(())
     }
 

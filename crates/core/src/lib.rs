@@ -83,7 +83,7 @@ pub use location::MemoryLocation;
 pub use memory::{Buffer, DeviceCopy};
 pub use object_code::{Code, CodeKind, ObjectCode};
 pub use occupancy::{BlockSize, DynamicShared};
-pub use pool::{MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions};
+pub use pool::{LastPool, MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions};
 pub use pool_end::pools_kept_aside;
 pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,

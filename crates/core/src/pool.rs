@@ -19,7 +19,7 @@ use crate::device_buffer::{DeviceBuffer, Source, Taken, enter_for, home_of};
 use crate::error::{Error, Result, driver};
 use crate::ipc::Imports;
 use crate::location::MemoryLocation;
-use crate::pool_end;
+use crate::pool_end::{self, Look};
 use crate::stream::Stream;
 
 /// How a pool is made.
@@ -124,7 +124,7 @@ pub enum PoolKind {
 }
 
 impl PoolKind {
-    fn describe(self) -> (CUmemAllocationType, CUmemLocation) {
+    pub(crate) fn describe(self) -> (CUmemAllocationType, CUmemLocation) {
         let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         match self {
             PoolKind::Device(device) => (pinned, on_device(device.ordinal())),
@@ -146,6 +146,12 @@ impl PoolKind {
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
     inner: Shared,
+}
+
+/// A pool that has no clone and no buffer any more; dropping it ends it. See [`MemoryPool::into_last`].
+#[must_use = "dropping it ends the pool"]
+pub struct LastPool {
+    _inner: Inner,
 }
 
 /// What is known of a pool of somebody else's is kept until the process ends, once for each, so that the clones of such a
@@ -210,10 +216,9 @@ impl Drop for Inner {
             // SAFETY: the handle was made by `MemoryPool::new_of` or imported, and is given away once, here. No buffer is
             // left: each one owns its pool.
             unsafe {
-                match (&self.imports, self.kind) {
-                    (Some(_), _) => pool_end::end_imported(self.handle),
-                    (None, PoolKind::Device(device)) => pool_end::end(self.handle, Some(device)),
-                    (None, _) => pool_end::end(self.handle, None),
+                match self.imports {
+                    Some(_) => pool_end::end_imported(self.handle),
+                    None => pool_end::end(self.handle, self.kind),
                 }
             }
         }
@@ -311,7 +316,7 @@ impl MemoryPool {
             ));
         }
         Device::count()?;
-        pool_end::after_wait();
+        pool_end::look(Look::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let (sort, location) = kind.describe();
         let properties = CUmemPoolProps {
@@ -395,6 +400,17 @@ impl MemoryPool {
         stream: &Stream,
     ) -> Result<DeviceBuffer> {
         DeviceBuffer::adopted(Source::Pool(self.clone()), home, address, size, stream)
+    }
+
+    /// Lets go of a clone. Where it was the last one, and the pool is to end with it, that is left to whoever drops what this
+    /// gives: the driver may wait for other threads then.
+    pub fn into_last(self) -> Option<LastPool> {
+        match self.inner {
+            Shared::Kept(_) => None,
+            Shared::Counted(inner) => {
+                Arc::into_inner(inner).map(|inner| LastPool { _inner: inner })
+            }
+        }
     }
 
     /// The driver's handle; valid while a clone of this pool lives.
@@ -579,6 +595,7 @@ impl MemoryPool {
     /// As [`MemoryPool::allocate`].
     #[inline(always)]
     pub fn take_at(&self, home: Device, bytes: usize, stream: &Stream) -> Result<Taken> {
+        debug_assert!(stream.is_owned(), "simple_home() says so");
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;

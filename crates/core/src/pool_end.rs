@@ -9,16 +9,16 @@
 //! So a pool is destroyed when the driver says that it has no memory any more (`CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, which
 //! counts what is yet to be freed, unlike the memory in use). Where that is not so the pool is kept aside, with a release
 //! threshold of 0: the driver gives its memory back by itself as soon as a stream, an event or a context is waited for.
-//! After each such wait, and with each pool that is made or ends, the pools kept aside are looked at again. Nothing waits.
+//! After each such wait, and with each pool that is made, the pools kept aside are looked at again. Nothing waits.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUstreamCaptureMode};
+use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult, CUstreamCaptureMode};
 
 use crate::birth::Birth;
-use crate::device::Device;
-use crate::error::{Result, driver, report};
+use crate::error::{Error, Result, driver, report};
+use crate::pool::PoolKind;
 
 /// A pool that nobody has any more.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct Ended {
     birth: Birth,
     /// How often it could not be destroyed.
     tries: u32,
-    /// How often it is not looked at before the next try. A pool may have memory that nobody will ever free: somebody
+    /// How many looks it is left out of before the next try. A pool may have memory that nobody will ever free: somebody
     /// took it by the driver's own calls.
     rests: u32,
 }
@@ -35,24 +35,46 @@ struct Ended {
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
 unsafe impl Send for Ended {}
 
-static ENDED: Mutex<Vec<Ended>> = Mutex::new(Vec::new());
-/// As many are kept aside.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The longest rest is 2 to this power.
-const LONGEST_REST: u32 = 10;
-
-// Held for a few instructions that leave the list whole.
-fn ended() -> MutexGuard<'static, Vec<Ended>> {
-    ENDED.lock().unwrap_or_else(PoisonError::into_inner)
+/// The pools that are kept aside.
+struct Aside {
+    pools: Vec<Ended>,
+    /// Somebody has taken some of them out, and asks the driver.
+    looking: bool,
+    /// Somebody else came meanwhile.
+    again: bool,
 }
 
-/// Ends a pool of this process that nobody has any more, now or later; no allocation of this crate's is left in it, though
-/// some may be yet to be freed in the order of their streams.
+static ASIDE: Mutex<Aside> = Mutex::new(Aside {
+    pools: Vec::new(),
+    looking: false,
+    again: false,
+});
+/// As many are kept aside, or looked at.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// After so many tries the rests do not get longer: they are one less than 2 to this power.
+const MOST_TRIES: u32 = 5;
+
+/// Which pools are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Those that have rested.
+    Rested,
+    /// All.
+    All,
+}
+
+// Held for a few instructions that leave the lists whole.
+fn aside() -> MutexGuard<'static, Aside> {
+    ASIDE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends a pool of this process that nobody has any more, now or later. Memory of it may be yet to be freed in the order of
+/// streams; what was taken from it and is never freed keeps it aside for ever.
 ///
 /// # Safety
 ///
-/// The handle is live, and nobody destroys it but this function. `device` is the device whose pool it may be.
-pub(crate) unsafe fn end(handle: CUmemoryPool, device: Option<Device>) {
+/// The handle is live and of this kind, and nobody destroys it but this function.
+pub(crate) unsafe fn end(handle: CUmemoryPool, kind: PoolKind) {
     let _relaxed = Relaxed::enter();
     let mut pool = Ended {
         handle,
@@ -61,14 +83,13 @@ pub(crate) unsafe fn end(handle: CUmemoryPool, device: Option<Device>) {
         rests: 0,
     };
     if !pool.try_destroy() {
-        pool.retire(device);
-        let mut list = ended();
-        list.push(pool);
-        COUNT.store(list.len(), Ordering::Relaxed);
+        pool.retire(kind);
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        aside().pools.push(pool);
     }
 }
 
-/// Ends a pool of another process, of which nothing can be asked.
+/// Ends a pool of another process. The driver tells nothing of such a pool, neither what it has nor what is yet to be freed.
 ///
 /// # Safety
 ///
@@ -79,11 +100,12 @@ pub(crate) unsafe fn end_imported(handle: CUmemoryPool) {
     report(unsafe { driver!(cuMemPoolDestroy(handle)) });
 }
 
-/// Destroys what was kept aside and can be destroyed now: called after the host has waited for some work.
+/// Destroys what was kept aside and can be destroyed now: called after the host has waited for some work, which is when the
+/// driver notices that memory is free.
 #[inline]
-pub(crate) fn after_wait() {
+pub(crate) fn look(which: Look) {
     if COUNT.load(Ordering::Relaxed) != 0 {
-        look_again();
+        look_again(which);
     }
 }
 
@@ -95,44 +117,99 @@ pub fn pools_kept_aside() -> usize {
 
 #[cold]
 #[inline(never)]
-fn look_again() {
-    // Another thread that comes meanwhile finds the list empty, which is well: the driver is asked once.
-    let mut list = std::mem::take(&mut *ended());
-    let relaxed = Relaxed::enter();
-    // In a forked child they are the parent's, and only forgotten.
-    list.retain_mut(|pool| pool.birth.is_here() && !pool.look());
-    drop(relaxed);
-    let mut now = ended();
-    now.append(&mut list);
-    COUNT.store(now.len(), Ordering::Relaxed);
+fn look_again(mut which: Look) {
+    loop {
+        let mut due = {
+            let mut aside = aside();
+            if aside.looking {
+                // What this thread has waited for may have freed what the other one was told of just before.
+                aside.again = true;
+                return;
+            }
+            let due = aside.take(which);
+            if due.is_empty() {
+                return;
+            }
+            aside.looking = true;
+            due
+        };
+        let before = due.len();
+        {
+            let _relaxed = Relaxed::enter();
+            // In a forked child they are the parent's, and only forgotten.
+            due.retain_mut(|pool| pool.birth.is_here() && !pool.look());
+        }
+        COUNT.fetch_sub(before - due.len(), Ordering::Relaxed);
+        let mut aside = aside();
+        aside.pools.append(&mut due);
+        aside.looking = false;
+        if !std::mem::take(&mut aside.again) {
+            return;
+        }
+        which = Look::All;
+    }
+}
+
+impl Aside {
+    fn take(&mut self, which: Look) -> Vec<Ended> {
+        let mut due = Vec::new();
+        let (mut all, mut at) = (std::mem::take(&mut self.pools), 0);
+        while at < all.len() {
+            let pool = &mut all[at];
+            if pool.rests == 0 || which == Look::All {
+                due.push(all.swap_remove(at));
+            } else {
+                pool.rests -= 1;
+                at += 1;
+            }
+        }
+        self.pools = all;
+        due
+    }
 }
 
 impl Ended {
     /// Whether it is destroyed now.
     fn look(&mut self) -> bool {
-        if self.rests > 0 {
-            self.rests -= 1;
-            return false;
-        }
-        let done = self.try_destroy();
-        if !done {
-            self.tries = (self.tries + 1).min(LONGEST_REST);
+        let gone = self.try_destroy();
+        if !gone {
+            self.tries = (self.tries + 1).min(MOST_TRIES);
             self.rests = (1 << self.tries) - 2;
         }
-        done
+        gone
     }
 
     /// Destroys the pool if it has no memory left; whether it is gone.
     fn try_destroy(&mut self) -> bool {
+        type C = CUresult;
         match self.reserved() {
             Ok(0) => {}
             Ok(_) => return false,
-            // The driver is gone, or does not know this of such a pool. Nothing better can be done for it.
-            Err(error) => log::debug!("a pool that ends does not say what it has: {error}"),
+            // It does not know this of such a pool, or is over: nothing better can be done.
+            Err(Error::Driver {
+                status:
+                    C::CUDA_ERROR_NOT_SUPPORTED
+                    | C::CUDA_ERROR_INVALID_VALUE
+                    | C::CUDA_ERROR_DEINITIALIZED,
+                ..
+            }) => {}
+            // A kernel has failed, for one: what is yet to be freed may never be.
+            Err(error) => {
+                log::debug!("a pool that ends does not say what it has: {error}");
+                return false;
+            }
         }
         // SAFETY: the handle is live, and destroyed here alone, as `end` was promised.
-        report(unsafe { driver!(cuMemPoolDestroy(self.handle)) });
-        true
+        match unsafe { driver!(cuMemPoolDestroy(self.handle)) } {
+            Err(Error::Driver {
+                status: C::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                ..
+            }) => false,
+            done => {
+                report(done);
+                true
+            }
+        }
     }
 
     /// Gives back what can be given back; the bytes that are left.
@@ -149,34 +226,40 @@ impl Ended {
     }
 
     /// Has the driver give the memory back as soon as it is free, and allocate no more of it by itself.
-    fn retire(&self, device: Option<Device>) {
+    fn retire(&self, kind: PoolKind) {
         let mut none = 0u64;
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        let place = (&raw mut none).cast();
         // SAFETY: the handle is live; the driver reads eight bytes.
-        report(unsafe {
-            driver!(cuMemPoolSetAttribute(
-                self.handle,
-                attribute,
-                (&raw mut none).cast()
-            ))
-        });
-        // A pool that is destroyed is not the device's current one any more.
-        if let Some(device) = device {
-            report(self.replace(device));
+        report(unsafe { driver!(cuMemPoolSetAttribute(self.handle, attribute, place)) });
+        // A pool that is destroyed is not the current one of its place any more.
+        if let Err(error) = self.replace(kind) {
+            // Drivers before CUDA 13 have current pools of devices only.
+            log::debug!("whether a pool that ends is a current one is not known: {error}");
         }
     }
 
-    fn replace(&self, device: Device) -> Result<()> {
+    /// Puts the place's default pool in the place of this one, where this is what is allocated from when none is named.
+    fn replace(&self, kind: PoolKind) -> Result<()> {
         let mut pool: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `pool` is a valid place for the results; the last call is given what the driver said.
+        // SAFETY: `pool` and `location` are valid places; the last calls are given what the driver said.
         unsafe {
-            driver!(cuDeviceGetMemPool(&mut pool, device.handle()))?;
-            if pool != self.handle {
-                return Ok(());
+            if let PoolKind::Device(device) = kind {
+                driver!(cuDeviceGetMemPool(&mut pool, device.handle()))?;
+                if pool == self.handle {
+                    driver!(cuDeviceGetDefaultMemPool(&mut pool, device.handle()))?;
+                    driver!(cuDeviceSetMemPool(device.handle(), pool))?;
+                }
+            } else {
+                let (sort, mut location) = kind.describe();
+                driver!(cuMemGetMemPool(&mut pool, &mut location, sort))?;
+                if pool == self.handle {
+                    driver!(cuMemGetDefaultMemPool(&mut pool, &mut location, sort))?;
+                    driver!(cuMemSetMemPool(&mut location, sort, pool))?;
+                }
             }
-            driver!(cuDeviceGetDefaultMemPool(&mut pool, device.handle()))?;
-            driver!(cuDeviceSetMemPool(device.handle(), pool))
         }
+        Ok(())
     }
 }
 

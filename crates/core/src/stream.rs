@@ -10,7 +10,7 @@ use crate::context::{Context, Entered};
 use crate::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::event::{Event, EventOptions};
-use crate::pool_end;
+use crate::pool_end::{self, Look};
 
 /// `CU_STREAM_LEGACY`.
 const LEGACY: usize = 1;
@@ -355,7 +355,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
         self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })?;
-        pool_end::after_wait();
+        pool_end::look(Look::Rested);
         Ok(())
     }
 

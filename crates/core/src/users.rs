@@ -191,8 +191,8 @@ impl Users {
         self.are_none() && !self.stream.is_foreign()
     }
 
-    /// Whether there is the freeing stream alone, of this crate's making, and there never was another: beside it nothing is
-    /// owned then.
+    /// Whether there is the freeing stream alone, of this crate's making, without so much as a list for others: beside it
+    /// nothing is owned then.
     #[inline(always)]
     pub(crate) fn is_one_owned(&mut self) -> bool {
         let others = self

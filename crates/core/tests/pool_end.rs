@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use cupyrite::sys::driver::{self, CUgraph, CUresult, CUstreamCaptureMode};
 use cupyrite::{Device, MemoryPool, PoolAttribute, PoolOptions, Stream, pools_kept_aside};
@@ -68,8 +69,8 @@ fn pools_end_when_their_memory_is_free() {
     assert_eq!(pools_kept_aside(), 2);
     gate.send(()).unwrap();
     first.synchronize().unwrap();
-    // Some rest between two looks.
-    for _ in 0..64 {
+    // They rest between two looks, unless the device is waited for.
+    for _ in 0..32 {
         other.synchronize().unwrap();
     }
     assert_eq!(pools_kept_aside(), 0);
@@ -121,6 +122,45 @@ fn pools_end_when_their_memory_is_free() {
         assert_eq!(driver::cuGraphDestroy(graph).unwrap(), OK);
     }
     gate.send(()).unwrap();
+    device.synchronize().unwrap();
+    assert_eq!(pools_kept_aside(), 0);
+
+    // Memory that somebody took by the driver's own calls keeps its pool, until it is freed.
+    let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
+    let mut address = 0;
+    // SAFETY: a place for the result, a live pool and a live stream.
+    let status =
+        unsafe { driver::cuMemAllocFromPoolAsync(&mut address, 64, pool.handle(), other.handle()) };
+    assert_eq!(status.unwrap(), OK);
+    drop(pool);
+    for _ in 0..100 {
+        device.synchronize().unwrap();
+        assert_eq!(pools_kept_aside(), 1);
+    }
+    // SAFETY: the memory is freed once.
+    let status = unsafe { driver::cuMemFreeAsync(address, other.handle()) };
+    assert_eq!(status.unwrap(), OK);
+    device.synchronize().unwrap();
+    assert_eq!(pools_kept_aside(), 0);
+
+    // Threads that end pools and wait, all at once.
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let (mine, yours) = (device.create_stream(), device.create_stream());
+                let (mine, yours) = (mine.unwrap(), yours.unwrap());
+                for round in 0..50 {
+                    let gate = close_gate(&mine);
+                    leave(&device, &[&mine, &yours]);
+                    gate.send(()).unwrap();
+                    if round % 2 == 0 {
+                        mine.synchronize().unwrap();
+                    }
+                }
+                mine.synchronize().unwrap();
+            });
+        }
+    });
     device.synchronize().unwrap();
     assert_eq!(pools_kept_aside(), 0);
 }

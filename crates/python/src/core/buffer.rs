@@ -164,7 +164,8 @@ impl Drop for Pinned<'_> {
 
 static OBJECTS: Fresh<PyBuffer> = Fresh::new();
 
-impl Recycled for PyBuffer {
+// SAFETY: the state that is asked for owns nothing, and the rest are numbers.
+unsafe impl Recycled for PyBuffer {
     const TRACKED: bool = true;
 
     #[inline(always)]
@@ -174,7 +175,6 @@ impl Recycled for PyBuffer {
 
     #[inline(always)]
     fn is_spent(&mut self) -> bool {
-        // The rest are numbers.
         matches!(
             self.state.get_mut(),
             State {
@@ -197,7 +197,8 @@ struct Shell {
     owner: Option<Py<PyAny>>,
 }
 
-impl Parts<PyBuffer> for Shell {
+// SAFETY: plain moves, and questions to a stream.
+unsafe impl Parts<PyBuffer> for Shell {
     #[inline]
     fn value(self) -> PyBuffer {
         PyBuffer::shell(
@@ -219,7 +220,8 @@ struct PoolShell {
     resource: Py<PyAny>,
 }
 
-impl Parts<PyBuffer> for PoolShell {
+// SAFETY: as above.
+unsafe impl Parts<PyBuffer> for PoolShell {
     #[inline(always)]
     fn value(self) -> PyBuffer {
         let address = self.taken.address();

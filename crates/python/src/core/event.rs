@@ -79,8 +79,10 @@ impl Owned {
 
 static OBJECTS: Fresh<PyEvent> = Fresh::new();
 
-impl Recycled for PyEvent {
-    // It refers to its class alone, which stays, and to a descriptor that refers to nothing.
+// SAFETY: a closed slot and a cell that nothing was put into own nothing. The objects refer to their class alone, which stays,
+// and to a descriptor that refers to nothing. (A program may give an event another class, by `__class__`, and have that one
+// refer to the event: such a class stays, too.)
+unsafe impl Recycled for PyEvent {
     const TRACKED: bool = false;
 
     #[inline(always)]
@@ -100,7 +102,8 @@ struct Shell {
     recorded: bool,
 }
 
-impl Parts<PyEvent> for Shell {
+// SAFETY: plain moves.
+unsafe impl Parts<PyEvent> for Shell {
     #[inline(always)]
     fn value(self) -> PyEvent {
         PyEvent {

@@ -14,7 +14,14 @@ use pyo3::pyclass::boolean_struct::True;
 use crate::py;
 
 /// A class whose objects [`Fresh`] makes.
-pub trait Recycled: PyClass<Frozen = True> + Send + Sync + Into<PyClassInitializer<Self>> {
+///
+/// # Safety
+///
+/// [`Recycled::is_spent`] is right: the value of a spent object is written over, and never dropped. Where the class says that
+/// it is not [`Recycled::TRACKED`], its objects refer to no object that could refer to them.
+pub unsafe trait Recycled:
+    PyClass<Frozen = True> + Send + Sync + Into<PyClassInitializer<Self>>
+{
     /// Whether the collector has to know the objects: they refer to others.
     const TRACKED: bool;
 
@@ -25,9 +32,14 @@ pub trait Recycled: PyClass<Frozen = True> + Send + Sync + Into<PyClassInitializ
     fn is_spent(&mut self) -> bool;
 }
 
-/// What a value is made of, for which its object may have to be there.
-pub trait Parts<T> {
-    /// The value. Nothing here panics, nor calls Python.
+/// What the value of a new object is made of, in its place: large values are not moved there.
+///
+/// # Safety
+///
+/// [`Parts::value`] neither panics nor calls Python. The collector knows the object already, and would look at a value that is
+/// not there yet.
+pub unsafe trait Parts<T> {
+    /// The value.
     fn value(self) -> T;
 }
 
@@ -98,8 +110,8 @@ impl<T: Recycled> Fresh<T> {
         if object.is_null() {
             return Err(failed(py, parts));
         }
-        // SAFETY: the object is new and nobody else knows it: the collector may, but nothing that it could begin in
-        // happens before the value is there. The place is that of the value in an object of this very class, and what
+        // SAFETY: the object is new and nobody else knows it: the collector may, but it begins in Python's calls alone, and
+        // none is made before the value is there (see `Parts`). The place is that of the value in an object of this very class, and what
         // surrounds it is as allocation leaves it, as it is in those that PyO3 makes: see `look` and `end`.
         unsafe {
             object
@@ -174,16 +186,19 @@ impl<T: Recycled> Fresh<T> {
         let ending = unsafe { ffi::PyType_GetSlot(class, ffi::Py_tp_dealloc) };
         // SAFETY: classes are larger by far, and made of words here. The known versions have the function there, and it is
         // looked at whether they do.
-        let field = unsafe { class.byte_add(ENDING).cast::<*mut c_void>() };
-        // SAFETY: as above.
-        if ending.is_null() || unsafe { field.read() } != ending {
+        let (field, known) = unsafe {
+            let field = class.byte_add(ENDING).cast::<*mut c_void>();
+            (field, field.read())
+        };
+        let ours = end::<T> as *mut c_void;
+        if ending.is_null() || ending == ours || known != ending {
             return;
         }
         self.references.store(references, Ordering::Relaxed);
         self.ending.store(ending, Ordering::Relaxed);
         // SAFETY: as above; a function of the same kind, which ends objects as the other one does. The thread is attached,
         // and Python reads the field each time.
-        unsafe { field.write(end::<T> as *mut c_void) };
+        unsafe { field.write(ours) };
     }
 
     /// Where an object that PyO3 has just made has its value, if nothing else is in it.
@@ -237,8 +252,9 @@ unsafe extern "C" fn end<T: Recycled>(object: *mut ffi::PyObject) {
             && (*place.cast::<T>()).is_spent()
             && let Some(spare) = fresh.spare.get(kept)
         {
-            // As allocation leaves it, but for the value, which need not be dropped: the collector forgets it, the
-            // reference to its class goes, and its count is set when it is used again.
+            // As allocation leaves it, but for the value, which need not be dropped: the collector forgets it (all but
+            // whether it was finalised, which is for classes with `__del__`, and these have none), the reference to its
+            // class goes, and its count is set when it is used again.
             ffi::PyObject_GC_UnTrack(object.cast());
             spare.store(object, Ordering::Relaxed);
             fresh.kept.store(kept + 1, Ordering::Relaxed);

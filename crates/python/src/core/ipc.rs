@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use super::errors::OrRaise;
 use super::memory_resource::PyMemPool;
 use super::numbers::{shown, size_argument, whole_number};
-use super::slot::Slot;
+use super::slot::{Lent, Slot};
 
 /// Python's part of this: the registry of memory resources, and how ``multiprocessing`` pickles.
 ///
@@ -102,6 +102,7 @@ pub fn import<'py>(
         let pool = py
             .detach(|| MemoryPool::import_of(kind, file.as_fd()))
             .or_raise(py)?;
+        let pool = Lent::new(py, pool);
         let made = class.call_method1(intern!(py, "__new__"), (class,))?;
         if !made.is_instance(base)? {
             return Err(PyTypeError::new_err(format!(
@@ -114,7 +115,7 @@ pub fn import<'py>(
         let shared = Some(handle.clone().unbind());
         made.cast::<PyMemPool>()?
             .get()
-            .fill(py, pool, name, shared, uuid);
+            .fill(py, pool.clone(), name, shared, uuid);
         Ok(made)
     };
     let Some(uuid) = handle.get().uuid_of(py) else {

@@ -97,7 +97,6 @@ pub fn bytes_argument(
 }
 
 /// The same for what is no plain int, or is wrong.
-#[cold]
 #[inline(never)]
 fn bytes_otherwise(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<usize> {
     // Said below, if it is wrong.

@@ -19,6 +19,7 @@ use super::managed::nearest_node;
 use super::memory_resource::{PyMemPool, PyMemoryResource};
 use super::numbers::{address_argument, shown, size_argument};
 use super::options::{OptionClass, Options};
+use super::slot::Lent;
 use super::{location, stream};
 
 /// Page-locked memory of the host, from a pool of the driver's, allocated and freed in the order of streams. The host and all
@@ -123,12 +124,14 @@ impl PyPinnedMemoryResource {
                     })
             }
         };
-        let pool = made.or_raise(py)?;
+        let pool = Lent::new(py, made.or_raise(py)?);
         let (shared, uuid) = match shareable {
             true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
             false => (None, None),
         };
-        slf.as_super().get().fill(py, pool, CLASS, shared, uuid);
+        slf.as_super()
+            .get()
+            .fill(py, pool.clone(), CLASS, shared, uuid);
         Ok(())
     }
 

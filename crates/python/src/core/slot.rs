@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use cupyrite::{Event, LastStream, SoleEvent, Stream};
+use cupyrite::{Event, LastPool, LastStream, MemoryPool, SoleEvent, Stream};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -166,6 +166,14 @@ impl Cloned for Event {
     #[inline(always)]
     fn into_last(self) -> Option<SoleEvent> {
         Event::into_last(self)
+    }
+}
+
+impl Cloned for MemoryPool {
+    type Last = LastPool;
+
+    fn into_last(self) -> Option<LastPool> {
+        MemoryPool::into_last(self)
     }
 }
 

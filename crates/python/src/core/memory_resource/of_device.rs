@@ -11,6 +11,7 @@ use super::super::errors::OrRaise;
 use super::super::ipc::{self, PyAllocationHandle};
 use super::super::numbers::shown;
 use super::super::options::{OptionClass, Options};
+use super::super::slot::Lent;
 use super::pool::{PyMemPool, unmade};
 
 static OPTIONS: OptionClass = OptionClass::new(
@@ -95,12 +96,14 @@ impl PyDeviceMemoryResource {
                 py.detach(|| MemoryPool::new(&device, &options))
             }
         };
-        let pool = made.or_raise(py)?;
+        let pool = Lent::new(py, made.or_raise(py)?);
         let (shared, uuid) = match shareable {
             true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
             false => (None, None),
         };
-        slf.as_super().get().fill(py, pool, function, shared, uuid);
+        slf.as_super()
+            .get()
+            .fill(py, pool.clone(), function, shared, uuid);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use super::super::ipc::PyAllocationHandle;
 use super::super::method::Method;
 use super::super::numbers::{address_argument, size_argument, size_or_none};
 use super::super::pool_attributes::{PyMemPoolAttributes, drop_pool};
-use super::super::slot::{Detached, closed, drop_detached};
+use super::super::slot::{Detached, Lent, closed, drop_detached};
 use super::super::stream;
 use super::{PyMemoryResource, stream_or_default};
 use crate::generated::ids::class::driver as class;
@@ -56,10 +56,10 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` where the resource was closed, or never made.
-    pub fn pool(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+    pub fn pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let state = self.lock(py);
         match &state.pool {
-            Some(pool) => Ok(pool.clone()),
+            Some(pool) => Ok(Lent::new(py, pool.clone())),
             None => match state.made {
                 Some((class, _)) => Err(closed(class)),
                 None => Err(unmade()),
@@ -204,7 +204,6 @@ impl PyMemPool {
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn allocate_on_foreign(
         slf: &Bound<'_, Self>,
@@ -248,7 +247,7 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` where they cannot, or where it was closed.
-    pub fn shared_pool(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+    pub fn shared_pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let pool = self.pool(py)?;
         if self.lock(py).shared.is_none() {
             return Err(no_ipc());
@@ -400,7 +399,7 @@ impl PyMemPool {
         if let Some(known) = &self.lock(py).attributes {
             return Ok(known.clone_ref(py));
         }
-        let made = Py::new(py, PyMemPoolAttributes::new_of(pool))?;
+        let made = Py::new(py, PyMemPoolAttributes::new_of(pool.clone()))?;
         let mut state = self.lock(py);
         // Another thread may have been first: then that one stays. `made` goes at the end, when the lock is free.
         let kept = match &state.attributes {
@@ -467,7 +466,7 @@ CUDAError
 /// # Errors
 ///
 /// `TypeError` for what is no resource over a pool, `RuntimeError` for one that was closed or is this process's alone.
-pub fn shared_pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
+pub fn shared_pool_of<'py>(mr: &Bound<'py, PyAny>) -> PyResult<Lent<'py, MemoryPool>> {
     match mr.cast::<PyMemPool>() {
         Ok(pool) => pool.get().shared_pool(mr.py()),
         Err(_) => Err(PyTypeError::new_err(format!(
@@ -477,7 +476,7 @@ pub fn shared_pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
     }
 }
 
-fn pool_of(mr: &Bound<'_, PyAny>) -> PyResult<MemoryPool> {
+fn pool_of<'py>(mr: &Bound<'py, PyAny>) -> PyResult<Lent<'py, MemoryPool>> {
     match mr.cast::<PyMemPool>() {
         Ok(pool) => pool.get().pool(mr.py()),
         Err(_) => Err(PyTypeError::new_err(format!(
@@ -526,4 +525,10 @@ pub(super) fn mempool_set_access(
         )
         .collect();
     py.detach(|| pool.set_access(&rights)).or_raise(py)
+}
+
+/// How many memory pools have ended whose memory is not free yet: what streams hold uses it.
+#[pyfunction]
+pub(super) fn _pools_kept_aside() -> usize {
+    cupyrite::pools_kept_aside()
 }
