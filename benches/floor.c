@@ -5,7 +5,8 @@
  *
  * Each of these calls can wait, and for work that needs the GIL (H200, driver 580): those that make and destroy events wait
  * while another thread is in cuMemFree, cuModuleLoadData or cuMemHostAlloc, or finds the queue of some stream full;
- * cuMemFreeAsync in cuMemHostAlloc and while its own stream's queue is full; an allocation when its pool has to grow.
+ * cuMemFreeAsync in cuMemHostAlloc and while its own stream's queue is full. An allocation was not seen waiting, but its pool
+ * may have to grow.
  *
  * floor_side.py builds and uses it. cc -O2 -shared -fPIC -I<Python's headers> -o floor.so floor.c
  */
