@@ -28,7 +28,7 @@ from cuda.core import (
     VirtualMemoryResource,
     launch,
 )
-from support import check, run_all
+from support import HANG, check, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
 TURNS = 1 << 15
@@ -342,7 +342,7 @@ def test_allocations_of_eight_threads_leave_nothing(device, resource):
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    run_all(threads, errors)
+    run_all(threads, errors, HANG + ROUNDS / 2000)
     assert errors == []
     assert in_use(resource) == used
 

@@ -118,13 +118,17 @@ pub fn pools_kept_aside() -> usize {
 #[cold]
 #[inline(never)]
 fn look_again(mut which: Look) {
-    loop {
+    // A second time where somebody came meanwhile; what comes then is left to the next look.
+    for _ in 0..2 {
         let mut due = {
             let mut aside = aside();
             if aside.looking {
                 // What this thread has waited for may have freed what the other one was told of just before.
                 aside.again = true;
                 return;
+            }
+            if std::mem::take(&mut aside.again) {
+                which = Look::All;
             }
             let due = aside.take(which);
             if due.is_empty() {
@@ -143,10 +147,9 @@ fn look_again(mut which: Look) {
         let mut aside = aside();
         aside.pools.append(&mut due);
         aside.looking = false;
-        if !std::mem::take(&mut aside.again) {
+        if !aside.again {
             return;
         }
-        which = Look::All;
     }
 }
 

@@ -87,7 +87,7 @@ if __name__ == "__main__":
         if not early: here.send(what)
         print(here.recv() if here.poll(15) else "no answer")
     except (EOFError, ConnectionError): print("the child went")
-    child.join(5); print(child.exitcode)
+    child.join(12); print(child.exitcode)
     host = LegacyPinnedMemoryResource().allocate(64); b.copy_to(host, stream=s); s.sync(); print(set(np.from_dlpack(host).tolist()))
 """
 folder = tempfile.mkdtemp()
