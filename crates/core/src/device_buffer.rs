@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::error::{Error, Result, driver, report};
 use crate::memory::DeviceCopy;
 use crate::pool::MemoryPool;
+use crate::relaxed::Relaxed;
 use crate::resource::MemoryResource;
 use crate::stream::Stream;
 use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
@@ -245,10 +246,11 @@ impl DeviceBuffer {
                 // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
                 unsafe { driver!(cuMemFreeAsync(address, stream.handle())) }
             }),
-            // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.
-            Source::Resource(resource) => unsafe {
-                resource.deallocate(address, self.size, stream)
-            },
+            Source::Resource(resource) => {
+                let _relaxed = Relaxed::enter();
+                // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.
+                unsafe { resource.deallocate(address, self.size, stream) }
+            }
         }
     }
 

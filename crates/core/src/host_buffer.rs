@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::device_buffer::{DeviceBuffer, is_capturing};
 use crate::error::{Error, Result, report};
 use crate::memory::{Buffer, DeviceCopy};
+use crate::relaxed::Relaxed;
 use crate::resource::HostMemory;
 use crate::stream::Stream;
 use crate::transfer::{CopyOptions, copy_async};
@@ -185,6 +186,8 @@ impl Stream {
         struct Finish<'a>(&'a Stream, Option<&'a Context>);
         impl Finish<'_> {
             fn wait(&self) -> Result<()> {
+                // What was borrowed goes now, also while another thread captures.
+                let _relaxed = Relaxed::enter();
                 within(self.1, || self.0.synchronize())
             }
         }

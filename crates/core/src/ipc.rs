@@ -23,6 +23,7 @@ use crate::device::Device;
 use crate::device_buffer::{DeviceBuffer, is_capturing, wait_for_streams};
 use crate::error::{Error, Result, driver, report};
 use crate::pool::{MemoryPool, PoolKind};
+use crate::relaxed::Relaxed;
 use crate::stream::Stream;
 
 /// The only kind of handle that Linux has.
@@ -71,6 +72,7 @@ impl Import {
         }
         let mut gone = Vec::new();
         if self.streams.len() >= self.limit {
+            let _relaxed = Relaxed::enter();
             // Default streams are those of some context, and others' may be no more: these are not asked.
             let is_done = |stream: &Stream| {
                 stream.is_owned()

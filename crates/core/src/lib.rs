@@ -52,6 +52,7 @@ mod occupancy;
 mod pool;
 mod pool_end;
 mod program;
+mod relaxed;
 mod resource;
 mod status;
 mod stream;
@@ -89,6 +90,7 @@ pub use program::{
     Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
     bundled_headers_directory, default_arch, user_cache_directory,
 };
+pub use relaxed::Relaxed;
 pub use resource::{HostMemory, MemoryResource};
 pub use status::explanation;
 pub use stream::{LastStream, Stream, StreamOptions};

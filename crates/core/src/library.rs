@@ -9,9 +9,10 @@ use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult
 
 use crate::birth::Birth;
 use crate::device::Device;
-use crate::error::{Error, Result, driver, report};
+use crate::error::{Error, Result, driver};
 use crate::image;
 use crate::kernel::Kernel;
+use crate::relaxed;
 
 /// Room for what the driver says about code that it cannot load.
 const LOG_BYTES: usize = 16 << 10;
@@ -52,7 +53,7 @@ impl Drop for Inner {
         }
         drop(owners);
         // SAFETY: the handle was made by `load` and is unloaded once, here.
-        report(unsafe { driver!(cuLibraryUnload(self.handle)) });
+        relaxed::release(|| unsafe { driver!(cuLibraryUnload(self.handle)) });
     }
 }
 

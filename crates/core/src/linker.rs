@@ -17,6 +17,7 @@ use crate::error::{Error, Result, driver, nvjitlink, report};
 use crate::image;
 use crate::linker_options::{self, LinkerOptions};
 use crate::object_code::{Code, CodeKind, ObjectCode};
+use crate::relaxed;
 
 /// What does the linking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -491,11 +492,11 @@ impl Drop for DriverLink {
     fn drop(&mut self) {
         if self.birth.is_here() {
             let state = self.state;
-            // SAFETY: made by `new`, destroyed once, here.
-            report(
+            relaxed::release(|| {
+                // SAFETY: made by `new`, destroyed once, here.
                 self.context
-                    .with_current(|| unsafe { driver!(cuLinkDestroy(state)) }),
-            );
+                    .with_current(|| unsafe { driver!(cuLinkDestroy(state)) })
+            });
         }
     }
 }

@@ -9,7 +9,9 @@ use cupyrite_sys::driver::CUdeviceptr;
 use crate::arguments::DevicePtr;
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::{Error, Result, driver, report};
+use crate::error::{Error, Result, driver};
+use crate::relaxed::{self, Relaxed};
+use crate::resource::finish;
 use crate::stream::Stream;
 
 /// Types whose bytes may be copied to a device and back: plain data without pointers to host objects, valid for
@@ -52,11 +54,11 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.address != 0 {
-            // SAFETY: the address was allocated by `Buffer::new` and is freed once, here.
-            report(
+            relaxed::release(|| {
+                // SAFETY: the address was allocated by `Buffer::new` and is freed once, here.
                 self.context
-                    .with_current(|| unsafe { driver!(cuMemFree(self.address)) }),
-            );
+                    .with_current(|| unsafe { driver!(cuMemFree(self.address)) })
+            });
         }
     }
 }
@@ -249,7 +251,8 @@ impl<T: DeviceCopy> Buffer<T> {
 }
 
 impl Device {
-    /// Frees memory of this device by its address (`cuMemFree`), after waiting for the device. A [`Buffer`] frees its own.
+    /// Frees memory of this device by its address (`cuMemFree`), after waiting for the device, and first for `stream` where
+    /// one is given. A [`Buffer`] frees its own. It is no part of a capture ([`Relaxed`]).
     ///
     /// # Errors
     ///
@@ -258,8 +261,12 @@ impl Device {
     /// # Safety
     ///
     /// Nothing uses the memory any more, and no [`Buffer`] owns it.
-    pub unsafe fn free(&self, address: CUdeviceptr) -> Result<()> {
+    pub unsafe fn free(&self, address: CUdeviceptr, stream: Option<&Stream>) -> Result<()> {
+        let _relaxed = Relaxed::enter();
         let _entered = self.enter()?;
+        if let Some(stream) = stream {
+            finish(stream);
+        }
         // SAFETY: the caller's promise.
         unsafe { driver!(cuMemFree(address)) }
     }

@@ -14,11 +14,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult, CUstreamCaptureMode};
+use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 
 use crate::birth::Birth;
 use crate::error::{Error, Result, driver, report};
 use crate::pool::PoolKind;
+use crate::relaxed::{self, Relaxed};
 
 /// A pool that nobody has any more.
 #[derive(Debug)]
@@ -95,9 +96,8 @@ pub(crate) unsafe fn end(handle: CUmemoryPool, kind: PoolKind) {
 ///
 /// As [`end`].
 pub(crate) unsafe fn end_imported(handle: CUmemoryPool) {
-    let _relaxed = Relaxed::enter();
     // SAFETY: the caller's promise.
-    report(unsafe { driver!(cuMemPoolDestroy(handle)) });
+    relaxed::release(|| unsafe { driver!(cuMemPoolDestroy(handle)) });
 }
 
 /// Destroys what was kept aside and can be destroyed now: called after the host has waited for some work, which is when the
@@ -264,31 +264,4 @@ impl Ended {
         }
         Ok(())
     }
-}
-
-/// While it lives, the calls of this thread do not count as parts of a capture. The driver refuses what is done here to a
-/// thread that captures, or while another one captures globally, and spoils their capture; but a pool may end anywhere, by
-/// Python's collector for one, and nothing of a graph depends on it.
-struct Relaxed(Option<CUstreamCaptureMode>);
-
-impl Relaxed {
-    fn enter() -> Relaxed {
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        Relaxed(exchange(mode).ok())
-    }
-}
-
-impl Drop for Relaxed {
-    fn drop(&mut self) {
-        if let Some(mode) = self.0 {
-            report(exchange(mode).map(drop));
-        }
-    }
-}
-
-/// Sets the thread's mode; gives the one before.
-fn exchange(mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
-    // SAFETY: a valid place, which is read and written.
-    unsafe { driver!(cuThreadExchangeStreamCaptureMode(&mut mode))? };
-    Ok(mode)
 }

@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::device_buffer::is_capturing;
 use crate::error::{Result, driver, report};
 use crate::pool::{MemoryPool, PoolKind};
+use crate::relaxed::Relaxed;
 use crate::stream::Stream;
 
 /// Where [`DeviceBuffer`](crate::DeviceBuffer)s get their memory, and give it back.
@@ -31,6 +32,8 @@ pub unsafe trait MemoryResource: fmt::Debug + Send + Sync {
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr>;
 
     /// Frees memory once `stream` has done what it holds now.
+    ///
+    /// Buffers call it where they end, which may be while a graph is captured: they do so in a [`Relaxed`].
     ///
     /// # Errors
     ///
@@ -114,6 +117,7 @@ unsafe impl MemoryResource for HostMemory {
     }
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, stream: &Stream) -> Result<()> {
+        let _relaxed = Relaxed::enter();
         finish(stream);
         let _entered = Device::current()?.enter()?;
         let place = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
@@ -134,7 +138,7 @@ unsafe impl MemoryResource for HostMemory {
     }
 }
 
-/// Waits for what a stream holds, before memory that its work uses goes.
+/// Waits for what a stream holds, before memory that its work uses goes: in a [`Relaxed`], as the memory is freed in.
 ///
 /// A stream that is being captured holds nothing that runs, and waiting for it would end the capture. One that failed runs
 /// nothing any more.

@@ -9,6 +9,7 @@ use cupyrite_sys::driver::CUdeviceptr;
 use crate::device::Device;
 use crate::device_buffer::{is_capturing, wait_for_streams};
 use crate::error::report;
+use crate::relaxed::Relaxed;
 use crate::stream::Stream;
 use crate::transfer::pointer_info;
 
@@ -131,6 +132,11 @@ impl Users {
 
     /// Those of some streams whose work is done, for [`Users::forget`]. It asks the driver: hold no lock meanwhile.
     pub fn idle(mut streams: Vec<Stream>) -> Vec<Stream> {
+        if streams.is_empty() {
+            return streams;
+        }
+        // Nobody asked for this: another stream's capture goes on.
+        let _relaxed = Relaxed::enter();
         // A stream that is being captured must not be asked.
         streams.retain(|stream| {
             matches!(is_capturing(stream), Ok(false)) && matches!(stream.is_done(), Ok(true))

@@ -16,9 +16,10 @@ use crate::birth::Birth;
 use crate::context::Entered;
 use crate::device::Device;
 use crate::device_buffer::DeviceBuffer;
-use crate::error::{Error, Result, driver, report};
+use crate::error::{Error, Result, driver};
 use crate::location::MemoryLocation;
 use crate::pool::PoolAccess;
+use crate::relaxed::{self, Relaxed};
 use crate::resource::{MemoryResource, finish};
 use crate::stream::Stream;
 
@@ -172,7 +173,7 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         // SAFETY: reserved by `new`, given back once; what was mapped there was unmapped before.
-        report(unsafe { driver!(cuMemAddressFree(self.address, self.bytes)) });
+        relaxed::release(|| unsafe { driver!(cuMemAddressFree(self.address, self.bytes)) });
     }
 }
 
@@ -202,7 +203,7 @@ impl Physical {
 impl Drop for Physical {
     fn drop(&mut self) {
         // SAFETY: created by `new`, released once.
-        report(unsafe { driver!(cuMemRelease(self.handle)) });
+        relaxed::release(|| unsafe { driver!(cuMemRelease(self.handle)) });
     }
 }
 
@@ -249,7 +250,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, unmapped once.
-        report(unsafe { driver!(cuMemUnmap(self.address, self.bytes)) });
+        relaxed::release(|| unsafe { driver!(cuMemUnmap(self.address, self.bytes)) });
     }
 }
 
@@ -463,6 +464,7 @@ unsafe impl MemoryResource for VirtualMemory {
         let Some(block) = self.lock().remove(&address) else {
             return Err(not_mine("cuMemUnmap", address));
         };
+        let _relaxed = Relaxed::enter();
         finish(stream);
         let _entered = self.enter()?;
         drop(block);

@@ -6,7 +6,7 @@ use cupyrite::dlpack::{
     DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
     VERSION,
 };
-use cupyrite::{Device, Stream};
+use cupyrite::{Device, Relaxed, Stream};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -385,6 +385,7 @@ fn wait_for_all(
     consumer: &Stream,
     mut streams: Vec<Stream>,
 ) -> cupyrite::Result<()> {
+    let relaxed = Relaxed::enter();
     // Asking costs less than an event. A stream that is being captured must not be asked, nor a default one while any is.
     let is_idle = |stream: &Stream| {
         !stream.is_default()
@@ -392,6 +393,7 @@ fn wait_for_all(
             && matches!(stream.is_done(), Ok(true))
     };
     streams.retain(|stream| stream != consumer && !is_idle(stream));
+    drop(relaxed);
     if streams.is_empty() {
         return Ok(());
     }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cupyrite::sys::driver::CUdevice_attribute;
 use cupyrite::{
-    Birth, CopyOptions, Device, Event, EventOptions, MemoryKind, SourceAccessOrder, Stream,
-    copy_async, enter_for, is_capturing, pointer_info,
+    Birth, CopyOptions, Device, Event, EventOptions, MemoryKind, Relaxed, SourceAccessOrder,
+    Stream, copy_async, enter_for, is_capturing, pointer_info,
 };
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -470,6 +470,8 @@ pub fn reap(py: Python<'_>) {
     // Calls of the driver may wait for other threads. What failed is over, too. A forked child cannot ask; it keeps what its
     // parent's copies needed.
     let (done, waiting) = py.detach(|| {
+        // Nobody asked for this: a capture goes on, and what it would refuse to tell is not over.
+        let _relaxed = Relaxed::enter();
         let (done, waiting): (Vec<Pending>, Vec<Pending>) = pending
             .into_iter()
             .partition(|copy| copy.birth.is_here() && copy.done.is_done().unwrap_or(true));

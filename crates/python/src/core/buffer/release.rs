@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use cupyrite::{DeviceBuffer, SimpleMemory, Stream};
+use cupyrite::{DeviceBuffer, Relaxed, SimpleMemory, Stream};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -104,7 +104,10 @@ fn deallocate(
     };
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "stream"), stream)?;
+    // Whoever wrote the resource has no say in when the buffer ends.
+    let relaxed = Relaxed::enter();
     let done = resource.call_method(intern!(py, "deallocate"), (address, size), Some(&keywords));
+    drop(relaxed);
     if let Err(error) = done {
         // The buffer is gone all the same, and whoever lets go of it has nothing to do with the resource's error.
         error.write_unraisable(py, Some(resource));

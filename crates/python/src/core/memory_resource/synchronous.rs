@@ -96,16 +96,10 @@ impl PySynchronousMemoryResource {
             .map(|stream| stream::accept(stream, "deallocate", "stream", false))
             .transpose()?;
         let device = self.device;
-        py.detach(|| {
-            let _entered = device.enter()?;
-            if let Some(stream) = stream {
-                stream.synchronize()?;
-            }
-            // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses
-            // addresses that it did not give out.
-            unsafe { device.free(address) }
-        })
-        .or_raise(py)
+        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
+        // that it did not give out.
+        py.detach(move || unsafe { device.free(address, stream.as_ref()) })
+            .or_raise(py)
     }
 
     /// The number of the device.

@@ -1,0 +1,63 @@
+//! Ends of objects while graphs are captured.
+
+use std::marker::PhantomData;
+
+use cupyrite_sys::driver::CUstreamCaptureMode;
+
+use crate::error::{Result, driver, report};
+
+/// While it lives, the calls of this thread do not count as parts of a capture.
+///
+/// The driver refuses what may wait for the device or allocate (freeing memory of `cuMemAlloc`, asking whether a stream is
+/// done) to a thread that captures, and to any while another one captures globally, and spoils their capture. But objects
+/// may end anywhere, by Python's collector for one, and nothing of a graph depends on that. So everything that this crate
+/// releases by itself it releases in here; what a program asks for, such as memory or a wait, it does not do in here.
+/// Events, streams and what is freed in the order of a stream need none of it.
+///
+/// A [`MemoryResource`](crate::MemoryResource) is asked to free what a [`DeviceBuffer`](crate::DeviceBuffer) had in here,
+/// too.
+///
+/// It belongs to the thread that made it, and they end in the opposite order of their making, as variables of one scope do.
+///
+/// Source: `cuThreadExchangeStreamCaptureMode`.
+#[derive(Debug)]
+#[must_use = "the thread's former mode is restored when this is dropped"]
+pub struct Relaxed {
+    /// The mode before; `None` where the driver did not tell it, and nothing was changed.
+    before: Option<CUstreamCaptureMode>,
+    // Neither sent nor shared: the mode is the thread's.
+    thread: PhantomData<*const ()>,
+}
+
+impl Relaxed {
+    /// Sets the calling thread's mode to `CU_STREAM_CAPTURE_MODE_RELAXED`. Where the driver does not do that, because it
+    /// has ended or is not there, nothing is changed.
+    pub fn enter() -> Relaxed {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        Relaxed {
+            before: exchange(mode).ok(),
+            thread: PhantomData,
+        }
+    }
+}
+
+impl Drop for Relaxed {
+    fn drop(&mut self) {
+        if let Some(mode) = self.before {
+            report(exchange(mode).map(drop));
+        }
+    }
+}
+
+/// Releases something from `Drop`: no part of a capture, and an error goes to `log`.
+pub(crate) fn release(body: impl FnOnce() -> Result<()>) {
+    let _relaxed = Relaxed::enter();
+    report(body());
+}
+
+/// Sets the thread's mode; gives the one before.
+fn exchange(mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
+    // SAFETY: a valid place, which is read and written.
+    unsafe { driver!(cuThreadExchangeStreamCaptureMode(&mut mode))? };
+    Ok(mode)
+}

@@ -1,0 +1,176 @@
+//! What ends while a graph is captured. Alone in its process: a capture is any thread's business.
+
+use std::sync::Arc;
+use std::thread;
+
+use cupyrite::sys::driver::{self, CUdeviceptr, CUgraph, CUresult, CUstreamCaptureMode};
+use cupyrite::{
+    Device, DeviceBuffer, Error, HostBuffer, HostMemory, Library, MemoryKind, MemoryLocation,
+    MemoryResource, Relaxed, Result, Stream, VirtualMemory, VirtualMemoryOptions, pointer_info,
+};
+
+const OK: CUresult = CUresult::CUDA_SUCCESS;
+const BYTES: usize = 4 << 20;
+const PTX: &str = "\
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry nothing() { ret; }
+";
+
+/// A resource of somebody else's, which frees by a call that captures do not allow.
+#[derive(Debug)]
+struct Plain;
+
+// SAFETY: the driver gives out memory once, and it is freed where it is asked to be.
+unsafe impl MemoryResource for Plain {
+    fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
+        let _entered = Device::current()?.enter()?;
+        let mut address = 0;
+        // SAFETY: a place for the result.
+        assert_eq!(
+            unsafe { driver::cuMemAlloc(&mut address, bytes) }.unwrap(),
+            OK
+        );
+        Ok(address)
+    }
+
+    unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, _: &Stream) -> Result<()> {
+        let _entered = Device::current()?.enter()?;
+        // SAFETY: the caller's promise.
+        match unsafe { driver::cuMemFree(address) }.unwrap() {
+            OK => Ok(()),
+            status => Err(Error::Driver {
+                call: "cuMemFree",
+                status,
+                log: String::new(),
+            }),
+        }
+    }
+
+    fn device(&self) -> Option<Device> {
+        Device::new(0).ok()
+    }
+
+    fn is_device_accessible(&self) -> bool {
+        true
+    }
+
+    fn is_host_accessible(&self) -> bool {
+        false
+    }
+}
+
+fn begin(stream: &Stream) {
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: a live stream.
+    let status = unsafe { driver::cuStreamBeginCapture(stream.handle(), mode) };
+    assert_eq!(status.unwrap(), OK);
+}
+
+/// Ends a capture; what the driver says of it.
+fn end(stream: &Stream) -> CUresult {
+    let mut graph: CUgraph = std::ptr::null_mut();
+    // SAFETY: a live stream and a place for the result; the graph is destroyed once.
+    unsafe {
+        let status = driver::cuStreamEndCapture(stream.handle(), &mut graph).unwrap();
+        if status == OK {
+            assert_eq!(driver::cuGraphDestroy(graph).unwrap(), OK);
+        }
+        status
+    }
+}
+
+fn is_there(address: CUdeviceptr) -> bool {
+    pointer_info(address).is_ok_and(|info| info.kind != MemoryKind::Unknown)
+}
+
+/// Ends something while the stream is captured: by the thread that captures, and the next one by another thread.
+fn ends<T: Send>(stream: &Stream, make: impl Fn() -> (T, Option<CUdeviceptr>)) {
+    for in_thread in [false, true] {
+        let (one, address) = make();
+        assert!(address.is_none_or(is_there));
+        begin(stream);
+        if in_thread {
+            thread::scope(|scope| {
+                scope.spawn(move || drop(one));
+            });
+        } else {
+            drop(one);
+        }
+        assert_eq!(end(stream), OK, "in another thread: {in_thread}");
+        assert!(!address.is_some_and(is_there));
+    }
+}
+
+#[test]
+fn what_ends_is_no_part_of_a_capture() {
+    let device = Device::new(0).unwrap();
+    let _entered = device.context().unwrap().enter().unwrap();
+    let (captured, stream) = (
+        device.create_stream().unwrap(),
+        device.create_stream().unwrap(),
+    );
+
+    ends(&captured, || {
+        let memory = device.buffer::<u8>(BYTES).unwrap();
+        let address = memory.address();
+        (memory, Some(address))
+    });
+    ends(&captured, || {
+        let memory = HostBuffer::filled(BYTES, 1u8).unwrap();
+        let address = memory.address();
+        (memory, Some(address))
+    });
+    let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
+    let resources: [Arc<dyn MemoryResource>; 3] = [
+        Arc::new(HostMemory),
+        Arc::new(VirtualMemory::new(options)),
+        Arc::new(Plain),
+    ];
+    for resource in resources {
+        ends(&captured, || {
+            let memory = DeviceBuffer::from_resource(resource.clone(), BYTES, &stream).unwrap();
+            let address = memory.address();
+            (memory, Some(address))
+        });
+    }
+    ends(&captured, || {
+        let library = Library::load(PTX.as_bytes()).unwrap();
+        let kernel = library.kernel("nothing").unwrap();
+        // Loaded in this context, too.
+        kernel.function_in_current().unwrap();
+        ((library, kernel), None)
+    });
+
+    // By its address.
+    let mut address = 0;
+    // SAFETY: a place for the result.
+    let status = unsafe { driver::cuMemAlloc(&mut address, BYTES) };
+    assert_eq!(status.unwrap(), OK);
+    begin(&captured);
+    // SAFETY: allocated just now, and nobody else's.
+    unsafe { device.free(address, Some(&stream)) }.unwrap();
+    assert_eq!(end(&captured), OK);
+
+    // Copies that borrow are waited for whoever captures.
+    let (data, there) = (vec![1u8; 64], device.buffer::<u8>(64).unwrap());
+    begin(&captured);
+    stream.scope(|scope| scope.upload(&data, &there)).unwrap();
+    assert_eq!(end(&captured), OK);
+    assert_eq!(there.to_vec().unwrap(), data);
+
+    // The mode is the former one again, also of one inside another.
+    {
+        let _outer = Relaxed::enter();
+        drop(Relaxed::enter());
+        begin(&captured);
+        drop(device.buffer::<u8>(BYTES).unwrap());
+        assert_eq!(end(&captured), OK);
+    }
+    begin(&captured);
+    let refused = device.buffer::<u8>(BYTES).unwrap_err();
+    let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    assert_eq!(refused.status(), Some(unsupported));
+    assert_ne!(end(&captured), OK);
+}
