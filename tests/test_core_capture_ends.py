@@ -5,8 +5,10 @@ capture is spoilt. That is right for what a program asks for, not for what happe
 """
 
 import contextlib
+import ctypes
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -151,12 +153,19 @@ def test_memory(device, kind, end, where):
     addresses = [int(buffer.handle) for buffer in buffers]
     assert all(map(is_there, addresses))
     del buffer
+    resources = [resource] if "pool" in kind else []
+    del resource
+
+    def end_all():
+        end(buffers)
+        end(resources)
+
     with capture(captured) as nodes:
-        where(lambda: end(buffers))
+        where(end_all)
         assert not buffers
     assert nodes == [0]
     if "pool" in kind:
-        resource.close()
+        # Freed in the order of a stream.
         device.sync()
     assert not any(map(is_there, addresses))
 
@@ -266,11 +275,19 @@ def test_copies_of_arrays_that_are_done_are_let_go_of(device):
     with device.allocate(64, stream=stream) as first, device.allocate(64, stream=stream) as second:
         first.fill(0, stream=stream)
         stream.sync()
-        first.copy_from(np.arange(64, dtype=np.uint8), stream=stream)
+        # Page-locked, so that the copy may still read it when the call returns.
+        memory = LegacyPinnedMemoryResource().allocate(64)
+        array = np.frombuffer((ctypes.c_uint8 * 64).from_address(int(memory.handle)), np.uint8)
+        gone = weakref.ref(array)
+        first.copy_from(array, stream=stream)
+        del array
+        assert gone() is not None
+        check(driver.cuStreamSynchronize(driver.CUstream(int(stream.handle))))
         with capture(captured) as nodes:
             second.copy_from(first, stream=captured)
+            assert gone() is None
         assert nodes == [1]
-        stream.sync()
+        memory.close()
 
 
 def test_streams_that_are_done_are_let_go_of(device):

@@ -1,12 +1,13 @@
 //! What ends while a graph is captured. Alone in its process: a capture is any thread's business.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use cupyrite::sys::driver::{self, CUdeviceptr, CUgraph, CUresult, CUstreamCaptureMode};
 use cupyrite::{
-    Device, DeviceBuffer, Error, HostBuffer, HostMemory, Library, MemoryKind, MemoryLocation,
-    MemoryResource, Relaxed, Result, Stream, VirtualMemory, VirtualMemoryOptions, pointer_info,
+    Device, DeviceBuffer, Entered, Error, HostBuffer, HostMemory, Library, MemoryKind,
+    MemoryLocation, MemoryResource, Relaxed, Result, Stream, VirtualMemory, VirtualMemoryOptions,
+    pointer_info,
 };
 
 const OK: CUresult = CUresult::CUDA_SUCCESS;
@@ -103,74 +104,124 @@ fn ends<T: Send>(stream: &Stream, make: impl Fn() -> (T, Option<CUdeviceptr>)) {
     }
 }
 
-#[test]
-fn what_ends_is_no_part_of_a_capture() {
-    let device = Device::new(0).unwrap();
-    let _entered = device.context().unwrap().enter().unwrap();
-    let (captured, stream) = (
-        device.create_stream().unwrap(),
-        device.create_stream().unwrap(),
-    );
+/// Nobody else captures meanwhile; the device's context is current; a stream to capture, and another one.
+struct Place {
+    captured: Stream,
+    stream: Stream,
+    device: Device,
+    _entered: Entered,
+    _alone: MutexGuard<'static, ()>,
+}
 
-    ends(&captured, || {
-        let memory = device.buffer::<u8>(BYTES).unwrap();
-        let address = memory.address();
-        (memory, Some(address))
-    });
-    ends(&captured, || {
-        let memory = HostBuffer::filled(BYTES, 1u8).unwrap();
-        let address = memory.address();
-        (memory, Some(address))
-    });
-    let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
-    let resources: [Arc<dyn MemoryResource>; 3] = [
-        Arc::new(HostMemory),
-        Arc::new(VirtualMemory::new(options)),
-        Arc::new(Plain),
-    ];
-    for resource in resources {
-        ends(&captured, || {
-            let memory = DeviceBuffer::from_resource(resource.clone(), BYTES, &stream).unwrap();
+impl Place {
+    fn new() -> Place {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = Device::new(0).unwrap();
+        Place {
+            captured: device.create_stream().unwrap(),
+            stream: device.create_stream().unwrap(),
+            device,
+            _entered: device.context().unwrap().enter().unwrap(),
+            _alone: alone,
+        }
+    }
+
+    fn ends_of(&self, resource: Arc<dyn MemoryResource>) {
+        ends(&self.captured, || {
+            let resource = resource.clone();
+            let memory = DeviceBuffer::from_resource(resource, BYTES, &self.stream).unwrap();
             let address = memory.address();
             (memory, Some(address))
         });
     }
-    ends(&captured, || {
+}
+
+#[test]
+fn memory_of_a_device() {
+    let place = Place::new();
+    ends(&place.captured, || {
+        let memory = place.device.buffer::<u8>(BYTES).unwrap();
+        let address = memory.address();
+        (memory, Some(address))
+    });
+}
+
+#[test]
+fn page_locked_memory() {
+    let place = Place::new();
+    place.ends_of(Arc::new(HostMemory));
+    ends(&place.captured, || {
+        let memory = HostBuffer::filled(BYTES, 1u8).unwrap();
+        let address = memory.address();
+        (memory, Some(address))
+    });
+}
+
+#[test]
+fn virtual_memory() {
+    let place = Place::new();
+    let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
+    place.ends_of(Arc::new(VirtualMemory::new(options)));
+}
+
+#[test]
+fn memory_of_a_resource_of_somebody_else() {
+    Place::new().ends_of(Arc::new(Plain));
+}
+
+#[test]
+fn code() {
+    let place = Place::new();
+    ends(&place.captured, || {
         let library = Library::load(PTX.as_bytes()).unwrap();
         let kernel = library.kernel("nothing").unwrap();
         // Loaded in this context, too.
         kernel.function_in_current().unwrap();
         ((library, kernel), None)
     });
+}
 
-    // By its address.
+#[test]
+fn memory_by_its_address() {
+    let place = Place::new();
     let mut address = 0;
     // SAFETY: a place for the result.
     let status = unsafe { driver::cuMemAlloc(&mut address, BYTES) };
     assert_eq!(status.unwrap(), OK);
-    begin(&captured);
+    begin(&place.captured);
     // SAFETY: allocated just now, and nobody else's.
-    unsafe { device.free(address, Some(&stream)) }.unwrap();
-    assert_eq!(end(&captured), OK);
+    unsafe { place.device.free(address, Some(&place.stream)) }.unwrap();
+    assert_eq!(end(&place.captured), OK);
+    assert!(!is_there(address));
+}
 
-    // Copies that borrow are waited for whoever captures.
-    let (data, there) = (vec![1u8; 64], device.buffer::<u8>(64).unwrap());
-    begin(&captured);
-    stream.scope(|scope| scope.upload(&data, &there)).unwrap();
-    assert_eq!(end(&captured), OK);
+#[test]
+fn copies_that_borrow_are_waited_for_whoever_captures() {
+    let place = Place::new();
+    let (data, there) = (vec![1u8; 64], place.device.buffer::<u8>(64).unwrap());
+    begin(&place.captured);
+    let copied = place.stream.scope(|scope| scope.upload(&data, &there));
+    assert_eq!(end(&place.captured), OK);
+    copied.unwrap();
     assert_eq!(there.to_vec().unwrap(), data);
+}
 
-    // The mode is the former one again, also of one inside another.
+#[test]
+fn what_a_program_asks_for_stays_refused() {
+    let Place {
+        captured, device, ..
+    } = &Place::new();
     {
         let _outer = Relaxed::enter();
         drop(Relaxed::enter());
-        begin(&captured);
+        begin(captured);
         drop(device.buffer::<u8>(BYTES).unwrap());
-        assert_eq!(end(&captured), OK);
+        assert_eq!(end(captured), OK);
     }
-    begin(&captured);
+    begin(captured);
     let refused = device.buffer::<u8>(BYTES).unwrap_err();
     let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     assert_eq!(refused.status(), Some(unsupported));
-    assert_ne!(end(&captured), OK);
+    assert_ne!(end(captured), OK);
 }
