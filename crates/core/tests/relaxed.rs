@@ -29,10 +29,8 @@ unsafe impl MemoryResource for Plain {
         let _entered = Device::current()?.enter()?;
         let mut address = 0;
         // SAFETY: a place for the result.
-        assert_eq!(
-            unsafe { driver::cuMemAlloc(&mut address, bytes) }.unwrap(),
-            OK
-        );
+        let status = unsafe { driver::cuMemAlloc(&mut address, bytes) };
+        assert_eq!(status.unwrap(), OK);
         Ok(address)
     }
 
