@@ -170,13 +170,15 @@ def test_memory(device, kind, end, where):
     assert not any(map(is_there, addresses))
 
 
-@pytest.mark.parametrize("kind", ["page-locked", "virtual", "synchronous"])
+@pytest.mark.parametrize("kind", ["page-locked", "virtual", "synchronous", "python"])
 @pytest.mark.parametrize("mode", [GLOBAL, THREAD], ids=["global", "thread"])
 def test_memory_of_the_stream_that_is_captured(device, kind, mode):
     """Nothing runs in it that could be waited for."""
-    captured = device.create_stream()
+    captured, other = device.create_stream(), device.create_stream()
     buffer = RESOURCES[kind](device).allocate(SIZE, stream=captured)
     address = int(buffer.handle)
+    # What is not captured it cannot wait for.
+    buffer.fill(1, stream=other)
     with capture(captured, mode):
         buffer.close()
     assert not is_there(address)
@@ -186,8 +188,10 @@ def test_memory_of_the_stream_that_is_captured(device, kind, mode):
 def test_memory_of_the_default_stream(device, kind):
     """Which must not be waited for while a stream that it waits for is captured."""
     captured = device.create_stream(options=StreamOptions(nonblocking=False))
+    other = device.create_stream()
     buffer = RESOURCES[kind](device).allocate(SIZE)
     address = int(buffer.handle)
+    buffer.fill(1, stream=other)
     with capture(captured):
         buffer.close()
     assert not is_there(address)

@@ -12,7 +12,7 @@ use crate::error::{Error, Result, driver, report};
 use crate::memory::DeviceCopy;
 use crate::pool::MemoryPool;
 use crate::relaxed::Relaxed;
-use crate::resource::MemoryResource;
+use crate::resource::{MemoryResource, finish};
 use crate::stream::Stream;
 use crate::transfer::{CopyOptions, FillPattern, copy_async, fill_async};
 use crate::users::Users;
@@ -236,7 +236,7 @@ impl DeviceBuffer {
         };
         // The memory is freed in any case: what fails here is a context that can no longer be used.
         if !others.is_empty() {
-            report(wait_for_streams(stream, &others));
+            report(wait_before_end(stream, &others));
         }
         match &self.source {
             Source::Pool(pool) if let Some(imports) = pool.imports() => {
@@ -518,6 +518,18 @@ pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
         }
     }
     done
+}
+
+/// As [`wait_for_streams`], before memory is freed in the order of `stream`. Where that is captured, or must not be used
+/// because a stream is that it waits for, it cannot wait for what is not captured, and to try that spoils the capture: so
+/// the host waits.
+pub(crate) fn wait_before_end(stream: &Stream, others: &[Stream]) -> Result<()> {
+    if matches!(is_capturing(stream), Ok(false)) {
+        return wait_for_streams(stream, others);
+    }
+    let _relaxed = Relaxed::enter();
+    others.iter().for_each(finish);
+    Ok(())
 }
 
 /// Makes `later` wait for what `earlier` holds now.

@@ -133,7 +133,10 @@ impl Imports {
             None => None,
         };
         let streams = streams.unwrap_or_default();
-        report(wait_for_streams(stream, &streams));
+        // One that is captured cannot wait for what is not, and to try that spoils the capture; it frees nothing either.
+        if matches!(is_capturing(stream), Ok(false)) {
+            report(wait_for_streams(stream, &streams));
+        }
         // SAFETY: the last buffer of the memory is being freed.
         let done = stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) });
         // Streams end without the lock.

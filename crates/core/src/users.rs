@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::device::Device;
-use crate::device_buffer::{is_capturing, wait_for_streams};
+use crate::device_buffer::{is_capturing, wait_before_end};
 use crate::error::report;
 use crate::relaxed::Relaxed;
 use crate::stream::Stream;
@@ -246,7 +246,7 @@ impl Users {
             } else {
                 None
             };
-            wait_for_streams(&self.stream, &others)
+            wait_before_end(&self.stream, &others)
         };
         report(ordered());
     }
