@@ -6,6 +6,7 @@ import threading
 import weakref
 
 import pytest
+from cuda.bindings import driver
 from cuda.core import (
     Buffer,
     Device,
@@ -14,6 +15,7 @@ from cuda.core import (
     EventOptions,
     ManagedBuffer,
     ManagedMemoryResource,
+    Stream,
 )
 from cuda.core._utils.cuda_utils import CUDAError
 from support import run_all
@@ -79,6 +81,72 @@ def test_options_whose_dictionary_was_changed(device):
         device.create_event(options)
     fields["blocking_sync"] = True
     assert flags(device.create_event(options)) == (False, True, False)
+
+
+def test_options_whose_fields_are_in_another_order(device):
+    # Names, in the order in which an instance got them; some of these share a table of names with others, some do not.
+    names = "timing_enabled", "blocking_sync", "ipc_enabled"
+    for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+        for chosen in range(2):
+            values = {name: name == names[chosen] for name in names}
+            bare = EventOptions.__new__(EventOptions)
+            for place in order:
+                bare.__dict__[names[place]] = values[names[place]]
+            whole = EventOptions()
+            whole.__dict__ = {names[place]: values[names[place]] for place in order}
+            again = EventOptions()
+            for place in order:
+                del again.__dict__[names[place]]
+                again.__dict__[names[place]] = values[names[place]]
+            for options in (bare, whole, again):
+                for _ in range(3):
+                    event = device.create_event(options)
+                    assert flags(event) == tuple(values.values())
+                    event.close()
+    more = EventOptions(blocking_sync=True)
+    for number in range(40):
+        more.__dict__[f"more{number}"] = True
+        assert flags(device.create_event(more)) == (False, True, False)
+    one = EventOptions(blocking_sync=True)
+    del one.__dict__["blocking_sync"]
+    # The class has the default.
+    assert flags(device.create_event(one)) == (False, False, False)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("given", [True, False])
+def test_streams_end_as_if_no_memory_had_been_freed_on_them(device, resource, closed, given):
+    stream = device.create_stream()
+    handle = int(stream.handle)
+    buffers = [resource.allocate(BYTES, stream=stream) for _ in range(4)]
+    for buffer in buffers[:2]:
+        buffer.close(*([stream] if given else []))
+    if closed:
+        stream.close()
+    else:
+        forgotten = weakref.ref(stream)
+        del stream
+        assert forgotten() is None
+    # The open buffers have it.
+    assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_SUCCESS
+    for buffer in buffers:
+        buffer.close()
+    if device.name.startswith("CPU"):
+        # A GPU's driver may crash here: it does not look at what it is given.
+        assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
+
+
+def test_streams_of_the_same_handle_are_not_taken_for_each_other(device, resource):
+    stream = device.create_stream()
+    handle = int(stream.handle)
+    other = Stream.from_handle(handle)
+    for _ in range(3):
+        # Freed with another object than it was allocated with, and the other way round.
+        resource.allocate(BYTES, stream=stream).close(other)
+        resource.allocate(BYTES, stream=other).close(stream)
+    stream.close()
+    if device.name.startswith("CPU"):
+        assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
 
 def test_options_of_a_derived_class(device):

@@ -428,10 +428,23 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::create_event`].
-    #[inline]
+    #[inline(always)]
     pub fn create_sole_event(&self, options: &EventOptions) -> Result<SoleEvent> {
+        // Common, and soon said; `enter` would say the same.
+        if let Some(primary) = self.shared.primary.get()
+            && current_handle()? == primary.handle()
+        {
+            return SoleEvent::create_here(primary.clone(), options);
+        }
+        // By value, so that the options need no place in memory.
+        self.create_event_elsewhere(*options)
+    }
+
+    /// [`Device::create_sole_event`] where the primary context is not current.
+    #[inline(never)]
+    fn create_event_elsewhere(self, options: EventOptions) -> Result<SoleEvent> {
         let (_entered, context) = self.enter()?;
-        SoleEvent::create(context, options)
+        SoleEvent::create(context, &options)
     }
 
     /// Allocates memory for `len` elements, contents unspecified.

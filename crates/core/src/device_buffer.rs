@@ -80,7 +80,7 @@ pub struct SimpleMemory {
     address: CUdeviceptr,
     stream: Stream,
     /// Outlives the memory.
-    _pool: MemoryPool,
+    pool: MemoryPool,
 }
 
 impl SimpleMemory {
@@ -91,15 +91,36 @@ impl SimpleMemory {
     /// What the driver says. The memory is gone in any case.
     #[inline(always)]
     pub fn free(self) -> Result<()> {
-        let (address, stream) = (self.address, &self.stream);
+        self.free_and_keep_stream().0.map_err(|error| *error)
+    }
+
+    /// As [`SimpleMemory::free`], and returns the clone of the stream that the memory had, for who has a use for it: where
+    /// it is the last one, dropping it destroys the stream.
+    #[inline(always)]
+    pub fn free_and_keep_stream(self) -> (std::result::Result<(), Box<Error>>, Stream) {
+        let SimpleMemory {
+            address,
+            stream,
+            pool,
+        } = self;
+        let done = Self::free_at(address, &stream);
+        drop(pool);
+        (done, stream)
+    }
+
+    #[inline(always)]
+    fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
         match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
             // SAFETY: as above; the driver has refused the call for want of a context.
-            Err(error) => stream.call_again(error, &|| unsafe {
-                driver!(cuMemFreeAsync(address, stream.handle()))
-            }),
+            Err(error) => stream
+                .call_again(error, &|| unsafe {
+                    driver!(cuMemFreeAsync(address, stream.handle()))
+                })
+                // Errors are large, and mostly there is none.
+                .map_err(Box::new),
         }
     }
 }
@@ -153,6 +174,8 @@ impl DeviceBuffer {
     /// What owns memory that was just taken from `source`, for work of `stream`.
     #[inline(always)]
     pub(crate) fn of(source: Source, taken: Taken, bytes: usize, stream: Stream) -> DeviceBuffer {
+        // First, as in `Users::new`.
+        let birth = Birth::now();
         DeviceBuffer {
             address: taken.address,
             size: bytes,
@@ -160,7 +183,7 @@ impl DeviceBuffer {
             context: taken.context,
             source,
             home: taken.home,
-            birth: Birth::now(),
+            birth,
         }
     }
 
@@ -203,6 +226,19 @@ impl DeviceBuffer {
     #[inline(always)]
     pub unsafe fn into_simple(self) -> SimpleMemory {
         let memory = ManuallyDrop::new(self);
+        // SAFETY: the caller's promise; it is not dropped.
+        unsafe { memory.read_simple() }
+    }
+
+    /// As [`DeviceBuffer::into_simple`], for memory that is written over in its place: it is large, and most of it is not
+    /// needed any more.
+    ///
+    /// # Safety
+    ///
+    /// [`DeviceBuffer::is_simple`] holds, and the buffer is neither used nor dropped afterwards.
+    #[inline(always)]
+    pub unsafe fn read_simple(&self) -> SimpleMemory {
+        let memory = self;
         let Source::Pool(pool) = &memory.source else {
             // SAFETY: the caller's promise.
             unsafe { std::hint::unreachable_unchecked() }
@@ -213,7 +249,7 @@ impl DeviceBuffer {
             // and no other stream (see `Users::is_one_owned`).
             stream: unsafe { std::ptr::read(memory.users.stream()) },
             // SAFETY: as above.
-            _pool: unsafe { std::ptr::read(pool) },
+            pool: unsafe { std::ptr::read(pool) },
         }
     }
 

@@ -1,5 +1,6 @@
 //! Events: points in a stream that can be waited for and timed.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,15 @@ impl EventOptions {
     const fn flags(&self) -> u32 {
         (self.blocking_sync as u32) | (!self.timing as u32) << 1 | (self.ipc as u32) << 2
     }
+
+    #[inline]
+    const fn of_flags(flags: u32) -> EventOptions {
+        EventOptions {
+            timing: flags & 2 == 0,
+            blocking_sync: flags & 1 != 0,
+            ipc: flags & 4 != 0,
+        }
+    }
 }
 
 /// An event; cheap to clone, the last clone destroys it.
@@ -52,8 +62,16 @@ pub struct Event {
 #[derive(Debug)]
 struct Inner {
     handle: CUevent,
-    options: EventOptions,
+    /// How it was made, as the driver has it: one word, where the options are three bytes, and events move.
+    flags: u32,
     context: Context,
+}
+
+impl Inner {
+    #[inline]
+    const fn options(&self) -> EventOptions {
+        EventOptions::of_flags(self.flags)
+    }
 }
 
 /// An event with one owner, who has yet to share it: making and destroying it allocates nothing of this crate's.
@@ -66,21 +84,36 @@ pub struct SoleEvent {
 
 impl SoleEvent {
     /// Makes an event in `context`, which is current.
-    #[inline]
     pub(crate) fn create(context: Context, options: &EventOptions) -> Result<SoleEvent> {
+        SoleEvent::create_here(context, options)
+    }
+
+    /// As [`SoleEvent::create`], as a part of the function that calls it.
+    #[inline(always)]
+    pub(crate) fn create_here(context: Context, options: &EventOptions) -> Result<SoleEvent> {
         if options.ipc && options.timing {
             return Err(timed_and_shared());
         }
+        let flags = options.flags();
         let mut handle: CUevent = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
-        unsafe { driver!(cuEventCreate(&mut handle, options.flags()))? };
+        unsafe { driver!(cuEventCreate(&mut handle, flags))? };
         Ok(SoleEvent {
             inner: Inner {
                 handle,
-                options: *options,
+                flags,
                 context,
             },
         })
+    }
+
+    /// Destroys the event, as dropping it does, as a part of the function that calls this.
+    #[inline(always)]
+    pub fn destroy(self) {
+        let inner = ManuallyDrop::new(self.inner);
+        // SAFETY: taken once, here; what is left is never looked at, and owns nothing.
+        let context = unsafe { std::ptr::read(&raw const inner.context) };
+        end(inner.handle, &context);
     }
 
     /// The same event for any number of owners.
@@ -98,8 +131,8 @@ impl SoleEvent {
 
     /// How it was made.
     #[inline]
-    pub fn options(&self) -> &EventOptions {
-        &self.inner.options
+    pub fn options(&self) -> EventOptions {
+        self.inner.options()
     }
 }
 
@@ -120,15 +153,21 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     #[inline]
     fn drop(&mut self) {
-        if !self.context.is_here() {
-            return;
-        }
-        // SAFETY: the handle was made by `SoleEvent::create` or opened, and is destroyed once, here.
-        if let Err(error) = unsafe { driver!(cuEventDestroy(self.handle)) } {
-            // SAFETY: as above; called where the driver has refused the call for want of a context.
-            let again = || unsafe { driver!(cuEventDestroy(self.handle)) };
-            report(self.context.call_again(error, &again));
-        }
+        end(self.handle, &self.context);
+    }
+}
+
+/// Destroys an event, which is not used again.
+#[inline(always)]
+fn end(handle: CUevent, context: &Context) {
+    if !context.is_here() {
+        return;
+    }
+    // SAFETY: the handle was made by `SoleEvent::create` or opened, and is destroyed once, here.
+    if let Err(error) = unsafe { driver!(cuEventDestroy(handle)) } {
+        // SAFETY: as above; called where the driver has refused the call for want of a context.
+        let again = || unsafe { driver!(cuEventDestroy(handle)) };
+        report(context.call_again(error, &again));
     }
 }
 
@@ -164,17 +203,18 @@ impl Event {
         let raw = CUipcEventHandle {
             reserved: ipc.bytes.map(|byte| byte as _),
         };
+        let options = EventOptions {
+            timing: false,
+            blocking_sync,
+            ipc: true,
+        };
         let mut handle: CUevent = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result; the driver checks the bytes.
         unsafe { driver!(cuIpcOpenEventHandle(&mut handle, raw))? };
         Ok(Event {
             inner: Arc::new(Inner {
                 handle,
-                options: EventOptions {
-                    timing: false,
-                    blocking_sync,
-                    ipc: true,
-                },
+                flags: options.flags(),
                 context: context.clone(),
             }),
         })
@@ -187,7 +227,7 @@ impl Event {
     /// [`Error::InvalidArgument`] for an event made without [`EventOptions::ipc`]; otherwise what the driver says.
     /// Source: `cuIpcGetEventHandle`.
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
-        if !self.inner.options.ipc {
+        if !self.options().ipc {
             return Err(Error::argument(
                 "Event::ipc_handle",
                 "self",
@@ -228,8 +268,8 @@ impl Event {
 
     /// How it was made.
     #[inline]
-    pub fn options(&self) -> &EventOptions {
-        &self.inner.options
+    pub fn options(&self) -> EventOptions {
+        self.inner.options()
     }
 
     /// Marks the stream's current end; a later `record` moves the event.
@@ -293,7 +333,7 @@ impl Event {
             ))
         };
         for (event, name) in [(self, "self"), (earlier, "earlier")] {
-            if !event.inner.options.timing {
+            if !event.options().timing {
                 return problem(
                     name,
                     "was made without timing; both events need `timing` in their options",

@@ -260,6 +260,12 @@ impl Stream {
         }
     }
 
+    /// Whether both are clones of the same stream, and not merely of the same handle.
+    #[inline]
+    pub fn is_clone_of(&self, other: &Stream) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// How many clones there are, this one included.
     pub(crate) fn clones(&self) -> usize {
         Arc::strong_count(&self.inner)

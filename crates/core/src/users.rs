@@ -38,10 +38,12 @@ const FEW: usize = 8;
 
 impl Users {
     /// Memory that nobody uses yet, freed in the order of `stream`.
-    #[inline]
+    #[inline(always)]
     pub fn new(stream: Stream) -> Users {
+        // First: nothing can fail any more while the value is put together, which lets the compiler do that in its place.
+        let thread = thread_of(&stream);
         Users {
-            thread: thread_of(&stream),
+            thread,
             stream,
             others: Mutex::new(None),
         }

@@ -217,6 +217,8 @@ struct PoolShell {
     taken: Taken,
     size: usize,
     stream: Stream,
+    /// [`outlived`] by that stream.
+    outlives: usize,
     resource: Py<PyAny>,
 }
 
@@ -225,7 +227,7 @@ unsafe impl Parts<PyBuffer> for PoolShell {
     #[inline(always)]
     fn value(self) -> PyBuffer {
         let address = self.taken.address();
-        let outlives = outlived(&self.stream);
+        let outlives = self.outlives;
         let memory = self.pool.own(self.taken, self.size, self.stream);
         let backing = Backing::Pool(memory);
         PyBuffer::of_parts(
@@ -291,6 +293,7 @@ impl PyBuffer {
             pool,
             taken,
             size,
+            outlives: outlived(&stream),
             stream,
             resource,
         };

@@ -119,7 +119,7 @@ pub(super) fn stream_or_default<'py>(
     function: &str,
 ) -> PyResult<Stream> {
     if let Some(given) = given {
-        return stream::accept(given, function, "stream", false);
+        return stream::accept_for_memory(given, function, "stream");
     }
     warn_of_default(py)?;
     Ok(Stream::default_stream())
@@ -150,7 +150,7 @@ pub fn allocate<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = resource.py();
     if let Ok(ours) = resource.cast_exact::<PyDeviceMemoryResource>() {
-        let accepted = stream::accept(stream, "allocate", "stream", false)?;
+        let accepted = stream::accept_for_memory(stream, "allocate", "stream")?;
         let buffer = PyMemPool::allocate_on(ours.as_super(), size, accepted)?;
         return Ok(buffer.into_bound(py).into_any());
     }

@@ -53,12 +53,11 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
         // calls this has checked the class of the first.
         unsafe {
             let py = Python::assume_attached();
-            let mut given = [std::ptr::null_mut(); N];
             let count = count.cast_unsigned();
-            if !sort_known::<M, N>(py, args, count, keywords, &mut given) {
-                given = [std::ptr::null_mut(); N];
-                sort::<M, N>(py, args, count, keywords, &mut given).map_err(py::set)?;
-            }
+            let given = match sort_known::<M, N>(py, args, count, keywords) {
+                Some(given) => given,
+                None => sort::<M, N>(py, args, count, keywords).map_err(py::set)?,
+            };
             let slf = Borrowed::from_ptr(py, slf);
             let given =
                 given.map(|object| (!object.is_null()).then(|| Borrowed::from_ptr(py, object)));
@@ -71,8 +70,8 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
     })
 }
 
-/// The arguments where those that are given by name have the very objects of [`Method::known`] as their names. False, and
-/// anything in `given`, where that is not so or anything is wrong.
+/// The arguments where those that are given by name have the very objects of [`Method::known`] as their names; null for those
+/// that are not given. `None` where that is not so or anything is wrong.
 ///
 /// # Safety
 ///
@@ -83,11 +82,11 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
     args: *const *mut ffi::PyObject,
     count: usize,
     keywords: *mut ffi::PyObject,
-    given: &mut [*mut ffi::PyObject; N],
-) -> bool {
+) -> Option<[*mut ffi::PyObject; N]> {
     if count > N {
-        return false;
+        return None;
     }
+    let mut given = [std::ptr::null_mut(); N];
     // SAFETY: as the caller promises; of the tuple only items that it has are read, and there is a value for each name.
     unsafe {
         for (place, found) in given.iter_mut().enumerate() {
@@ -96,10 +95,8 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
             }
         }
         if !keywords.is_null() {
-            let (Some(items), Some(known)) = (tuple_items(Obj::new(keywords)), M::known().get(py))
-            else {
-                return false;
-            };
+            let items = tuple_items(Obj::new(keywords))?;
+            let known = M::known().get(py)?;
             let more = ffi::PyTuple_Size(keywords).cast_unsigned();
             for place in 0..more {
                 let name = *items.add(place);
@@ -110,12 +107,15 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
                     Some(which) if given[which].is_null() => {
                         given[which] = *args.add(count + place)
                     }
-                    _ => return false,
+                    _ => return None,
                 }
             }
         }
     }
-    given[..M::REQUIRED].iter().all(|one| !one.is_null())
+    given[..M::REQUIRED]
+        .iter()
+        .all(|one| !one.is_null())
+        .then_some(given)
 }
 
 /// The arguments where some are given by name, are too many, or are missing.
@@ -130,8 +130,8 @@ unsafe fn sort<M: Method<N>, const N: usize>(
     args: *const *mut ffi::PyObject,
     count: usize,
     keywords: *mut ffi::PyObject,
-    given: &mut [*mut ffi::PyObject; N],
-) -> PyResult<()> {
+) -> PyResult<[*mut ffi::PyObject; N]> {
+    let mut given = [std::ptr::null_mut(); N];
     if count > N {
         return Err(PyTypeError::new_err(format!(
             "{}() takes at most {N} arguments ({}), not {count}",
@@ -167,7 +167,7 @@ unsafe fn sort<M: Method<N>, const N: usize>(
         }
     }
     match given[..M::REQUIRED].iter().position(|one| one.is_null()) {
-        None => Ok(()),
+        None => Ok(given),
         Some(missing) => Err(PyTypeError::new_err(format!(
             "{}() misses the required argument '{}'",
             M::FUNCTION,

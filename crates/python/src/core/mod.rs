@@ -18,6 +18,7 @@ pub mod dlpack_method;
 pub mod dtype;
 pub mod errors;
 pub mod event;
+pub mod flags;
 pub mod fresh;
 pub mod held;
 pub mod ipc;

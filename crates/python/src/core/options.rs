@@ -29,8 +29,13 @@ impl OptionClass {
         PyModule::import(py, self.module)?.getattr(self.name)
     }
 
+    /// The class itself.
+    ///
+    /// # Errors
+    ///
+    /// What importing its module raises.
     #[inline]
-    fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+    pub fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         self.class
             .get_or_try_init(py, || self.find(py).map(Bound::unbind))
             .map(|class| class.bind(py))
@@ -152,7 +157,7 @@ impl<'py> Options<'py> {
 
     /// The dictionary of an instance; reading it takes half the time that reading attributes does.
     #[inline]
-    fn fields_of(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    pub fn fields_of(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
         let py = given.py();
         // SAFETY: a live object; a new reference or null with an exception.
         let dict = unsafe {

@@ -47,13 +47,13 @@ impl<T> Slot<T> {
     }
 
     /// A value computed from the object while it is there; None where it was closed. `read` is short and calls nobody.
-    #[inline]
+    #[inline(always)]
     pub fn read<R>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.lock(py).as_ref().map(read)
     }
 
     /// As [`Slot::read`], for what may change the object.
-    #[inline]
+    #[inline(always)]
     pub fn change<R>(&self, py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.lock(py).as_mut().map(change)
     }

@@ -19,7 +19,7 @@ use super::event::{self, PyEvent};
 use super::numbers;
 use super::operand;
 use super::options::{OptionClass, Options};
-use super::slot::{Lent, Slot, drop_detached};
+use super::slot::{Lent, Slot, closed, drop_detached};
 use crate::generated::ids::class::driver as class;
 
 /// A queue of work on a device: what is queued runs in order, and independently of other streams.
@@ -44,7 +44,36 @@ use crate::generated::ids::class::driver as class;
     name = "Stream"
 )]
 pub struct PyStream {
-    slot: Slot<Stream>,
+    slot: Slot<Kept>,
+}
+
+/// What a stream's shell has.
+///
+/// Memory from a pool owns a clone of its stream, and most of it is freed on that very stream: that clone is kept for the next
+/// memory then. Counting clones takes two atomic steps, which cost more than all else that allocating does beside the
+/// driver's call. The spare clone goes with the one in the shell, so that the stream ends when it would without it.
+#[derive(Debug)]
+struct Kept {
+    stream: Stream,
+    /// Another clone of the same stream.
+    spare: Option<Stream>,
+}
+
+impl Kept {
+    #[inline]
+    fn new(stream: Stream) -> Kept {
+        Kept {
+            stream,
+            spare: None,
+        }
+    }
+
+    /// The stream alone.
+    fn into_stream(self) -> Stream {
+        // Not the last one: that is returned.
+        drop(self.spare);
+        self.stream
+    }
 }
 
 impl PyStream {
@@ -57,7 +86,7 @@ impl PyStream {
         Py::new(
             py,
             PyStream {
-                slot: Slot::new(stream),
+                slot: Slot::new(Kept::new(stream)),
             },
         )
     }
@@ -69,7 +98,10 @@ impl PyStream {
     /// `RuntimeError` where it was closed.
     #[inline]
     pub fn get(&self, py: Python<'_>) -> PyResult<Stream> {
-        self.slot.get(py, "Stream")
+        match self.slot.read(py, |kept| kept.stream.clone()) {
+            Some(stream) => Ok(stream),
+            None => Err(closed("Stream")),
+        }
     }
 
     /// The stream, for the time of a call.
@@ -83,24 +115,51 @@ impl PyStream {
     }
 
     /// Whether it is open, and `is` holds for it, which is short and calls nobody.
-    #[inline]
+    #[inline(always)]
     pub fn is(&self, py: Python<'_>, is: impl FnOnce(&Stream) -> bool) -> bool {
-        self.slot.read(py, is).unwrap_or(false)
+        self.slot.read(py, |kept| is(&kept.stream)).unwrap_or(false)
+    }
+
+    /// A clone for memory, the spare one where there is one; `None` where the stream was closed.
+    #[inline(always)]
+    fn take(&self, py: Python<'_>) -> Option<Stream> {
+        self.slot.change(py, |kept| match kept.spare.take() {
+            Some(spare) => spare,
+            None => kept.stream.clone(),
+        })
+    }
+
+    /// Lets go of a clone that [`accept_for_memory`] gave, once the memory is gone: it is kept as the spare one, where it is
+    /// one of this stream, which is open.
+    #[inline(always)]
+    pub fn give_back(&self, py: Python<'_>, clone: Stream) {
+        let mut clone = Some(clone);
+        self.slot.change(py, |kept| {
+            if kept.spare.is_none()
+                && let Some(given) = &clone
+                && given.is_clone_of(&kept.stream)
+            {
+                kept.spare = clone.take();
+            }
+        });
+        if let Some(other) = clone {
+            let_go(py, other);
+        }
     }
 
     fn address(&self, py: Python<'_>) -> usize {
         self.slot
-            .read(py, |stream| stream.handle().addr())
+            .read(py, |kept| kept.stream.handle().addr())
             .unwrap_or(0)
     }
 }
 
 impl Drop for PyStream {
     fn drop(&mut self) {
-        if let Some(stream) = self.slot.end()
-            && stream.is_owned()
+        if let Some(kept) = self.slot.end()
+            && kept.stream.is_owned()
         {
-            drop_detached(stream);
+            drop_detached(kept);
         }
     }
 }
@@ -121,12 +180,12 @@ impl PyStream {
                 ));
             }
             return Ok(PyStream {
-                slot: Slot::new(accept(obj, "Stream", "obj", true)?),
+                slot: Slot::new(Kept::new(accept(obj, "Stream", "obj", true)?)),
             });
         }
         let stream = create(device::current(py)?, "Stream", options, py)?;
         Ok(PyStream {
-            slot: Slot::new(stream),
+            slot: Slot::new(Kept::new(stream)),
         })
     }
 
@@ -250,11 +309,11 @@ impl PyStream {
     /// Lets go of the stream: it is destroyed when its queued work is done and nothing else uses it. A stream that came
     /// from elsewhere is not destroyed, and closing a default stream changes nothing.
     fn close(&self, py: Python<'_>) {
-        if self.slot.read(py, Stream::is_default) == Some(false)
-            && let Some(stream) = self.slot.close(py)
-            && stream.is_owned()
+        if self.slot.read(py, |kept| kept.stream.is_default()) == Some(false)
+            && let Some(kept) = self.slot.close(py)
+            && kept.stream.is_owned()
         {
-            py.detach(|| drop(stream));
+            py.detach(|| drop(kept));
         }
     }
 
@@ -295,8 +354,8 @@ impl PyStream {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // The owner of a foreign stream belongs to the stream, which others may hold as well: then it is theirs too, and
         // the collector must not take it for garbage. A slot that is busy belongs to an object in use.
-        if let Some(Some(owner)) = self.slot.peek(|stream| {
-            stream
+        if let Some(Some(owner)) = self.slot.peek(|kept| {
+            kept.stream
                 .sole_owner()
                 .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
                 .map(std::ptr::from_ref)
@@ -310,7 +369,11 @@ impl PyStream {
     fn __clear__(&self) {
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
-        drop(self.slot.close(py).map(|stream| Lent::new(py, stream)));
+        drop(
+            self.slot
+                .close(py)
+                .map(|kept| Lent::new(py, kept.into_stream())),
+        );
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -421,11 +484,36 @@ pub fn accept(
     protocol: bool,
 ) -> PyResult<Stream> {
     if let Some(stream) = exact(given)
-        && let Some(stream) = stream.slot.read(given.py(), Stream::clone)
+        && let Some(stream) = stream.slot.read(given.py(), |kept| kept.stream.clone())
     {
         return Ok(stream);
     }
     accept_any(given, function, parameter, protocol)
+}
+
+/// As [`accept`], without the protocol, for memory that owns the stream and gives it back: [`PyStream::give_back`].
+///
+/// # Errors
+///
+/// As [`accept`].
+#[inline(always)]
+pub fn accept_for_memory(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<Stream> {
+    if let Some(stream) = exact(given)
+        && let Some(stream) = stream.take(given.py())
+    {
+        return Ok(stream);
+    }
+    accept_any(given, function, parameter, false)
+}
+
+/// Lets go of a clone of a stream, attached: where it is the last one the stream is destroyed without the GIL.
+#[inline]
+pub fn let_go(py: Python<'_>, clone: Stream) {
+    drop(Lent::new(py, clone));
 }
 
 static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());

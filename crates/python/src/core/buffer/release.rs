@@ -149,12 +149,14 @@ impl PyBuffer {
             return None;
         }
         // Closed from here on, and never resumed.
-        let Backing::Pool(memory) = std::mem::take(&mut state.backing) else {
-            // It was looked at above.
-            return None;
+        // SAFETY: that it is simple was asked above, and the state is locked; what is left of it is written over, and not
+        // dropped.
+        let memory = unsafe {
+            let simple = memory.read_simple();
+            (&raw mut state.backing).write(Backing::Foreign);
+            simple
         };
-        // SAFETY: it was asked above, and the state is locked.
-        Some((unsafe { memory.into_simple() }, state.resource.take()))
+        Some((memory, state.resource.take()))
     }
 
     /// As [`PyBuffer::close_simply`], with streams of any kind; and frees the memory.
@@ -244,11 +246,16 @@ stream : Stream, optional
         let Some((memory, resource)) = this.close_simply(py, stream) else {
             return close_otherwise(slf, stream);
         };
-        let done = {
+        let (done, clone) = {
             // SAFETY: the memory, its pool and its stream are the driver's alone.
             let _detached = unsafe { Detached::new(py) };
-            memory.free()
+            memory.free_and_keep_stream()
         };
+        match stream.and_then(stream::exact) {
+            // Most memory is allocated on the stream that it is freed on.
+            Some(shell) => shell.give_back(py, clone),
+            None => stream::let_go(py, clone),
+        }
         if let Some(resource) = resource {
             resource.drop_ref(py);
         }
