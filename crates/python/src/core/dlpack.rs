@@ -385,6 +385,10 @@ fn wait_for_all(
     consumer: &Stream,
     mut streams: Vec<Stream>,
 ) -> cupyrite::Result<()> {
+    streams.retain(|stream| stream != consumer);
+    if streams.is_empty() {
+        return Ok(());
+    }
     let relaxed = Relaxed::enter();
     // Asking costs less than an event. A stream that is being captured must not be asked, nor a default one while any is.
     let is_idle = |stream: &Stream| {
@@ -392,7 +396,7 @@ fn wait_for_all(
             && matches!(cupyrite::is_capturing(stream), Ok(false))
             && matches!(stream.is_done(), Ok(true))
     };
-    streams.retain(|stream| stream != consumer && !is_idle(stream));
+    streams.retain(|stream| !is_idle(stream));
     drop(relaxed);
     if streams.is_empty() {
         return Ok(());

@@ -21,7 +21,7 @@ use crate::py;
 /// given a table of its own, as it does when names are taken out, has another address there. The values are read each time;
 /// to have Python look them up costs several times what an event costs beside the driver's calls.
 ///
-/// Nothing is found, and Python is asked each time, in versions that are not known, and without a GIL.
+/// Nothing is found, and Python is asked each time, in versions that this was not tried with, and without a GIL.
 pub struct FlagPlaces<const N: usize> {
     asked: AtomicBool,
     /// The class, once the places are known; null before.
@@ -95,7 +95,7 @@ impl<const N: usize> FlagPlaces<N> {
             Some(name) => name.py(),
             None => return,
         };
-        if self.asked.swap(true, Ordering::Relaxed) || !py::tuples_known_before(0x030F_0000) {
+        if self.asked.swap(true, Ordering::Relaxed) || !py::tuples_known_before(0x030E_0000) {
             return;
         }
         // What fails here fails again, and is told, where Python is asked for the fields.
