@@ -64,6 +64,20 @@ class Here:
         return (ctypes.c_void_p * (len(RUNTIME) + len(DRIVER) + len(things)))(*self.functions(), *things)
 
 
+def making(create, options, allocate, stream):
+    """The rows of cuda.core: events and buffers that are made and closed."""
+
+    def events(loop):
+        for _ in loop:
+            create(options).close()
+
+    def buffers(loop):
+        for _ in loop:
+            allocate(BYTES, stream=stream).close(stream)
+
+    return events, buffers
+
+
 def of_package(here):
     """The rows, by the package that is there: functions that run through a loop."""
     from cuda.bindings import runtime as r
@@ -71,24 +85,16 @@ def of_package(here):
 
     device = Device(0)
     device.set_current()
-    stream, options = device.create_stream(), EventOptions()
+    stream = device.create_stream()
     kept = device.allocate(BYTES, stream=stream)
     to_device = r.cudaMemcpyKind.cudaMemcpyHostToDevice
 
-    def copies(loop, copy=r.cudaMemcpy, target=here.memory.value, source=here.host.value):
+    # Has the memory that stays in use, too.
+    def copies(loop, copy=r.cudaMemcpy, target=here.memory.value, source=here.host.value, kept=kept):
         for _ in loop:
             copy(target, source, BYTES, to_device)
 
-    def events(loop):
-        create = device.create_event
-        for _ in loop:
-            create(options).close()
-
-    def buffers(loop, kept=kept):
-        allocate = device.memory_resource.allocate
-        for _ in loop:
-            allocate(BYTES, stream=stream).close(stream)
-
+    events, buffers = making(device.create_event, EventOptions(), device.memory_resource.allocate, stream)
     return (
         pairing(r.cudaMalloc, r.cudaFree, BYTES),
         pairing(r.cudaMallocHost, r.cudaFreeHost, BYTES),
@@ -104,18 +110,8 @@ def of_floor(floor, here):
     addresses = here.functions()
     del addresses[RUNTIME.index("cudaMemcpy")]
     floor.setup(*addresses, here.pool.value, here.stream.value)
-    device, stream, options = floor.Device(), object(), object()
-
-    def events(loop):
-        create = device.create_event
-        for _ in loop:
-            create(options).close()
-
-    def buffers(loop):
-        allocate = device.allocate
-        for _ in loop:
-            allocate(BYTES, stream=stream).close(stream)
-
+    device = floor.Device()
+    events, buffers = making(device.create_event, object(), device.allocate, object())
     return (
         pairing(floor.malloc, floor.free, BYTES),
         pairing(floor.malloc_host, floor.free_host, BYTES),

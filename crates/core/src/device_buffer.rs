@@ -75,7 +75,8 @@ impl Taken {
 /// Memory of a pool that is freed by the driver's call alone, on a stream that this crate made and for which nothing has to
 /// wait: see [`DeviceBuffer::into_simple`].
 #[derive(Debug)]
-#[must_use = "the memory is lost unless it is freed"]
+#[doc(hidden)] // For the Python package, which frees the memory of its objects with it.
+#[must_use = "the memory is lost, and its pool never ends, unless it is freed"]
 pub struct SimpleMemory {
     address: CUdeviceptr,
     stream: Stream,
@@ -209,6 +210,7 @@ impl DeviceBuffer {
     }
 
     /// Whether freeing the memory takes no more than the driver's call: [`DeviceBuffer::into_simple`] is for that.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn is_simple(&mut self) -> bool {
         self.address != 0
@@ -223,6 +225,7 @@ impl DeviceBuffer {
     /// # Safety
     ///
     /// [`DeviceBuffer::is_simple`] holds.
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn into_simple(self) -> SimpleMemory {
         let memory = ManuallyDrop::new(self);
@@ -236,18 +239,18 @@ impl DeviceBuffer {
     /// # Safety
     ///
     /// [`DeviceBuffer::is_simple`] holds, and the buffer is neither used nor dropped afterwards.
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn read_simple(&self) -> SimpleMemory {
-        let memory = self;
-        let Source::Pool(pool) = &memory.source else {
+        let Source::Pool(pool) = &self.source else {
             // SAFETY: the caller's promise.
             unsafe { std::hint::unreachable_unchecked() }
         };
         SimpleMemory {
-            address: memory.address,
+            address: self.address,
             // SAFETY: both are taken once, and the rest, which is never looked at again, owns nothing: there is no context,
             // and no other stream (see `Users::is_one_owned`).
-            stream: unsafe { std::ptr::read(memory.users.stream()) },
+            stream: unsafe { std::ptr::read(self.users.stream()) },
             // SAFETY: as above.
             pool: unsafe { std::ptr::read(pool) },
         }

@@ -580,6 +580,7 @@ impl MemoryPool {
 
     /// The device whose memory it is, where allocating takes no more than the driver's call: a stream that this crate made
     /// says by itself where it is.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn simple_home(&self, bytes: usize, stream: &Stream) -> Option<Device> {
         match self.kind() {
@@ -593,6 +594,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// As [`MemoryPool::allocate`].
+    #[doc(hidden)]
     #[inline(always)]
     pub fn take_at(&self, home: Device, bytes: usize, stream: &Stream) -> Result<Taken> {
         debug_assert!(stream.is_owned(), "simple_home() says so");

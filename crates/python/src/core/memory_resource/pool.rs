@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use cupyrite::{DeviceBuffer, MemoryPool, PoolAccess, PoolKind, Stream};
+use cupyrite::{DeviceBuffer, MemoryPool, PoolAccess, PoolKind, Stream, Taken};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -167,6 +167,19 @@ impl PyMemPool {
             let _detached = unsafe { Detached::new(py) };
             pool.take_at(home, size, &stream)
         };
+        PyMemPool::own(slf, taken, pool, size, stream)
+    }
+
+    /// The buffer of what the driver gave, or what it said.
+    #[inline(always)]
+    fn own(
+        slf: &Bound<'_, Self>,
+        taken: cupyrite::Result<Taken>,
+        pool: MemoryPool,
+        size: usize,
+        stream: Stream,
+    ) -> PyResult<Py<PyBuffer>> {
+        let py = slf.py();
         match taken {
             Ok(taken) => {
                 let resource = slf.clone().into_any().unbind();
@@ -195,13 +208,7 @@ impl PyMemPool {
             let _detached = unsafe { Detached::new(py) };
             pool.take_for(size, &stream)
         };
-        match taken {
-            Ok(taken) => {
-                let resource = slf.clone().into_any().unbind();
-                PyBuffer::of_pool(py, pool, taken, size, stream, resource)
-            }
-            Err(error) => refused(py, error, pool, stream),
-        }
+        PyMemPool::own(slf, taken, pool, size, stream)
     }
 
     #[inline(never)]
