@@ -111,6 +111,8 @@ impl SimpleMemory {
 
     #[inline(always)]
     fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
+        // As in `free_in_order`.
+        let _relaxed = Relaxed::enter();
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
         match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
@@ -124,6 +126,17 @@ impl SimpleMemory {
                 .map_err(Box::new),
         }
     }
+}
+
+/// Frees memory of a pool in the order of a stream, also while another stream is captured.
+///
+/// # Safety
+///
+/// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
+pub(crate) unsafe fn free_in_order(address: CUdeviceptr, stream: &Stream) -> Result<()> {
+    let _relaxed = Relaxed::enter();
+    // SAFETY: the caller's promise.
+    stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
 }
 
 impl DeviceBuffer {
@@ -281,10 +294,8 @@ impl DeviceBuffer {
             Source::Pool(pool) if let Some(imports) = pool.imports() => {
                 imports.release(address, stream)
             }
-            Source::Pool(_) => stream.call(|| {
-                // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
-                unsafe { driver!(cuMemFreeAsync(address, stream.handle())) }
-            }),
+            // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
+            Source::Pool(_) => unsafe { free_in_order(address, stream) },
             Source::Resource(resource) => {
                 let _relaxed = Relaxed::enter();
                 // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.

@@ -15,7 +15,7 @@ use cupyrite_sys::driver::{
 
 use crate::birth::Birth;
 use crate::device::Device;
-use crate::device_buffer::{DeviceBuffer, Source, Taken, enter_for, home_of};
+use crate::device_buffer::{DeviceBuffer, Source, Taken, enter_for, free_in_order, home_of};
 use crate::error::{Error, Result, driver};
 use crate::ipc::Imports;
 use crate::location::MemoryLocation;
@@ -712,7 +712,7 @@ impl PoolKind {
     pub unsafe fn deallocate(self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
         let _entered = enter_for(stream, self.home()?)?;
         // SAFETY: the caller's promise.
-        stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+        unsafe { free_in_order(address, stream) }
     }
 }
 

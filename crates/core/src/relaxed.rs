@@ -8,11 +8,11 @@ use crate::error::{Result, driver, report};
 
 /// While it lives, the calls of this thread do not count as parts of a capture.
 ///
-/// The driver refuses what may wait for the device or allocate (freeing memory of `cuMemAlloc`, asking whether a stream is
-/// done) to a thread that captures, and to any while another one captures globally, and spoils their capture. But objects
-/// may end anywhere, by Python's collector for one, and nothing of a graph depends on that. So everything that this crate
-/// releases by itself it releases in here; what a program asks for, such as memory or a wait, it does not do in here.
-/// Events, streams and what is freed in the order of a stream need none of it.
+/// The driver refuses what may wait for the device or allocate (freeing memory, in the order of a stream or not, asking
+/// whether a stream is done) to a thread that captures, and to any while another one captures globally, and spoils their
+/// capture. But objects may end anywhere, by Python's collector for one, and nothing of a graph depends on that. So
+/// everything that this crate releases it releases in here; what else a program asks for, such as memory or a wait, it does
+/// not do in here. Events and streams need none of it.
 ///
 /// A [`MemoryResource`](crate::MemoryResource) is asked to free what a [`DeviceBuffer`](crate::DeviceBuffer) had in here,
 /// too.
@@ -32,6 +32,7 @@ pub struct Relaxed {
 impl Relaxed {
     /// Sets the calling thread's mode to `CU_STREAM_CAPTURE_MODE_RELAXED`. Where the driver does not do that, because it
     /// has ended or is not there, nothing is changed.
+    #[inline]
     pub fn enter() -> Relaxed {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         Relaxed {
@@ -42,6 +43,7 @@ impl Relaxed {
 }
 
 impl Drop for Relaxed {
+    #[inline]
     fn drop(&mut self) {
         if let Some(mode) = self.before {
             report(exchange(mode).map(drop));
@@ -56,6 +58,7 @@ pub(crate) fn release(body: impl FnOnce() -> Result<()>) {
 }
 
 /// Sets the thread's mode; gives the one before.
+#[inline]
 fn exchange(mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
     // SAFETY: a valid place, which is read and written.
     unsafe { driver!(cuThreadExchangeStreamCaptureMode(&mut mode))? };
