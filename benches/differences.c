@@ -13,22 +13,27 @@ typedef int (*fn_copy)(void *, const void *, size_t, int);
 typedef int (*fn_event)(void **, unsigned);
 typedef int (*fn_allocate)(void **, size_t, void *, void *);
 typedef int (*fn_release)(void *, void *);
+typedef int (*fn_launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                         void **);
 
 enum { BYTES = 256, TO_DEVICE = 1, DISABLE_TIMING = 2 };
 /* As in differences_side.py. */
 enum { MALLOC, FREE, MALLOC_HOST, FREE_HOST, STREAM_CREATE, STREAM_DESTROY, MEMCPY, EVENT_CREATE, EVENT_DESTROY, ALLOCATE,
-       RELEASE, MEMORY, HOST, POOL, STREAM };
-enum { ROW_MALLOC, ROW_MALLOC_HOST, ROW_STREAM, ROW_MEMCPY, ROW_EVENT, ROW_BUFFER };
+       RELEASE, LAUNCH, MEMORY, HOST, POOL, STREAM, KERNEL };
+enum { ROW_MALLOC, ROW_MALLOC_HOST, ROW_STREAM, ROW_MEMCPY, ROW_EVENT, ROW_BUFFER, ROW_LAUNCH };
 
 #define TURN(call)                                                                                                     \
     for (int n = 0; n < count; n++)                                                                                    \
         failed |= (call);                                                                                              \
     break
 
-/* Nanoseconds a pair (or a call, for the copy): the mean of `count` in a row; negative where one failed. */
+/* Nanoseconds a pair (or a call, for the copy and the launch): the mean of `count` in a row; negative where one failed. */
 double turn(int row, int count, void *const *given)
 {
     void *p = NULL;
+    float factor = 2;
+    unsigned long long bytes = BYTES;
+    void *arguments[] = {&factor, (void *)&given[MEMORY], &bytes};
     int failed = 0;
     double start = now();
     switch (row) {
@@ -45,6 +50,8 @@ double turn(int row, int count, void *const *given)
     case ROW_BUFFER:
         TURN(((fn_allocate)given[ALLOCATE])(&p, BYTES, given[POOL], given[STREAM]) ||
              ((fn_release)given[RELEASE])(p, given[STREAM]));
+    case ROW_LAUNCH:
+        TURN(((fn_launch)given[LAUNCH])(given[KERNEL], 1, 1, 1, 1, 1, 1, 0, given[STREAM], arguments, NULL));
     default:
         failed = 1;
     }

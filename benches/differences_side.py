@@ -14,12 +14,18 @@ import json
 import sys
 import time
 
+from core import kernels
 from floor_side import Driver, check, load
-from loops import empty, pairing
+from loops import calling, empty, pairing
+
+try:
+    from numpy import float32
+except ImportError:
+    from ctypes import c_float as float32
 
 # As in differences.c.
 RUNTIME = "cudaMalloc cudaFree cudaMallocHost cudaFreeHost cudaStreamCreate cudaStreamDestroy cudaMemcpy".split()
-DRIVER = "cuEventCreate cuEventDestroy cuMemAllocFromPoolAsync cuMemFreeAsync".split()
+DRIVER = "cuEventCreate cuEventDestroy cuMemAllocFromPoolAsync cuMemFreeAsync cuLaunchKernel".split()
 ROWS = (
     "cudaMalloc + cudaFree",
     "cudaMallocHost + cudaFreeHost",
@@ -27,14 +33,15 @@ ROWS = (
     "cudaMemcpy, 256 bytes to the device",
     "create_event + close",
     "Buffer: allocate + close",
+    "launch, 3 arguments",
 )
 # Calls a round: some microseconds each, so that a round is over before the machine changes.
-COUNTS = (50, 20, 20, 50, 100, 50)
+COUNTS = (50, 20, 20, 50, 100, 50, 50)
 BYTES = 256
 
 
 class Here:
-    """What both halves need on the device: a pool, a stream and some memory, by the driver itself."""
+    """What both halves need on the device: a pool, a stream, some memory and a kernel, by the driver itself."""
 
     def __init__(self, libcudart):
         self.driver, self.runtime = Driver(), ctypes.CDLL(libcudart)
@@ -50,6 +57,10 @@ class Here:
         check(self.driver.cuStreamCreate(ctypes.byref(self.stream), 1))
         held = ctypes.c_void_p()
         check(self.driver.cuMemAllocFromPoolAsync(ctypes.byref(held), ctypes.c_size_t(BYTES), self.pool, self.stream))
+        library, self.kernel = ctypes.c_void_p(), ctypes.c_void_p()
+        self.ptx = kernels().encode()
+        check(self.driver.cuLibraryLoadData(ctypes.byref(library), self.ptx, None, None, 0, None, None, 0))
+        check(self.driver.cuLibraryGetKernel(ctypes.byref(self.kernel), library, b"three"))
         self.synchronize = self.driver.cuCtxSynchronize
         check(self.synchronize())
 
@@ -60,7 +71,7 @@ class Here:
 
     def given(self):
         """What differences.c is given."""
-        things = [self.memory.value, self.host.value, self.pool.value, self.stream.value]
+        things = [self.memory.value, self.host.value, self.pool.value, self.stream.value, self.kernel.value]
         return (ctypes.c_void_p * (len(RUNTIME) + len(DRIVER) + len(things)))(*self.functions(), *things)
 
 
@@ -81,7 +92,7 @@ def making(create, options, allocate, stream):
 def of_package(here):
     """The rows, by the package that is there: functions that run through a loop."""
     from cuda.bindings import runtime as r
-    from cuda.core import Device, EventOptions
+    from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, launch
 
     device = Device(0)
     device.set_current()
@@ -95,6 +106,7 @@ def of_package(here):
             copy(target, source, BYTES, to_device)
 
     events, buffers = making(device.create_event, EventOptions(), device.memory_resource.allocate, stream)
+    kernel, config = ObjectCode.from_ptx(here.ptx).get_kernel("three"), LaunchConfig(grid=1, block=1)
     return (
         pairing(r.cudaMalloc, r.cudaFree, BYTES),
         pairing(r.cudaMallocHost, r.cudaFreeHost, BYTES),
@@ -102,14 +114,15 @@ def of_package(here):
         copies,
         events,
         buffers,
+        calling(launch, stream, config, kernel, float32(2), kept, ctypes.c_uint64(BYTES)),
     )
 
 
 def of_floor(floor, here):
-    """The same by floor.c, which has no copies."""
-    addresses = here.functions()
-    del addresses[RUNTIME.index("cudaMemcpy")]
-    floor.setup(*addresses, here.pool.value, here.stream.value)
+    """The same by floor.c, which has neither copies nor launches."""
+    addresses = dict(zip(RUNTIME + DRIVER, here.functions(), strict=True))
+    del addresses["cudaMemcpy"], addresses["cuLaunchKernel"]
+    floor.setup(*addresses.values(), here.pool.value, here.stream.value)
     device = floor.Device()
     events, buffers = making(device.create_event, object(), device.allocate, object())
     return (
@@ -119,6 +132,7 @@ def of_floor(floor, here):
         None,
         events,
         buffers,
+        None,
     )
 
 
