@@ -24,19 +24,23 @@ except ImportError:
     from ctypes import c_float as float32
 
 # As in differences.c.
-RUNTIME = "cudaMalloc cudaFree cudaMallocHost cudaFreeHost cudaStreamCreate cudaStreamDestroy cudaMemcpy".split()
+RUNTIME = (
+    "cudaMalloc cudaFree cudaMallocHost cudaFreeHost cudaStreamCreate cudaStreamDestroy cudaMemcpy cudaMallocAsync "
+    "cudaFreeAsync"
+).split()
 DRIVER = "cuEventCreate cuEventDestroy cuMemAllocFromPoolAsync cuMemFreeAsync cuLaunchKernel".split()
 ROWS = (
     "cudaMalloc + cudaFree",
     "cudaMallocHost + cudaFreeHost",
     "cudaStreamCreate + cudaStreamDestroy",
     "cudaMemcpy, 256 bytes to the device",
+    "cudaMallocAsync + cudaFreeAsync",
     "create_event + close",
     "Buffer: allocate + close",
     "launch, 3 arguments",
 )
 # Calls a round: some microseconds each, so that a round is over before the machine changes.
-COUNTS = (50, 20, 20, 50, 100, 50, 50)
+COUNTS = (50, 20, 20, 50, 50, 100, 50, 50)
 BYTES = 256
 
 
@@ -98,6 +102,7 @@ def of_package(here):
     device.set_current()
     stream = device.create_stream()
     kept = device.allocate(BYTES, stream=stream)
+    runtime_stream = r.cudaStream_t(here.stream.value)
     to_device = r.cudaMemcpyKind.cudaMemcpyHostToDevice
 
     # Has the memory that stays in use, too.
@@ -112,6 +117,7 @@ def of_package(here):
         pairing(r.cudaMallocHost, r.cudaFreeHost, BYTES),
         pairing(r.cudaStreamCreate, r.cudaStreamDestroy),
         copies,
+        pairing(r.cudaMallocAsync, r.cudaFreeAsync, BYTES, runtime_stream, also=(runtime_stream,)),
         events,
         buffers,
         calling(launch, stream, config, kernel, float32(2), kept, ctypes.c_uint64(BYTES)),
@@ -119,9 +125,10 @@ def of_package(here):
 
 
 def of_floor(floor, here):
-    """The same by floor.c, which has neither copies nor launches."""
+    """The same by floor.c, as far as that goes."""
     addresses = dict(zip(RUNTIME + DRIVER, here.functions(), strict=True))
-    del addresses["cudaMemcpy"], addresses["cuLaunchKernel"]
+    for name in ("cudaMemcpy", "cudaMallocAsync", "cudaFreeAsync", "cuLaunchKernel"):
+        del addresses[name]
     floor.setup(*addresses.values(), here.pool.value, here.stream.value)
     device = floor.Device()
     events, buffers = making(device.create_event, object(), device.allocate, object())
@@ -129,6 +136,7 @@ def of_floor(floor, here):
         pairing(floor.malloc, floor.free, BYTES),
         pairing(floor.malloc_host, floor.free_host, BYTES),
         pairing(floor.stream_create, floor.stream_destroy),
+        None,
         None,
         events,
         buffers,
