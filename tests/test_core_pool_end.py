@@ -1,17 +1,23 @@
 """Pools that end while streams still have memory of theirs to free.
 
 NVIDIA's driver 580 crashes or hangs where such a pool is destroyed at once; with several processes on the GPU that takes
-seconds. Cupyrite destroys it when its memory is free.
+seconds. Of a pool that was imported it leaves the device's memory behind until the importing process ends. Cupyrite
+destroys a pool when its memory is free.
 """
 
+import contextlib
+import ctypes
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 from cuda.bindings import driver
 from cuda.core import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
+from cuda.core._utils.cuda_utils import reset_fork_warning
 from cupyrite._native.core import _pools_kept_aside as kept_aside
+from ipc_support import process
 from support import check, on_cpu_device
 
 # The CPU device never had that trouble.
@@ -72,6 +78,20 @@ def device():
     return device
 
 
+@contextlib.contextmanager
+def capture(stream):
+    """Captures what happens in a stream; fails where that is spoilt, or where there is something in the graph."""
+    handle = driver.CUstream(int(stream.handle))
+    check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
+    try:
+        yield
+    finally:
+        ended = driver.cuStreamEndCapture(handle)
+    graph = check(ended)
+    assert check(driver.cuGraphGetNodes(graph))[1] == 0
+    check(driver.cuGraphDestroy(graph))
+
+
 def test_a_pool_that_ends_while_its_thread_captures(device):
     """A graph has nothing to do with it."""
     stream, other = device.create_stream(), device.create_stream()
@@ -79,14 +99,9 @@ def test_a_pool_that_ends_while_its_thread_captures(device):
     buffer = busy.allocate(64, stream=other)
     buffer.fill(0, stream=other)
     buffer.close()
-    handle = driver.CUstream(int(stream.handle))
-    check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
-    try:
+    with capture(stream):
         idle.close()
         busy.close()
-    finally:
-        ended = driver.cuStreamEndCapture(handle)
-    check(driver.cuGraphDestroy(check(ended)))
     # What is left of the second one waits for this.
     device.sync()
     assert kept_aside() == 0
@@ -129,4 +144,197 @@ def test_memory_that_nobody_frees_keeps_its_pool(device):
         assert kept_aside() == 1
     check(driver.cuMemFreeAsync(taken, handle))
     device.sync()
+    assert kept_aside() == 0
+
+
+# Pools of another process
+
+
+@pytest.fixture
+def sharing(device):
+    if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
+        pytest.skip("needs memory pools that are shared as file descriptors")
+    with warnings.catch_warnings():
+        # The start method of these processes is another one than the global one.
+        warnings.filterwarnings("ignore", message=".*fork.*", category=UserWarning)
+        yield device
+    reset_fork_warning()
+
+
+SIZE = 1 << 20
+# Buffers of a pool, each freed on a stream of its own.
+BUFFERS = 3
+
+
+def shared_pools(device, stream, count):
+    """Pools that can be shared, with their buffers."""
+    pools = []
+    for _ in range(count):
+        pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 24, ipc_enabled=True))
+        pools.append((pool, [pool.allocate(SIZE, stream=stream) for _ in range(BUFFERS)]))
+    stream.sync()
+    return pools
+
+
+def end_shared(pools, stream):
+    """Ends them here, when the other process has let go of them."""
+    for pool, buffers in pools:
+        for buffer in buffers:
+            buffer.close(stream)
+        pool.close()
+
+
+class Gate:
+    """Keeps streams from going on, until it is opened."""
+
+    def __init__(self):
+        self.address = check(driver.cuMemAllocHost(4))
+        self.flag = ctypes.c_uint32.from_address(int(self.address))
+        self.flag.value = 0
+
+    def close(self, stream):
+        self.flag.value = 0
+        handle = driver.CUstream(int(stream.handle))
+        # CU_STREAM_WAIT_VALUE_EQ
+        check(driver.cuStreamWaitValue32(handle, self.address, 1, 1))
+
+    def open(self):
+        self.flag.value = 1
+
+
+def in_a_thread(work):
+    """A thread that never used a device."""
+    failed = []
+
+    def run():
+        try:
+            assert int(check(driver.cuCtxGetCurrent())) == 0
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert not failed, failed
+
+
+def _end_each(pipe, pools):
+    device = Device(0)
+    device.set_current()
+    first, second, third, other, captured = (device.create_stream() for _ in range(5))
+    gate = Gate()
+    answers = {}
+
+    def end(pool, buffers):
+        for buffer, stream in zip(buffers, (first, second, third), strict=True):
+            buffer.close(stream)
+        pool.close()
+
+    def use(name, how=lambda work: work()):
+        """Ends a pool whose memory one stream is yet to free."""
+        pool, buffers = pools.pop()
+        for buffer in buffers:
+            buffer.fill(1, stream=second)
+        gate.close(second)
+        how(lambda: end(pool, buffers))
+        ended = kept_aside()
+        for _ in range(40):
+            other.sync()
+        waiting = kept_aside()
+        gate.open()
+        second.sync()
+        # Pools rest between two looks, unless the device is waited for.
+        device.sync()
+        answers[name] = ended, waiting, kept_aside()
+
+    def captures(work):
+        with capture(captured):
+            work()
+
+    # Of one that waits for nothing nothing is left, also while a stream is captured.
+    pool, buffers = pools.pop()
+    for buffer, stream in zip(buffers, (first, second, third), strict=True):
+        buffer.close(stream)
+    device.sync()
+    with capture(captured):
+        pool.close()
+    answers["idle"] = kept_aside()
+    use("here")
+    use("in a thread", in_a_thread)
+    use("during a capture", captures)
+    use("in a thread during a capture", lambda work: captures(lambda: in_a_thread(work)))
+    # Streams that end before the pool, and the collector.
+    pool, buffers = pools.pop()
+    streams = [device.create_stream() for _ in buffers]
+    gate.close(streams[0])
+    for buffer, stream in zip(buffers, streams, strict=True):
+        buffer.close(stream)
+        stream.close()
+    del pool, buffer, buffers, stream, streams
+    answers["forgotten"] = kept_aside()
+    gate.open()
+    device.sync()
+    answers["at last"] = kept_aside()
+    pipe.send(answers)
+
+
+def test_imported_pools_that_end_before_their_memory_is_free(sharing):
+    stream = sharing.create_stream()
+    pools = shared_pools(sharing, stream, 6)
+    kept = 1, 1, 0
+    with process(_end_each, pools) as there:
+        assert there.receive() == {
+            "idle": 0,
+            "here": kept,
+            "in a thread": kept,
+            "during a capture": kept,
+            "in a thread during a capture": kept,
+            "forgotten": 1,
+            "at last": 0,
+        }
+    end_shared(pools, stream)
+
+
+def _end_many(pipe):
+    device = Device(0)
+    device.set_current()
+    for pools in iter(pipe.receive, None):
+        for pool, buffers in pools:
+            streams = [device.create_stream() for _ in buffers]
+            for buffer, stream in zip(buffers, streams, strict=True):
+                for number in range(20):
+                    buffer.fill(number, stream=stream)
+            for buffer, stream in zip(buffers, streams, strict=True):
+                buffer.close(stream)
+            pool.close()
+            for stream in streams:
+                stream.close()
+        # So that their maker may end them, too.
+        device.sync()
+        pipe.send(kept_aside())
+        pools = pool = buffers = buffer = None
+    pipe.receive()
+
+
+def used_memory():
+    free, total = check(driver.cuMemGetInfo())
+    return total - free
+
+
+def test_imported_pools_leave_no_memory_behind(sharing):
+    """A GPU's memory is taken by 32 MiB a pool: what would be left behind is more than tests beside this one take."""
+    rounds, most = (2, None) if on_cpu_device() else (40, 4 << 30)
+    stream = sharing.create_stream()
+    with process(_end_many) as there:
+        before = used_memory()
+        for _ in range(rounds):
+            pools = shared_pools(sharing, stream, 10)
+            assert there.ask(pools) == 0
+            end_shared(pools, stream)
+        there.send(None)
+        sharing.sync()
+        after = used_memory()
+        there.send("end")
+    assert most is None or after - before < most
     assert kept_aside() == 0

@@ -44,6 +44,9 @@ def unpack(kind, data):
 
 def write(address, values):
     check(driver.cuMemcpyHtoD(address, values, values.nbytes))
+    # From pageable memory the copy returns when the bytes are staged, which may be before they have arrived. What this
+    # process queues next comes after them, but another process would read too early.
+    check(driver.cuCtxSynchronize())
 
 
 def read(address, count=N):

@@ -196,6 +196,26 @@ impl Context {
         self.inner.birth.is_here()
     }
 
+    /// Whether it is there until the process ends, as primary contexts that this crate has retained are: any other one is
+    /// destroyed when its maker likes, and what was made in it is not to be used then.
+    pub(crate) fn lasts(&self) -> Result<bool> {
+        if matches!(self.inner, Shared::Kept(_)) {
+            return Ok(true);
+        }
+        // Perhaps a primary one that only others have retained so far. Where there is none, none is made to find that out.
+        let device = self.device();
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: both are valid places for the results.
+        unsafe {
+            driver!(cuDevicePrimaryCtxGetState(
+                device.handle(),
+                &mut flags,
+                &mut active
+            ))?;
+        }
+        Ok(active != 0 && device.context()? == self)
+    }
+
     /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a forked child
     /// everything is still the parent's, and nothing is done.
     #[inline]

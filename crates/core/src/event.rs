@@ -291,11 +291,25 @@ impl Event {
     ///
     /// What the work raised.
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the handle is live.
-        let wait = || unsafe { driver!(cuEventSynchronize(self.handle())) };
-        self.inner.context.call(wait)?;
+        self.wait()?;
         pool_end::look(Look::Rested);
         Ok(())
+    }
+
+    fn wait(&self) -> Result<()> {
+        // SAFETY: the handle is live.
+        let wait = || unsafe { driver!(cuEventSynchronize(self.handle())) };
+        self.inner.context.call(wait)
+    }
+
+    /// As [`Event::is_done`]; the host has waited for it then, which takes no time any more. A wait has the driver do what a
+    /// question does not: see `pool_end`, which is not told of this one.
+    pub(crate) fn is_waited_for(&self) -> Result<bool> {
+        let done = self.is_done()?;
+        if done {
+            self.wait()?;
+        }
+        Ok(done)
     }
 
     /// Whether the work before the event is done, without waiting. An event that was never recorded is done.

@@ -22,7 +22,10 @@ use cupyrite_sys::driver::{
 use crate::device::Device;
 use crate::device_buffer::{DeviceBuffer, is_capturing, wait_for_streams};
 use crate::error::{Error, Result, driver, report};
+use crate::event::Event;
+use crate::frees::Frees;
 use crate::pool::{MemoryPool, PoolKind};
+use crate::pool_end::{self, Look};
 use crate::relaxed::Relaxed;
 use crate::stream::Stream;
 
@@ -42,7 +45,11 @@ pub struct BufferDescriptor {
 
 /// What was imported from a pool, once however often that was asked for: drivers do not count.
 #[derive(Debug, Default)]
-pub(crate) struct Imports(Mutex<State>);
+pub(crate) struct Imports {
+    state: Mutex<State>,
+    /// What was freed again.
+    frees: Frees,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -92,7 +99,7 @@ impl Imports {
     // Held across the driver's import, queries and free, which neither wait for work nor call back, so that no thread imports what
     // another one is about to free.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, pool: CUmemoryPool, bytes: &[u8; 64]) -> Result<CUdeviceptr> {
@@ -133,16 +140,28 @@ impl Imports {
             None => None,
         };
         let streams = streams.unwrap_or_default();
+        // Memory may end anywhere, and freeing it is refused while this thread captures, or another one globally.
+        let relaxed = Relaxed::enter();
         // One that is captured cannot wait for what is not, and to try that spoils the capture; it frees nothing either.
-        if matches!(is_capturing(stream), Ok(false)) {
+        let can_wait = matches!(is_capturing(stream), Ok(false));
+        if can_wait {
             report(wait_for_streams(stream, &streams));
         }
         // SAFETY: the last buffer of the memory is being freed.
         let done = stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) });
-        // Streams end without the lock.
         drop(state);
+        if can_wait && done.is_ok() {
+            self.frees.note(stream);
+        }
+        // Streams end without the lock, and in the thread's own mode: who they belong to may end with them.
+        drop(relaxed);
         drop(streams);
         done
+    }
+
+    /// What tells when all that was freed is free, for [`pool_end`]; no buffer is left.
+    pub(crate) fn into_frees(self) -> Vec<Event> {
+        self.frees.into_events()
     }
 }
 
@@ -230,6 +249,7 @@ impl MemoryPool {
     ///
     /// As [`MemoryPool::import`].
     pub fn import_of(kind: PoolKind, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
+        pool_end::look(Look::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let given = std::ptr::without_provenance_mut::<c_void>(descriptor.as_raw_fd() as usize);
         // SAFETY: `handle` is a valid place for the result; the descriptor itself goes where a pointer is declared.

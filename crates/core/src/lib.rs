@@ -35,6 +35,7 @@ pub mod dlpack;
 pub mod doctor;
 mod error;
 mod event;
+mod frees;
 mod host_buffer;
 mod image;
 mod ipc;

@@ -19,7 +19,7 @@ use crate::device_buffer::{DeviceBuffer, Source, Taken, enter_for, free_in_order
 use crate::error::{Error, Result, driver};
 use crate::ipc::Imports;
 use crate::location::MemoryLocation;
-use crate::pool_end::{self, Look};
+use crate::pool_end::{self, Look, Origin};
 use crate::stream::Stream;
 
 /// How a pool is made.
@@ -140,9 +140,9 @@ impl PoolKind {
 
 /// A pool of memory; cheap to clone.
 ///
-/// A pool that was made here ends with its last clone and its last buffer: it is destroyed once the driver has no more of its
-/// memory to free, which needs no attention ([`pools_kept_aside`](crate::pools_kept_aside)). One that belongs to the device is
-/// only referred to.
+/// A pool that was made here, or imported, ends with its last clone and its last buffer: it is destroyed once the driver has no
+/// more of its memory to free, which needs no attention ([`pools_kept_aside`](crate::pools_kept_aside)). One that belongs to
+/// the device is only referred to.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
     inner: Shared,
@@ -213,14 +213,13 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.owned && self.birth.is_here() {
+            let origin = match self.imports.take() {
+                Some(imports) => Origin::Imported(imports.into_frees()),
+                None => Origin::Made(self.kind),
+            };
             // SAFETY: the handle was made by `MemoryPool::new_of` or imported, and is given away once, here. No buffer is
             // left: each one owns its pool.
-            unsafe {
-                match self.imports {
-                    Some(_) => pool_end::end_imported(self.handle),
-                    None => pool_end::end(self.handle, self.kind),
-                }
-            }
+            unsafe { pool_end::end(self.handle, origin) };
         }
     }
 }

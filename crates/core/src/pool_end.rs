@@ -1,15 +1,32 @@
 //! How pools end.
 //!
 //! `cuMemPoolDestroy` may be called at any time: a pool whose memory is still being freed in the order of some stream is to
-//! go "once there are no more outstanding allocations". NVIDIA's driver 580 does not get that right. Where two streams have
-//! freed memory of the pool and the pool is destroyed before they are through with it, the driver uses the pool after it is
-//! gone: it crashes when one of the streams ends, waits for ever when a library is unloaded, or keeps the memory. The calls
-//! alone, by one thread, show it within seconds when several processes share the GPU.
+//! go "once there are no more outstanding allocations". NVIDIA's driver 580 does not get that right.
 //!
-//! So a pool is destroyed when the driver says that it has no memory any more (`CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, which
-//! counts what is yet to be freed, unlike the memory in use). Where that is not so the pool is kept aside, with a release
-//! threshold of 0: the driver gives its memory back by itself as soon as a stream, an event or a context is waited for.
-//! After each such wait, and with each pool that is made, the pools kept aside are looked at again. Nothing waits.
+//! - A pool of this process: where two streams have freed memory of it and it is destroyed before they are through with that,
+//!   the driver uses the pool after it is gone. It crashes when one of the streams ends, waits for ever when a library is
+//!   unloaded, or keeps the memory. The calls alone, by one thread, show it within seconds when several processes share the
+//!   GPU.
+//! - A pool of another process: destroyed before the host has waited for the frees of its memory, it leaves memory of the
+//!   device behind (32 MiB for each such pool on an H200) until the process that imported it ends. That the frees are done is
+//!   not enough: of pools that were destroyed when `cuEventQuery` said that every stream was past them, half were left behind;
+//!   of those whose host had waited for the streams, for an event behind each free or for the context, none, and a wait for
+//!   events that were done already served as well. Nor may such a pool just be forgotten: then all of them are left behind.
+//!
+//! So a pool is destroyed when its memory is free. How that is known is another matter for either kind ([`Origin`]):
+//!
+//! - The driver says of a pool of this process what it has (`CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, which counts what is yet
+//!   to be freed, unlike the memory in use).
+//! - It says nothing of an imported one (`CUDA_ERROR_INVALID_VALUE`). There an event is recorded behind each free
+//!   ([`frees`]). When the driver says that one is done it is waited for, which returns at once, and when that was done with
+//!   all of them the pool can go.
+//!
+//! Where the memory is not free the pool is kept aside, one of this process with a release threshold of 0: the driver gives
+//! its memory back by itself as soon as a stream, an event or a context is waited for. After each such wait, and with each pool
+//! that is made or imported, the pools kept aside are looked at again. Nothing waits.
+//!
+//! Events in contexts that somebody else may destroy are not kept (`Context::lasts`): imported memory that was freed there is
+//! not known to be free, and no pool is kept aside for it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,13 +35,25 @@ use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 
 use crate::birth::Birth;
 use crate::error::{Error, Result, driver, report};
+use crate::event::Event;
+use crate::frees;
 use crate::pool::PoolKind;
-use crate::relaxed::{self, Relaxed};
+use crate::relaxed::Relaxed;
+
+/// Where a pool is from, and so what tells that its memory is free.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// This process made it: the driver tells.
+    Made(PoolKind),
+    /// Another process made it: what [`frees`] noted tells.
+    Imported(Vec<Event>),
+}
 
 /// A pool that nobody has any more.
 #[derive(Debug)]
 struct Ended {
     handle: CUmemoryPool,
+    origin: Origin,
     birth: Birth,
     /// How often it could not be destroyed.
     tries: u32,
@@ -69,35 +98,26 @@ fn aside() -> MutexGuard<'static, Aside> {
     ASIDE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends a pool of this process that nobody has any more, now or later. Memory of it may be yet to be freed in the order of
-/// streams; what was taken from it and is never freed keeps it aside for ever.
+/// Ends a pool that nobody has any more, now or later. Memory of it may be yet to be freed in the order of streams; what was
+/// taken from a pool of this process and is never freed keeps it aside for ever.
 ///
 /// # Safety
 ///
-/// The handle is live and of this kind, and nobody destroys it but this function.
-pub(crate) unsafe fn end(handle: CUmemoryPool, kind: PoolKind) {
+/// The handle is live and of this origin, and nobody destroys it but this function.
+pub(crate) unsafe fn end(handle: CUmemoryPool, origin: Origin) {
     let _relaxed = Relaxed::enter();
     let mut pool = Ended {
         handle,
+        origin,
         birth: Birth::now(),
         tries: 0,
         rests: 0,
     };
     if !pool.try_destroy() {
-        pool.retire(kind);
+        pool.retire();
         COUNT.fetch_add(1, Ordering::Relaxed);
         aside().pools.push(pool);
     }
-}
-
-/// Ends a pool of another process. The driver tells nothing of such a pool, neither what it has nor what is yet to be freed.
-///
-/// # Safety
-///
-/// As [`end`].
-pub(crate) unsafe fn end_imported(handle: CUmemoryPool) {
-    // SAFETY: the caller's promise.
-    relaxed::release(|| unsafe { driver!(cuMemPoolDestroy(handle)) });
 }
 
 /// Destroys what was kept aside and can be destroyed now: called after the host has waited for some work, which is when the
@@ -182,12 +202,33 @@ impl Ended {
         gone
     }
 
-    /// Destroys the pool if it has no memory left; whether it is gone.
+    /// Destroys the pool if its memory is free; whether it is gone.
     fn try_destroy(&mut self) -> bool {
+        let free = match &mut self.origin {
+            Origin::Made(_) => self.is_empty(),
+            Origin::Imported(events) => frees::all_done(events),
+        };
+        if !free {
+            return false;
+        }
+        // SAFETY: the handle is live, and destroyed here alone, as `end` was promised.
+        match unsafe { driver!(cuMemPoolDestroy(self.handle)) } {
+            Err(Error::Driver {
+                status: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                ..
+            }) => false,
+            done => {
+                report(done);
+                true
+            }
+        }
+    }
+
+    /// Whether the driver says that a pool of this process has no memory, or will never say more.
+    fn is_empty(&self) -> bool {
         type C = CUresult;
         match self.reserved() {
-            Ok(0) => {}
-            Ok(_) => return false,
+            Ok(left) => left == 0,
             // It does not know this of such a pool, or is over: nothing better can be done.
             Err(Error::Driver {
                 status:
@@ -195,22 +236,11 @@ impl Ended {
                     | C::CUDA_ERROR_INVALID_VALUE
                     | C::CUDA_ERROR_DEINITIALIZED,
                 ..
-            }) => {}
+            }) => true,
             // A kernel has failed, for one: what is yet to be freed may never be.
             Err(error) => {
                 log::debug!("a pool that ends does not say what it has: {error}");
-                return false;
-            }
-        }
-        // SAFETY: the handle is live, and destroyed here alone, as `end` was promised.
-        match unsafe { driver!(cuMemPoolDestroy(self.handle)) } {
-            Err(Error::Driver {
-                status: C::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                ..
-            }) => false,
-            done => {
-                report(done);
-                true
+                false
             }
         }
     }
@@ -228,8 +258,12 @@ impl Ended {
         Ok(left)
     }
 
-    /// Has the driver give the memory back as soon as it is free, and allocate no more of it by itself.
-    fn retire(&self, kind: PoolKind) {
+    /// For a pool of this process, has the driver give the memory back as soon as it is free, and allocate no more of it by
+    /// itself. An imported one has no such attribute, and nothing is allocated from it.
+    fn retire(&self) {
+        let Origin::Made(kind) = self.origin else {
+            return;
+        };
         let mut none = 0u64;
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         let place = (&raw mut none).cast();
