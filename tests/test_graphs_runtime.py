@@ -1,6 +1,8 @@
 """Graphs and stream capture through the runtime bindings, on both devices."""
 
+import contextlib
 import ctypes
+import threading
 
 import numpy as np
 import pytest
@@ -85,3 +87,91 @@ def test_runtime_nodes(current):
     check(runtime.cudaGraphDestroy(graph))
     check(runtime.cudaFree(p))
     check(runtime.cudaStreamDestroy(stream))
+
+
+def ends(what, stream, later):
+    """Makes something, gives a call that ends or changes it, and what shows that this was not done. `later` tidies up."""
+    if what == "cudaFreeAsync":
+        p = check(runtime.cudaMallocAsync(64, stream))
+        check(runtime.cudaStreamSynchronize(stream))
+        return lambda: runtime.cudaFreeAsync(p, stream), lambda: check(runtime.cudaMemset(p, 0, 64))
+    properties = runtime.cudaMemPoolProps()
+    properties.allocType = runtime.cudaMemAllocationType.cudaMemAllocationTypePinned
+    properties.location.type = runtime.cudaMemLocationType.cudaMemLocationTypeDevice
+    if what == "cudaMemPoolCreate":
+
+        def create():
+            status, pool = runtime.cudaMemPoolCreate(properties)
+            if int(status) == 0:
+                later.callback(lambda: check(runtime.cudaMemPoolDestroy(pool)))
+            return (status,)
+
+        return create, lambda: None
+    if what == "cudaMemPoolSetAttribute":
+        pool, name = check(runtime.cudaMemPoolCreate(properties)), runtime.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold
+        later.callback(lambda: check(runtime.cudaMemPoolDestroy(pool)))
+
+        def unset():
+            assert int(check(runtime.cudaMemPoolGetAttribute(pool, name))) == 0
+
+        return lambda: runtime.cudaMemPoolSetAttribute(pool, name, driver.cuuint64_t(4096)), unset
+    if what == "cudaGraphExecDestroy":
+        graph = check(runtime.cudaGraphCreate(0))
+        exec_ = check(runtime.cudaGraphInstantiate(graph, 0))
+        check(runtime.cudaGraphDestroy(graph))
+        return lambda: runtime.cudaGraphExecDestroy(exec_), lambda: check(runtime.cudaGraphLaunch(exec_, stream))
+    assert what == "cudaLibraryUnload"
+    code, _ = support.compile_cuda(SOURCE, kind="cubin")
+    library = check(runtime.cudaLibraryLoadData(code, None, None, 0, None, None, 0))
+    return lambda: runtime.cudaLibraryUnload(library), lambda: check(runtime.cudaLibraryGetKernel(library, b"add"))
+
+
+REFUSED = ["cudaFreeAsync", "cudaMemPoolCreate", "cudaMemPoolSetAttribute", "cudaGraphExecDestroy", "cudaLibraryUnload"]
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_a_capture_refuses(current, what):
+    """As the driver below, for which test_stream_capture_rules.py has the whole table."""
+    modes, error = runtime.cudaStreamCaptureMode, runtime.cudaError_t
+    everywhere, here = modes.cudaStreamCaptureModeGlobal, modes.cudaStreamCaptureModeThreadLocal
+    context = check(driver.cuCtxGetCurrent())
+    captured, stream = (check(runtime.cudaStreamCreateWithFlags(runtime.cudaStreamNonBlocking)) for _ in range(2))
+
+    def in_a_capture(mode, work):
+        check(runtime.cudaStreamBeginCapture(captured, mode))
+        answer = work()
+        status, graph = runtime.cudaStreamEndCapture(captured)
+        if int(status) == 0:
+            check(runtime.cudaGraphDestroy(graph))
+        return answer[0], status
+
+    def elsewhere(work):
+        answers = []
+
+        def run():
+            check(driver.cuCtxSetCurrent(context))
+            answers.append(work())
+
+        support.run_all([threading.Thread(target=run)])
+        return answers[0]
+
+    with contextlib.ExitStack() as later:
+        for made in (captured, stream):
+            later.callback(lambda made=made: check(runtime.cudaStreamDestroy(made)))
+        later.callback(lambda: check(runtime.cudaDeviceSynchronize()))
+        for mode, where in ((everywhere, lambda work: work()), (everywhere, elsewhere), (here, lambda work: work())):
+            end, untouched = ends(what, stream, later)
+            refused = error.cudaErrorStreamCaptureUnsupported, error.cudaErrorStreamCaptureInvalidated
+            assert in_a_capture(mode, lambda: where(end)) == refused
+            runtime.cudaGetLastError()
+            untouched()
+            check(end())
+
+            def relaxed():
+                before = check(runtime.cudaThreadExchangeStreamCaptureMode(modes.cudaStreamCaptureModeRelaxed))
+                answer = end()
+                check(runtime.cudaThreadExchangeStreamCaptureMode(before))
+                return answer
+
+            end, _ = ends(what, stream, later)
+            assert in_a_capture(mode, lambda: where(relaxed)) == (error.cudaSuccess, error.cudaSuccess)

@@ -13,6 +13,17 @@ fn mode(of: u32) -> CUstreamCaptureMode {
     CUstreamCaptureMode(of as _)
 }
 
+/// Runs `undo`, which takes back what a failed call made, in the capture mode "relaxed": where a stream is captured, the
+/// driver may allow to make something and refuse to end it.
+pub(crate) fn relaxed(undo: impl FnOnce()) {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let exchanged = cu!(cuThreadExchangeStreamCaptureMode(&mut mode)).is_ok();
+    undo();
+    if exchanged {
+        let _ = cu!(cuThreadExchangeStreamCaptureMode(&mut mode));
+    }
+}
+
 fn edges(of: u64) -> *const CUgraphEdgeData {
     of as *const CUgraphEdgeData
 }

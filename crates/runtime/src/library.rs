@@ -7,7 +7,7 @@ use cupyrite_sys::driver::{CUdeviceptr, CUjit_option, CUkernel, CUlibrary, CUlib
 use crate::checked::{get_text, non_null, put, put_optional};
 use crate::entry::{cu, entries};
 use crate::errors::Error;
-use crate::{Res, context, kernel};
+use crate::{Res, capture, context, kernel};
 
 /// The options of a load, as the caller passed them: pairs of parallel lists with a count each.
 struct Options {
@@ -22,7 +22,9 @@ struct Options {
 /// Hands a library out.
 fn answer(out: u64, library: CUlibrary) -> Res {
     put(out, library as u64).inspect_err(|_| {
-        let _ = cu!(cuLibraryUnload(library));
+        capture::relaxed(|| {
+            let _ = cu!(cuLibraryUnload(library));
+        });
     })
 }
 

@@ -11,7 +11,7 @@ use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::jit::{self, JitOptions, Rejected};
 use super::module::{self, Module};
 use super::queue::lock;
-use super::{Res, device, entries};
+use super::{Res, device, entries, graph};
 use crate::code::Unit;
 use crate::engine::{Image, Kernel};
 
@@ -167,7 +167,9 @@ entries! {
         load_file(out, path, &jit)
     }
     fn library_unload "cuLibraryUnload" (handle: u64) {
-        LIBRARIES.get(handle)?.unload();
+        let library = LIBRARIES.get(handle)?;
+        graph::capture::unsafe_call()?;
+        library.unload();
         Ok(())
     }
     fn library_get_kernel "cuLibraryGetKernel" (out: u64, handle: u64, name: u64) {

@@ -10,7 +10,7 @@ use super::function::{self, Function};
 use super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::jit::{JitOptions, Rejected, units_at, units_of};
 use super::queue::lock;
-use super::{Res, entries};
+use super::{Res, entries, graph};
 use crate::code::{self, Unit};
 use crate::engine::Image;
 use crate::memory::checked;
@@ -165,6 +165,7 @@ entries! {
         if module.of_library {
             return Err(Code::NOT_PERMITTED);
         }
+        graph::capture::unsafe_call()?;
         let status = module.context.check();
         module.unload();
         status

@@ -517,13 +517,15 @@ pub(super) fn settle() {
 /// Frees in a stream's order.
 ///
 /// # Errors
-/// `INVALID_VALUE` for an address that is not the first one of an allocation.
-pub(super) fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
+/// `INVALID_VALUE` for an address that is not the first one of an allocation, `STREAM_CAPTURE_UNSUPPORTED` if the stream
+/// is not captured while another is that prohibits it.
+fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
     if graph::capture::is_capturing(stream)? {
         // A graph frees what graphs allocate.
         let node = graph::memory::Free::read(address)?;
         return graph::capture::record(stream, graph::Payload::MemFree(node));
     }
+    graph::capture::unsafe_call()?;
     if let Some(free) = graph::memory::free_later(address) {
         let free = free?;
         stream.enqueue(&[], Where::HereIfIdle, move |_| {
@@ -628,6 +630,7 @@ entries! {
         // CUmemPoolProps: allocation type, handle types, location {type, id}, security attributes, largest size.
         let words = get::<[u32; 8]>(props)?;
         let sort = sort_of(words[0], words[2], words[3])?;
+        graph::capture::unsafe_call()?;
         let most = u64::from(words[6]) | u64::from(words[7]) << 32;
         install(out, sort, most, Sharing::of(words[1], sort)?)
     }
@@ -655,6 +658,7 @@ entries! {
     }
     fn pool_set_attribute "cuMemPoolSetAttribute" (pool: u64, id: u32, value: u64) {
         non_null(value)?;
+        graph::capture::unsafe_call()?;
         set_attribute(&*find(pool)?, id, value)
     }
     fn pool_get_access "cuMemPoolGetAccess" (out: u64, pool: u64, location: u64) {

@@ -23,6 +23,10 @@ fn no_argument_crashes_an_entry_point() {
     ok!("cudaFree", 0);
     for name in names {
         for first in words.into_iter().chain([room]) {
+            // The thread's own stream can be captured. That would forbid work in the default stream to the other tests.
+            if first == 0 && name.starts_with("cudaStreamBeginCapture") {
+                continue;
+            }
             for rest in words {
                 let mut args = [rest; 12];
                 args[0] = first;

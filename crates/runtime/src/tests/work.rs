@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use cupyrite_sys::driver::CUcontext;
 use cupyrite_sys::runtime::{cudaDeviceProp, cudaFuncAttributes, cudaLaunchConfig_t, dim3};
 
 use super::*;
+use crate::entry::cu;
 
 const ADD: &std::ffi::CStr = c"
 .version 8.0
@@ -251,6 +253,28 @@ fn streams_have_flags_priorities_and_an_order() {
     }
     ok!("cudaStreamDestroy", stream);
     ok!("cudaStreamDestroy", other);
+}
+
+#[test]
+fn a_library_that_cannot_be_told_is_taken_back_in_a_capture_too() {
+    let (mut stream, mut graph) = (0u64, 0u64);
+    ok!("cudaFree", 0);
+    // By this thread alone and in a context of its own: the other tests run meanwhile, and wait for theirs.
+    let mut context: CUcontext = std::ptr::null_mut();
+    assert_eq!(
+        cu!(cuCtxCreate(&mut context, std::ptr::null_mut(), 0, 0)),
+        Ok(())
+    );
+    ok!("cudaStreamCreateWithFlags", &mut stream, 1);
+    ok!("cudaStreamBeginCapture", stream, 1);
+    assert_eq!(
+        rt!("cudaLibraryLoadData", 8u64, ADD, 0, 0, 0, 0, 0, 0),
+        Error::INVALID_VALUE
+    );
+    ok!("cudaStreamEndCapture", stream, &mut graph);
+    ok!("cudaGraphDestroy", graph);
+    ok!("cudaStreamDestroy", stream);
+    assert_eq!(cu!(cuCtxDestroy(context)), Ok(()));
 }
 
 #[test]

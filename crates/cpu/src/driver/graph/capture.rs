@@ -181,8 +181,9 @@ pub(in crate::driver) fn invalidate(stream: &Stream) {
     });
 }
 
-/// Refuses a call that may do what a capture must not (wait for the device, allocate) where the thread's mode and the
-/// captures going on prohibit it; those captures become invalid. See `cuThreadExchangeStreamCaptureMode`.
+/// Refuses a call that may do what a capture must not (wait for the device, allocate, free, unload code) where the
+/// thread's mode and the captures going on prohibit it; those captures become invalid. To be asked before anything is
+/// done. See `cuThreadExchangeStreamCaptureMode`.
 ///
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.

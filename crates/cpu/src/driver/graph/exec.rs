@@ -207,6 +207,8 @@ entries! {
         Ok(())
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {
+        find_exec(exec)?;
+        capture::unsafe_call()?;
         let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
         // Launches that still run keep what they need, but for user objects, which they know nothing of.
         let state = exec.lock();

@@ -656,6 +656,71 @@ fn captures_keep_to_themselves() {
 }
 
 #[test]
+fn what_a_capture_refuses_is_as_it_was() {
+    let s = Session::new();
+    let (a, b) = (s.stream(1), s.stream(1));
+    // PINNED on device 0, as words of 32 bits.
+    let mut props = [0u32; 22];
+    (props[0], props[2]) = (1, 1);
+    let (mut pool, mut p, mut library, mut module) = (0u64, 0u64, 0u64, 0u64);
+    ok!("cuMemPoolCreate", &mut pool, &props);
+    ok!("cuMemAllocFromPoolAsync", &mut p, 64u64, pool, b);
+    ok!(
+        "cuLibraryLoadData",
+        &mut library,
+        ADD,
+        0u64,
+        0u64,
+        0u32,
+        0u64,
+        0u64,
+        0u32
+    );
+    ok!("cuModuleLoadData", &mut module, ADD);
+    let g = graph();
+    let e = instantiate(g);
+    let (threshold, mut made, mut ended) = (4096u64, 7u64, 0u64);
+    let mut calls: [Box<dyn FnMut() -> u32>; 6] = [
+        Box::new(|| cu!("cuMemFreeAsync", p, b)),
+        Box::new(|| cu!("cuMemPoolCreate", &mut made, &props)),
+        Box::new(|| cu!("cuMemPoolSetAttribute", pool, 4u32, &threshold)),
+        Box::new(|| cu!("cuLibraryUnload", library)),
+        Box::new(|| cu!("cuModuleUnload", module)),
+        Box::new(|| cu!("cuGraphExecDestroy", e)),
+    ];
+    for call in &mut calls {
+        ok!("cuStreamBeginCapture_v2", a, 1u32);
+        assert_eq!(call(), Code::STREAM_CAPTURE_UNSUPPORTED.0);
+        assert_eq!(
+            cu!("cuStreamEndCapture", a, &mut ended),
+            Code::STREAM_CAPTURE_INVALIDATED.0
+        );
+    }
+    drop(calls);
+    assert_eq!(made, 7, "nobody was told of a pool");
+    let mut value = 1u64;
+    ok!("cuMemPoolGetAttribute", pool, 4u32, &mut value);
+    assert_eq!(value, 0, "the threshold is the one it was");
+    ok!("cuMemsetD8_v2", p, 1u8, 64u64);
+    ok!("cuGraphLaunch", e, b);
+    // All of it is still there to be ended, in a capture too if the thread asks for that.
+    let mut mode = 2u32;
+    ok!("cuThreadExchangeStreamCaptureMode", &mut mode);
+    ok!("cuStreamBeginCapture_v2", a, 1u32);
+    ok!("cuMemFreeAsync", p, b);
+    ok!("cuLibraryUnload", library);
+    ok!("cuModuleUnload", module);
+    ok!("cuGraphExecDestroy", e);
+    ok!("cuMemPoolSetAttribute", pool, 4u32, &threshold);
+    ok!("cuMemPoolCreate", &mut made, &props);
+    ok!("cuStreamEndCapture", a, &mut ended);
+    ok!("cuThreadExchangeStreamCaptureMode", &mut mode);
+    for pool in [pool, made] {
+        ok!("cuMemPoolDestroy", pool);
+    }
+}
+
+#[test]
 fn values_are_written_and_waited_for() {
     let s = Session::new();
     let (a, b, p) = (s.stream(1), s.stream(1), s.alloc(64));
