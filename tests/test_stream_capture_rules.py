@@ -298,7 +298,7 @@ def pool_that_was_made(given, it, outputs):
 
 
 def memory_that_was_made(given, pool, outputs):
-    # After cuMemFree a GPU's driver still counts it as used for a while.
+    # After cuMemFree an H200 still counted it as used.
     check(driver.cuMemFreeAsync(outputs[0], given.other))
     pool_works(given, pool)
     check(driver.cuMemPoolDestroy(pool))
