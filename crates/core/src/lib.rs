@@ -49,6 +49,7 @@ pub mod managed;
 mod memory;
 mod object_code;
 mod occupancy;
+mod own_thread;
 mod pool;
 mod pool_end;
 mod program;
