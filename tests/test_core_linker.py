@@ -376,6 +376,203 @@ def test_the_driver_links_ptx(tmp_path):
     assert done.stdout == "ok\n", done.stderr
 
 
+# The driver's linkers of a program with threads. NVIDIA's driver crashes where a link state of one thread is destroyed in
+# another.
+THREADS = """
+import ctypes, gc, os, resource, sys, threading, time, weakref
+from cuda.core import Device, Linker, LinkerOptions, ObjectCode
+from cuda.core._utils.cuda_utils import CUDAError
+device = Device(0)
+device.set_current()
+a, b = (ObjectCode.from_ptx(open(name, "rb").read(), name=name) for name in sys.argv[1:])
+def make():
+    device.set_current()
+    linker = Linker(a, b)
+    assert linker.backend == "driver"
+    return linker
+def link(linker):
+    assert linker.link("cubin").code.startswith(b"\\x7fELF")
+def elsewhere(work):
+    done = []
+    thread = threading.Thread(target=lambda: done.append(work()))
+    thread.start()
+    thread.join()
+    return done[0]
+def their_threads():
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as file:
+                found += file.read().strip() == "cupyrite-link"
+        except OSError:
+            pass  # it has just ended
+    return found
+"""
+
+ONE_AFTER_THE_OTHER = """
+for i in range(60):
+    linker = make() if i % 2 else elsewhere(make)
+    if i % 3:
+        elsewhere(lambda: link(linker))
+    handle = int(linker.handle)
+    assert handle and elsewhere(lambda: int(linker.handle)) == handle
+    if i % 4 == 0:
+        elsewhere(linker.close)
+    elif i % 4 == 1:
+        linker.close()
+    elif i % 4 == 2:
+        # The last reference is the other thread's.
+        kept = [linker]
+        alive = weakref.ref(linker)
+        del linker
+        elsewhere(kept.clear)
+        assert alive() is None
+    else:
+        cycle = [linker]
+        cycle.append(cycle)
+        alive = weakref.ref(linker)
+        del linker, cycle
+        elsewhere(gc.collect)
+        assert alive() is None
+"""
+
+MANY_AT_ONCE = """
+made, linked = [], []
+def first():
+    for _ in range(10):
+        made.append(make())
+def second():
+    for _ in range(10):
+        while True:
+            try:
+                linker = made.pop()
+                break
+            except IndexError:
+                time.sleep(0.001)
+        link(linker)
+        linked.append(linker)
+def third():
+    for i in range(10):
+        while True:
+            try:
+                linker = linked.pop()
+                break
+            except IndexError:
+                time.sleep(0.001)
+        if i % 2:
+            linker.close()
+        del linker
+workers = [threading.Thread(target=work) for work in (first, second, third) * 3]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join(100)
+assert not made and not linked
+"""
+
+THEIR_THREADS_END = """
+linkers = [make() for _ in range(5)]
+assert their_threads() == 5
+for linker in linkers[:3]:
+    linker.close()
+del linkers, linker
+# The system lists a thread for a moment after it was waited for.
+end = time.monotonic() + 20
+while their_threads() and time.monotonic() < end:
+    time.sleep(0.01)
+assert their_threads() == 0
+"""
+
+CAPTURED = """
+from cuda.bindings import driver
+def check(answer):
+    assert answer[0] == driver.CUresult.CUDA_SUCCESS, answer
+    return answer[1] if len(answer) > 1 else None
+stream = device.create_stream()
+for mode in driver.CUstreamCaptureMode:
+    linkers = [make() for _ in range(4)]
+    check(driver.cuStreamBeginCapture(stream.handle, mode))
+    linkers.pop().close()
+    elsewhere(linkers.pop().close)
+    linkers.pop()
+    elsewhere(linkers.clear)
+    assert check(driver.cuStreamIsCapturing(stream.handle)) == 1
+    check(driver.cuGraphDestroy(check(driver.cuStreamEndCapture(stream.handle))))
+"""
+
+NO_THREAD = """
+kept = make()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (5 << 20), resource.RLIM_INFINITY))
+try:
+    make()
+except CUDAError as error:
+    assert "thread" in str(error), error
+else:
+    raise SystemExit("there is room for another stack")
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+link(kept)
+link(make())
+"""
+
+FORKED = """
+linkers = [make() for _ in range(3)]
+pid = os.fork()
+if not pid:
+    del linkers[0]
+    linkers[0].close()
+    try:
+        linkers[1].link("cubin")
+    except CUDAError as error:
+        os._exit(0 if "fork" in str(error) else 2)
+    os._exit(1)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+for linker in linkers:
+    link(linker)
+"""
+
+LEFT_OPEN = """
+import builtins
+builtins.kept = make()
+kept = elsewhere(make)
+cycle = [make()]
+cycle.append(cycle)
+class Late:
+    def __init__(self):
+        self.linker = make()
+    def __del__(self):
+        self.linker.close()
+sys.late = Late()
+def run():
+    while True:
+        link(make())
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(ONE_AFTER_THE_OTHER, id="one after the other"),
+        pytest.param(MANY_AT_ONCE, id="many at once"),
+        pytest.param(THEIR_THREADS_END, id="their threads end"),
+        pytest.param(CAPTURED, id="while a graph is captured"),
+        # What NVIDIA's driver does without memory is not looked at here.
+        pytest.param(NO_THREAD, id="no thread", marks=pytest.mark.cpu),
+        pytest.param(FORKED, id="forked"),
+        pytest.param(LEFT_OPEN, id="left open"),
+    ],
+)
+def test_the_drivers_linkers_and_threads(script, tmp_path):
+    names = []
+    for part, name in zip(parts("ptx"), ("a.ptx", "b.ptx"), strict=True):
+        (tmp_path / name).write_bytes(part.code)
+        names.append(tmp_path / name)
+    done = run(THREADS + script + "\nprint('ok')", *names, CUPYRITE_LINKER="driver")
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
 def test_a_wrong_setting_is_named():
     done = run("from cuda.core import Linker; Linker.which_backend()", CUPYRITE_LINKER="nvcc")
     assert "ValueError" in done.stderr and "CUPYRITE_LINKER" in done.stderr and "nvcc" in done.stderr

@@ -50,6 +50,7 @@ pub mod managed;
 mod memory;
 mod object_code;
 mod occupancy;
+mod own_thread;
 mod pool;
 mod pool_end;
 mod program;

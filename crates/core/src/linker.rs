@@ -7,17 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::ThreadId;
 
-use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
+use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 
 use crate::birth::Birth;
-use crate::context::Context;
-use crate::device::Device;
-use crate::error::{Error, Result, driver, nvjitlink, report};
+use crate::error::{Error, Result, nvjitlink, report};
 use crate::image;
 use crate::linker_options::{self, LinkerOptions};
 use crate::object_code::{Code, CodeKind, ObjectCode};
-use crate::relaxed;
+
+mod driver_link;
+
+use driver_link::DriverLink;
 
 /// What does the linking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +89,8 @@ impl Linker {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if there are none, or for an option that the backend does not know;
-    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log for a wrong option or input.
+    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log for a wrong option or input. [`Error::Driver`] also
+    /// where the driver links and no thread can be started for that.
     pub fn new<'a>(
         codes: impl IntoIterator<Item = &'a ObjectCode>,
         options: &LinkerOptions,
@@ -100,7 +102,7 @@ impl Linker {
         }
         let mut raw = match LinkerBackend::choose()? {
             LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(Remade::new(options)?)),
-            LinkerBackend::Driver => Raw::Driver(DriverLink::new(options)?),
+            LinkerBackend::Driver => Raw::Driver(Box::new(DriverLink::new(options)?)),
         };
         for code in codes {
             match &mut raw {
@@ -123,11 +125,12 @@ impl Linker {
         }
     }
 
-    /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives.
+    /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives. The driver's belongs to
+    /// a thread that the linker has for it.
     pub fn handle(&self) -> *mut c_void {
         match &self.raw {
             Raw::NvJitLink(link) => link.link.handle.cast(),
-            Raw::Driver(link) => link.state.cast(),
+            Raw::Driver(link) => link.handle(),
         }
     }
 
@@ -169,7 +172,7 @@ impl Linker {
     pub fn info_log(&self) -> String {
         match &self.raw {
             Raw::NvJitLink(link) => link.link.info_log(),
-            Raw::Driver(link) => text_of(&link.info),
+            Raw::Driver(link) => link.info_log(),
         }
     }
 
@@ -177,7 +180,7 @@ impl Linker {
     pub fn error_log(&self) -> String {
         match &self.raw {
             Raw::NvJitLink(link) => link.link.error_log(),
-            Raw::Driver(link) => text_of(&link.error),
+            Raw::Driver(link) => link.error_log(),
         }
     }
 }
@@ -462,179 +465,5 @@ fn display(code: &ObjectCode) -> String {
     match code.name() {
         "" => format!("{} without a name", code.kind()),
         name => format!("{} {name:?}", code.kind()),
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// The driver
-
-/// Room for each of the driver's logs.
-const LOG_BYTES: usize = 16 << 10;
-
-#[derive(Debug)]
-struct DriverLink {
-    state: CUlinkState,
-    context: Context,
-    birth: Birth,
-    // The driver writes to these until the state is destroyed.
-    info: Box<[u8]>,
-    error: Box<[u8]>,
-    _options: Vec<CUjit_option>,
-    _values: Vec<*mut c_void>,
-}
-
-// SAFETY: a link state may be used from any thread, by one at a time; changing calls take `&mut self`.
-unsafe impl Send for DriverLink {}
-// SAFETY: by shared reference only the logs are read, which the driver writes in calls that take `&mut self`.
-unsafe impl Sync for DriverLink {}
-
-impl Drop for DriverLink {
-    fn drop(&mut self) {
-        if self.birth.is_here() {
-            let state = self.state;
-            relaxed::release(|| {
-                // SAFETY: made by `new`, destroyed once, here.
-                self.context
-                    .with_current(|| unsafe { driver!(cuLinkDestroy(state)) })
-            });
-        }
-    }
-}
-
-impl DriverLink {
-    fn new(options: &LinkerOptions) -> Result<Box<DriverLink>> {
-        let mut info = vec![0u8; LOG_BYTES].into_boxed_slice();
-        let mut error = vec![0u8; LOG_BYTES].into_boxed_slice();
-        let mut list: Vec<CUjit_option> = Vec::new();
-        let mut values: Vec<*mut c_void> = Vec::new();
-        for (option, value) in [
-            (
-                CUjit_option::CU_JIT_INFO_LOG_BUFFER,
-                info.as_mut_ptr().cast(),
-            ),
-            (
-                CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-                LOG_BYTES as *mut c_void,
-            ),
-            (
-                CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-                error.as_mut_ptr().cast(),
-            ),
-            (
-                CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-                LOG_BYTES as *mut c_void,
-            ),
-        ] {
-            list.push(option);
-            values.push(value);
-        }
-        for (option, value) in options.driver_options()? {
-            list.push(option);
-            values.push(value as *mut c_void);
-        }
-        let context = Device::current()?.active_context()?;
-        let mut state: CUlinkState = std::ptr::null_mut();
-        let made = context.with_current(|| {
-            // SAFETY: there are as many options and values as said, which stay until the state is destroyed, as do the
-            // logs; `state` is a valid place for the result.
-            unsafe {
-                driver!(cuLinkCreate(
-                    list.len() as c_uint,
-                    list.as_mut_ptr(),
-                    values.as_mut_ptr(),
-                    &mut state
-                ))
-            }
-        });
-        made.map_err(|e| e.with_log(&text_of(&error)))?;
-        Ok(Box::new(DriverLink {
-            state,
-            context,
-            birth: Birth::now(),
-            info,
-            error,
-            _options: list,
-            _values: values,
-        }))
-    }
-
-    fn add(&mut self, code: &ObjectCode) -> Result<()> {
-        let kind = match code.kind() {
-            CodeKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
-            CodeKind::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
-            CodeKind::Fatbin => CUjitInputType::CU_JIT_INPUT_FATBINARY,
-            CodeKind::Object => CUjitInputType::CU_JIT_INPUT_OBJECT,
-            CodeKind::Library => CUjitInputType::CU_JIT_INPUT_LIBRARY,
-            CodeKind::LtoIr => {
-                let problem = "is LTO IR, which only nvJitLink links: install it (pip install nvidia-nvjitlink)";
-                return Err(Error::argument("Linker::new", "codes", problem));
-            }
-        };
-        let none: *mut *mut c_void = std::ptr::null_mut();
-        let added = match code.code() {
-            Code::Bytes(bytes) => {
-                image::check(bytes).map_err(|log| Error::Driver {
-                    call: "cuLinkAddData",
-                    status: CUresult::CUDA_ERROR_INVALID_IMAGE,
-                    log: format!("{}: {log}", display(code)),
-                })?;
-                let name = c_string("codes.name", code.name().as_bytes())?;
-                let mut owned = with_nul(bytes);
-                // PTX counts its NUL here (CUDA driver API, `cuLinkAddData`).
-                let size = owned.len() - usize::from(code.kind() != CodeKind::Ptx);
-                self.context.with_current(|| {
-                    // SAFETY: the state is live; the data are as many bytes as said, and hold what their headers speak
-                    // of; the name ends in NUL. Both are copied.
-                    unsafe {
-                        driver!(cuLinkAddData(
-                            self.state,
-                            kind,
-                            owned.as_mut_ptr().cast(),
-                            size,
-                            name.as_ptr(),
-                            0,
-                            none.cast(),
-                            none,
-                        ))
-                    }
-                })
-            }
-            Code::File(path) => {
-                let name = c_string("codes.code", path.as_os_str().as_bytes())?;
-                self.context.with_current(|| {
-                    // SAFETY: the state is live, the name ends in NUL.
-                    unsafe {
-                        driver!(cuLinkAddFile(
-                            self.state,
-                            kind,
-                            name.as_ptr(),
-                            0,
-                            none.cast(),
-                            none
-                        ))
-                    }
-                })
-            }
-        };
-        added.map_err(|e| e.with_log(&text_of(&self.error)))
-    }
-
-    fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
-        if target != CodeKind::Cubin {
-            let problem =
-                format!("is {target}; the driver links to cubin only, nvJitLink to PTX too");
-            return Err(Error::argument("Linker::link", "target", problem));
-        }
-        let (mut cubin, mut size): (*mut c_void, usize) = (std::ptr::null_mut(), 0);
-        let linked = self.context.with_current(|| {
-            // SAFETY: the state is live, both results have valid places.
-            unsafe { driver!(cuLinkComplete(self.state, &mut cubin, &mut size)) }
-        });
-        linked.map_err(|e| e.with_log(&text_of(&self.error)))?;
-        if cubin.is_null() {
-            return Ok(Vec::new());
-        }
-        // SAFETY: the driver's memory of that size, which lives as long as the state.
-        Ok(unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec())
     }
 }

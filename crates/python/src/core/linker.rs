@@ -12,6 +12,7 @@ use super::context::handle_object;
 use super::errors::OrRaise;
 use super::object_code;
 use super::options::{OptionClass, Options};
+use super::slot::Unlocked;
 use crate::generated::ids::class::driver as class;
 
 /// Links object codes into one.
@@ -41,7 +42,7 @@ use crate::generated::ids::class::driver as class;
     name = "Linker"
 )]
 pub struct PyLinker {
-    state: Mutex<State>,
+    state: Unlocked<Mutex<State>>,
     backend: LinkerBackend,
 }
 
@@ -191,7 +192,7 @@ impl PyLinker {
         let linker = py.detach(|| Linker::new(&codes, &options)).or_raise(py)?;
         Ok(PyLinker {
             backend: linker.backend(),
-            state: Mutex::new(State::Open(linker)),
+            state: Unlocked::new(Mutex::new(State::Open(linker))),
         })
     }
 
