@@ -33,6 +33,7 @@ const WHEEL_INPUTS: &[&str] = &[
     "crates/ptx/src",
     "crates/ptx/Cargo.toml",
     "crates/cpu",
+    "crates/runtime",
     "crates/core/src",
     "crates/core/Cargo.toml",
     "crates/python",
