@@ -125,6 +125,13 @@ def in_threads(count, work, limit=HANG):
         raise first
 
 
+def in_a_thread(work):
+    """What `work()` returns in a thread of its own; what it raises is raised here."""
+    answers = []
+    in_threads(1, lambda _: answers.append(work()))
+    return answers[0]
+
+
 class CompileError(RuntimeError):
     """NVRTC's log."""
 

@@ -7,7 +7,6 @@ capture is spoilt. That is right for what a program asks for, not for what happe
 import contextlib
 import ctypes
 import gc
-import threading
 import weakref
 
 import numpy as np
@@ -29,7 +28,7 @@ from cuda.core import (
 )
 from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._utils.cuda_utils import CUDAError
-from support import check, on_cpu_device, run_all
+from support import check, in_a_thread, on_cpu_device
 
 # Large enough to be no part of something that the driver keeps.
 SIZE = 4 << 20
@@ -102,19 +101,6 @@ def is_there(address):
 
 def here(work):
     work()
-
-
-def in_a_thread(work):
-    errors = []
-
-    def run():
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    run_all([threading.Thread(target=run)], errors)
-    assert errors == []
 
 
 WHERE = pytest.mark.parametrize("where", [here, in_a_thread], ids=["here", "in_a_thread"])

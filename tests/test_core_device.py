@@ -15,7 +15,7 @@ from cuda.bindings import driver
 from cuda.core import Context, ContextOptions, Device, Host
 from cuda.core._device import DeviceProperties
 from cuda.core._utils.cuda_utils import ComputeCapability, CUDAError
-from support import check, on_cpu_device, run_all
+from support import check, in_a_thread, on_cpu_device, run_all
 
 
 @pytest.fixture
@@ -25,25 +25,6 @@ def device():
     device.set_current()
     yield device
     check(driver.cuCtxSetCurrent(None))
-
-
-def in_thread(function):
-    """What a function returns in a thread of its own."""
-    outcome = []
-
-    def run():
-        try:
-            outcome.append((True, function()))
-        except BaseException as error:
-            outcome.append((False, error))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    fine, value = outcome[0]
-    if not fine:
-        raise value
-    return value
 
 
 def run_python(program, **environment):
@@ -70,7 +51,7 @@ class TestSingletons:
         assert Device(False) is device
 
     def test_threads_have_their_own(self, device):
-        other, same = in_thread(lambda: (Device(0), Device(0) is Device(0)))
+        other, same = in_a_thread(lambda: (Device(0), Device(0) is Device(0)))
         assert same
         assert other is not device
         assert other == device and hash(other) == hash(device)
@@ -81,7 +62,7 @@ class TestSingletons:
     def test_objects_of_threads_go_with_them(self):
         ids = set()
         for _ in range(50):
-            gone = in_thread(lambda: weakref.ref(Device(0)))
+            gone = in_a_thread(lambda: weakref.ref(Device(0)))
             gc.collect()
             ids.add(gone() is None)
         assert ids == {True}
@@ -101,7 +82,7 @@ class TestSingletons:
 
         for _ in range(20):
             local = threading.local()
-            in_thread(use)
+            in_a_thread(use)
             del local
         gc.collect()
         assert len(seen) == 160 and len(set(seen)) == 1
@@ -257,7 +238,7 @@ class TestContexts:
             assert event.context == stream.context == device.context
             return int(check(driver.cuCtxGetCurrent()))
 
-        assert in_thread(use) == 0
+        assert in_a_thread(use) == 0
 
     def test_set_current(self):
         def use():
@@ -273,7 +254,7 @@ class TestContexts:
             assert device.set_current(context) is None
             return True
 
-        assert in_thread(use)
+        assert in_a_thread(use)
 
     def test_a_context_of_somebody_else(self, device):
         made = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))
@@ -314,7 +295,7 @@ class TestContexts:
                 raise KeyError
             return int(check(driver.cuCtxGetCurrent()))
 
-        assert in_thread(use) == 0
+        assert in_a_thread(use) == 0
 
     def test_leaving_what_was_not_entered(self):
         def use():
@@ -322,7 +303,7 @@ class TestContexts:
                 Device(0).__exit__(None, None, None)
             return True
 
-        assert in_thread(use)
+        assert in_a_thread(use)
 
     def test_context_objects(self, device):
         context = device.context
@@ -384,7 +365,7 @@ class TestMemory:
             buffer.close()
             return int(check(driver.cuCtxGetCurrent()))
 
-        assert in_thread(use) == 0
+        assert in_a_thread(use) == 0
 
     def test_allocate(self, device):
         stream = device.create_stream()
@@ -431,7 +412,7 @@ class TestHost:
         assert Host(3) is Host(numa_id=3)
         assert Host.numa_current() is Host(is_numa_current=True)
         assert len({Host(), Host(3), Host(4), Host.numa_current()}) == 4
-        assert in_thread(lambda: Host(3)) is Host(3)
+        assert in_a_thread(lambda: Host(3)) is Host(3)
 
     def test_what_it_shows(self):
         assert [repr(h) for h in (Host(), Host(3), Host.numa_current())] == [

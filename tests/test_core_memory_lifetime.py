@@ -28,7 +28,7 @@ from cuda.core import (
     VirtualMemoryResource,
     launch,
 )
-from support import HANG, check, run_all
+from support import HANG, check, in_a_thread, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
 TURNS = 1 << 15
@@ -130,23 +130,6 @@ def number(address, stream):
     return value[0]
 
 
-def in_thread(work):
-    """Runs `work()` in another thread, without any context of its own; what it raises is raised here."""
-    raised = []
-
-    def run():
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    for error in raised:
-        raise error
-
-
 # ----------------------------------------------------------------------------------------------------------
 # Work that runs in another stream than the memory's own
 
@@ -156,9 +139,9 @@ ENDS = {
     "set and close": lambda things, third: (things[0].set_deallocation_stream(third), things.pop().close()),
     "set and forget": lambda things, third: (things[0].set_deallocation_stream(third), things.pop()),
     "forget": lambda things, third: things.clear(),
-    "close in a thread": lambda things, third: in_thread(lambda: things.pop().close()),
-    "close on another stream in a thread": lambda things, third: in_thread(lambda: things.pop().close(third)),
-    "forget in a thread": lambda things, third: in_thread(things.clear),
+    "close in a thread": lambda things, third: in_a_thread(lambda: things.pop().close()),
+    "close on another stream in a thread": lambda things, third: in_a_thread(lambda: things.pop().close(third)),
+    "forget in a thread": lambda things, third: in_a_thread(things.clear),
     "exit": lambda things, third: things.pop().__exit__(None, None, None),
 }
 
@@ -247,8 +230,8 @@ def test_per_thread_default_streams_are_those_of_the_threads(device, slow):
         buffer.close()
         found.append(number(turns.handle, stream))
 
-    in_thread(use)
-    in_thread(free)
+    in_a_thread(use)
+    in_a_thread(free)
     assert found == [DONE]
     turns.close()
     pool.close()
@@ -525,7 +508,7 @@ def test_deallocate_may_do_anything(device):
             super().deallocate(ptr, size, stream=stream)
             gc.collect()
             inner = self.pool.allocate(16, stream=stream)
-            in_thread(inner.close)
+            in_a_thread(inner.close)
             for buffer in self.others:
                 buffer.close()
             stream.sync()

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import threading
 
 import numpy as np
 import pytest
@@ -146,14 +145,11 @@ def test_what_a_capture_refuses(current, what):
         return answer[0], status
 
     def elsewhere(work):
-        answers = []
-
         def run():
             check(driver.cuCtxSetCurrent(context))
-            answers.append(work())
+            return work()
 
-        support.run_all([threading.Thread(target=run)])
-        return answers[0]
+        return support.in_a_thread(run)
 
     with contextlib.ExitStack() as later:
         for made in (captured, stream):

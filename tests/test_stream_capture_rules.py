@@ -7,13 +7,12 @@ mode "relaxed"; the capture is spoilt by it.
 
 import ctypes
 import dataclasses
-import threading
 import types
 import typing
 
 import pytest
 from cuda.bindings import driver
-from support import check, run_all
+from support import check, in_a_thread
 
 MODE = driver.CUstreamCaptureMode
 GLOBAL, LOCAL, RELAXED = (
@@ -44,25 +43,18 @@ def here(context, work):
     return work()
 
 
-def in_a_thread(context, work):
-    answers, errors = [], []
-
+def elsewhere(context, work):
     def run():
-        try:
-            check(driver.cuCtxSetCurrent(context))
-            answers.append(work())
-        except BaseException as error:
-            errors.append(error)
+        check(driver.cuCtxSetCurrent(context))
+        return work()
 
-    run_all([threading.Thread(target=run)], errors)
-    assert errors == []
-    return answers[0]
+    return in_a_thread(run)
 
 
 # Who calls while a stream is captured that the legacy stream does not wait for, and in which mode it is captured.
 PLACES = {
     "globally, by this thread": (here, GLOBAL),
-    "globally, by another thread": (in_a_thread, GLOBAL),
+    "globally, by another thread": (elsewhere, GLOBAL),
     "thread-locally, by this thread": (here, LOCAL),
 }
 
@@ -112,11 +104,15 @@ def nothing(given, it=None, outputs=()):
     pass
 
 
-def pool_properties():
-    properties = driver.CUmemPoolProps()
-    properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+def on_the_device(properties):
     properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
     properties.location.id = 0
+    return properties
+
+
+def pool_properties():
+    properties = on_the_device(driver.CUmemPoolProps())
+    properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     return properties
 
 
@@ -242,10 +238,8 @@ def executable_works(given, it):
 
 
 def physical_properties():
-    properties = driver.CUmemAllocationProp()
+    properties = on_the_device(driver.CUmemAllocationProp())
     properties.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
-    properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    properties.location.id = 0
     return properties
 
 
