@@ -15,7 +15,7 @@ import sys
 import time
 
 from core import kernels
-from floor_side import Driver, check, load
+from floor_side import OF_CORE, Driver, check, load
 from loops import calling, empty, pairing
 
 try:
@@ -126,10 +126,8 @@ def of_package(here):
 
 def of_floor(floor, here):
     """The same by floor.c, as far as that goes."""
-    addresses = dict(zip(RUNTIME + DRIVER, here.functions(), strict=True))
-    for name in ("cudaMemcpy", "cudaMallocAsync", "cudaFreeAsync", "cuLaunchKernel"):
-        del addresses[name]
-    floor.setup(*addresses.values(), here.pool.value, here.stream.value)
+    of_runtime = here.functions()[: RUNTIME.index("cudaMemcpy")]
+    floor.setup(*of_runtime, *map(here.driver.address, OF_CORE), here.pool.value, here.stream.value)
     device = floor.Device()
     events, buffers = making(device.create_event, object(), device.allocate, object())
     return (

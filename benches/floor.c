@@ -1,12 +1,15 @@
 /* The least that a Python binding of a pair of calls can cost: the same calls by an extension module written by hand, for
  * nothing but this. It converts its arguments, gives the GIL back around every call that can wait, makes the objects that
- * the caller sees, and does nothing else: no look at other types of arguments, no context that is made current, no message
- * for an error, no other thread that may close.
+ * the caller sees, frees memory of a pool so that no capture is spoilt, and does nothing else: no look at other types of
+ * arguments, no context that is made current, no message for an error, no other thread that may close.
  *
  * Each of these calls can wait, and for work that needs the GIL (H200, driver 580): those that make and destroy events wait
  * while another thread is in cuMemFree, cuModuleLoadData or cuMemHostAlloc, or finds the queue of some stream full;
  * cuMemFreeAsync in cuMemHostAlloc and while its own stream's queue is full. An allocation was not seen waiting, but its pool
  * may have to grow.
+ *
+ * A driver 580 refuses cuMemFreeAsync to a thread that captures a stream, and to all threads while one captures globally, and
+ * the capture is lost; so the thread is in the relaxed mode while it frees what may end anywhere.
  *
  * floor_side.py builds and uses it. cc -O2 -shared -fPIC -I<Python's headers> -o floor.so floor.c
  */
@@ -20,10 +23,11 @@ typedef int (*fn_event)(void **, unsigned);
 typedef int (*fn_destroy)(void *);
 typedef int (*fn_allocate)(unsigned long long *, size_t, void *, void *);
 typedef int (*fn_release)(unsigned long long, void *);
+typedef int (*fn_exchange)(int *);
 
 /* What setup() was given, in its order. */
 enum { MALLOC, FREE, MALLOC_HOST, FREE_HOST, STREAM_CREATE, STREAM_DESTROY, EVENT_CREATE, EVENT_DESTROY, ALLOCATE,
-       RELEASE, POOL, STREAM, COUNT };
+       RELEASE, EXCHANGE, POOL, STREAM, COUNT };
 static void *given[COUNT];
 /* What a call without a result returns, its first item, and the name of a parameter. */
 static PyObject *success, *done, *stream_name;
@@ -104,6 +108,20 @@ static PyObject *close_event(PyObject *self, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
+/* CU_STREAM_CAPTURE_MODE_RELAXED. */
+enum { RELAXED = 2 };
+
+static int release(void *address)
+{
+    int mode = RELAXED;
+    fn_exchange exchange = (fn_exchange)given[EXCHANGE];
+    int status = exchange(&mode);
+    if (status == 0)
+        status = ((fn_release)given[RELEASE])((unsigned long long)address, given[STREAM]);
+    int restored = exchange(&mode);
+    return status ? status : restored;
+}
+
 static PyObject *close_buffer(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     int status;
@@ -111,7 +129,7 @@ static PyObject *close_buffer(PyObject *self, PyObject *const *arguments, Py_ssi
     void *address = buffer->held;
     buffer->held = NULL;
     if (address) {
-        WITHOUT_GIL(((fn_release)given[RELEASE])((unsigned long long)address, given[STREAM]));
+        WITHOUT_GIL(release(address));
     }
     Py_RETURN_NONE;
 }

@@ -6,25 +6,42 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-/// Forks between the first process that used this crate and this one.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// What is known of this process; of a few bytes side by side, since nearly every call looks at them.
+static PROCESS: Process = Process {
+    generation: AtomicU32::new(0),
+    driver: AtomicU8::new(UNUSED),
+};
 
-/// Whether this process has initialised the driver, or is a fork of one that had.
-static DRIVER: AtomicU8 = AtomicU8::new(UNUSED);
+#[repr(align(8))]
+struct Process {
+    /// Forks between the first process that used this crate and this one.
+    generation: AtomicU32,
+    /// Whether this process has initialised the driver, or is a fork of one that had.
+    driver: AtomicU8,
+}
+
 const UNUSED: u8 = 0;
+/// Forks are watched by then, and the CPU device has been offered to the loader.
 const USED: u8 = 1;
 const INHERITED: u8 = 2;
 
 unsafe extern "C" fn in_child() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-    let _ = DRIVER.compare_exchange(USED, INHERITED, Ordering::Relaxed, Ordering::Relaxed);
+    PROCESS.generation.fetch_add(1, Ordering::Relaxed);
+    PROCESS.change(USED, INHERITED);
 }
 
 /// The driver has been initialised: this process's forks cannot use it.
 pub fn driver_is_used() {
-    // Has forks watched.
+    // Both are there for everyone who sees that the driver is used.
     Birth::now();
-    let _ = DRIVER.compare_exchange(UNUSED, USED, Ordering::Relaxed, Ordering::Relaxed);
+    crate::init_software_driver();
+    PROCESS.change(UNUSED, USED);
+}
+
+/// Whether this process has initialised the driver, so that nothing is left to do before a call of it.
+#[inline(always)]
+pub fn driver_is_ready() -> bool {
+    PROCESS.driver.load(Ordering::Acquire) == USED
 }
 
 /// Whether this process is a fork of one that had initialised the driver.
@@ -33,7 +50,15 @@ pub fn driver_is_used() {
 /// on the state that the parent left.
 #[inline]
 pub fn forked() -> bool {
-    DRIVER.load(Ordering::Relaxed) == INHERITED
+    PROCESS.driver.load(Ordering::Relaxed) == INHERITED
+}
+
+impl Process {
+    fn change(&self, from: u8, to: u8) {
+        let _ = self
+            .driver
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+    }
 }
 
 #[cold]
@@ -56,14 +81,16 @@ impl Birth {
     #[inline]
     pub fn now() -> Birth {
         static WATCH: Once = Once::new();
-        WATCH.call_once(watch);
-        Birth(GENERATION.load(Ordering::Relaxed))
+        if PROCESS.driver.load(Ordering::Acquire) == UNUSED {
+            WATCH.call_once(watch);
+        }
+        Birth(PROCESS.generation.load(Ordering::Relaxed))
     }
 
     /// Whether that was this process, so that handles made then mean something now.
     #[inline]
     pub fn is_here(self) -> bool {
-        self.0 == GENERATION.load(Ordering::Relaxed)
+        self.0 == PROCESS.generation.load(Ordering::Relaxed)
     }
 }
 
@@ -80,7 +107,7 @@ mod tests {
         assert!(pid >= 0);
         if pid == 0 {
             let code = i32::from(birth.is_here())
-                + 2 * i32::from(!Birth(GENERATION.load(Ordering::Relaxed)).is_here());
+                + 2 * i32::from(!Birth(PROCESS.generation.load(Ordering::Relaxed)).is_here());
             // SAFETY: ends the child without running anything of the parent's.
             unsafe { libc::_exit(code) };
         }

@@ -112,19 +112,23 @@ impl SimpleMemory {
     #[inline(always)]
     fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
         // As in `free_in_order`.
-        let _relaxed = Relaxed::enter();
+        let relaxed = Relaxed::enter();
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
-        match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
+        let done = match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
-            // SAFETY: as above; the driver has refused the call for want of a context.
-            Err(error) => stream
-                .call_again(error, &|| unsafe {
+            Err(error) => {
+                std::hint::cold_path();
+                // SAFETY: as above; the driver has refused the call for want of a context.
+                let again = stream.call_again(error, &|| unsafe {
                     driver!(cuMemFreeAsync(address, stream.handle()))
-                })
+                });
                 // Errors are large, and mostly there is none.
-                .map_err(Box::new),
-        }
+                again.map_err(Box::new)
+            }
+        };
+        relaxed.leave();
+        done
     }
 }
 

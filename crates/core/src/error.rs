@@ -235,16 +235,21 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
 /// is not made.
 macro_rules! driver {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        if $crate::birth::forked() {
-            let status = cupyrite_sys::driver::CUresult::CUDA_ERROR_NOT_INITIALIZED;
-            Err($crate::Error::driver(stringify!($name), status))
-        } else {
-            $crate::init_software_driver();
+        if $crate::birth::driver_is_ready() || $crate::prepare_driver() {
             match cupyrite_sys::driver::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
-                Ok(status) => Err($crate::Error::driver(stringify!($name), status)),
-                Err(e) => Err($crate::Error::from(e.clone())),
+                Ok(status) => {
+                    std::hint::cold_path();
+                    Err($crate::Error::driver(stringify!($name), status))
+                }
+                Err(e) => {
+                    std::hint::cold_path();
+                    Err($crate::Error::from(e.clone()))
+                }
             }
+        } else {
+            let status = cupyrite_sys::driver::CUresult::CUDA_ERROR_NOT_INITIALIZED;
+            Err($crate::Error::driver(stringify!($name), status))
         }
     }};
 }
@@ -291,14 +296,23 @@ pub(crate) use nvjitlink;
 /// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
 ///
 /// A driver that says that it is shutting down has released everything itself.
-#[cold]
+#[inline(always)]
 pub(crate) fn report(result: Result<()>) {
-    match result {
-        Ok(())
-        | Err(Error::Driver {
+    if let Err(error) = result {
+        report_error(&error);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report_error(error: &Error) {
+    if !matches!(
+        error,
+        Error::Driver {
             status: CUresult::CUDA_ERROR_DEINITIALIZED,
             ..
-        }) => {}
-        Err(e) => log::warn!("while releasing a CUDA object: {e}"),
+        }
+    ) {
+        log::warn!("while releasing a CUDA object: {error}");
     }
 }

@@ -20,7 +20,7 @@ use cupyrite_sys::driver::{
 };
 
 use crate::device::Device;
-use crate::device_buffer::{DeviceBuffer, is_capturing, wait_for_streams};
+use crate::device_buffer::{DeviceBuffer, free_in_order, is_capturing, wait_for_streams};
 use crate::error::{Error, Result, driver, report};
 use crate::event::Event;
 use crate::frees::Frees;
@@ -148,7 +148,7 @@ impl Imports {
             report(wait_for_streams(stream, &streams));
         }
         // SAFETY: the last buffer of the memory is being freed.
-        let done = stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) });
+        let done = unsafe { free_in_order(address, stream) };
         drop(state);
         if can_wait && done.is_ok() {
             self.frees.note(stream);

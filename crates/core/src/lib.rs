@@ -119,6 +119,18 @@ pub fn backend() -> Result<sys::loader::Backend> {
     Ok(sys::loader::driver_backend()?)
 }
 
+/// What a call of the driver needs before the driver is known to be used: false in a fork of a process that used it, where
+/// nothing may be called.
+#[cold]
+#[inline(never)]
+pub(crate) fn prepare_driver() -> bool {
+    if birth::forked() {
+        return false;
+    }
+    init_software_driver();
+    true
+}
+
 /// Offers the CPU device to the loader; cheap after the first time.
 #[inline]
 pub(crate) fn init_software_driver() {

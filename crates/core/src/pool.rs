@@ -572,7 +572,7 @@ impl MemoryPool {
     #[inline(always)]
     pub fn take_for(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
         match self.simple_home(bytes, stream) {
-            Some(home) => self.take_at(home, bytes, stream),
+            Some(home) => self.take_at(home, bytes, stream).map_err(|error| *error),
             None => self.take_otherwise(bytes, stream),
         }
     }
@@ -595,20 +595,28 @@ impl MemoryPool {
     /// As [`MemoryPool::allocate`].
     #[doc(hidden)]
     #[inline(always)]
-    pub fn take_at(&self, home: Device, bytes: usize, stream: &Stream) -> Result<Taken> {
+    pub fn take_at(
+        &self,
+        home: Device,
+        bytes: usize,
+        stream: &Stream,
+    ) -> std::result::Result<Taken, Box<Error>> {
         debug_assert!(stream.is_owned(), "simple_home() says so");
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;
         // SAFETY: `place` is a valid place for the result; both handles are live.
-        let done = match unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) } {
-            Ok(()) => Ok(()),
+        if let Err(error) = unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) }
+        {
+            std::hint::cold_path();
             // SAFETY: as above.
-            Err(error) => stream.call_again(error, &|| unsafe {
+            let again = stream.call_again(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))
-            }),
-        };
-        done.map(|()| Taken {
+            });
+            // Errors are large, and mostly there is none.
+            again.map_err(Box::new)?;
+        }
+        Ok(Taken {
             address,
             context: None,
             home,

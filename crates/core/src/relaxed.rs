@@ -32,7 +32,7 @@ pub struct Relaxed {
 impl Relaxed {
     /// Sets the calling thread's mode to `CU_STREAM_CAPTURE_MODE_RELAXED`. Where the driver does not do that, because it
     /// has ended or is not there, nothing is changed.
-    #[inline]
+    #[inline(always)]
     pub fn enter() -> Relaxed {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         Relaxed {
@@ -40,14 +40,25 @@ impl Relaxed {
             thread: PhantomData,
         }
     }
+
+    /// As dropping it, without a call of a function for that: for memory, which comes and goes often.
+    #[inline(always)]
+    pub(crate) fn leave(self) {
+        std::mem::ManuallyDrop::new(self).restore();
+    }
+
+    #[inline(always)]
+    fn restore(&self) {
+        if let Some(mode) = self.before {
+            report(exchange(mode).map(drop));
+        }
+    }
 }
 
 impl Drop for Relaxed {
     #[inline]
     fn drop(&mut self) {
-        if let Some(mode) = self.before {
-            report(exchange(mode).map(drop));
-        }
+        self.restore();
     }
 }
 
@@ -58,7 +69,7 @@ pub(crate) fn release(body: impl FnOnce() -> Result<()>) {
 }
 
 /// Sets the thread's mode; gives the one before.
-#[inline]
+#[inline(always)]
 fn exchange(mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
     // SAFETY: a valid place, which is read and written.
     unsafe { driver!(cuThreadExchangeStreamCaptureMode(&mut mode))? };

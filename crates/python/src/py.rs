@@ -491,7 +491,7 @@ fn find_items() -> usize {
             // Three items, so that the object reaches as far as this reads.
             let found = tuple.ptr().cast::<u8>().add(size.min(32));
             let found = found.cast::<[*mut ffi::PyObject; 3]>().read();
-            (size <= 32 && found == items).then_some(size)
+            (size <= 32 && found == items && known_len(tuple.obj()) == 3).then_some(size)
         }
     };
     let offset = find().unwrap_or_else(|| {
@@ -500,6 +500,19 @@ fn find_items() -> usize {
     });
     ITEMS.store(offset, Ordering::Relaxed);
     offset
+}
+
+/// How many items a tuple has, of an interpreter where [`tuple_items`] has found them.
+#[inline(always)]
+pub fn known_len(tuple: Obj<'_>) -> usize {
+    // SAFETY: a live object of variable size, which has its length behind its head.
+    unsafe {
+        tuple
+            .ptr()
+            .byte_add(size_of::<ffi::PyObject>())
+            .cast::<usize>()
+            .read()
+    }
 }
 
 /// How many references an object has.

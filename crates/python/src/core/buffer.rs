@@ -53,6 +53,8 @@ pub struct PyBuffer {
     outlives: AtomicUsize,
     /// Where the memory is for DLPack, once somebody asked; it does not move.
     place: OnceLock<DlDevice>,
+    /// Whether the collector has to know the buffer: not that of a resource which refers to nothing, where there is no owner.
+    tracked: bool,
 }
 
 /// What is needed to give the memory back; of its own, so that it can leave the object before Python is called.
@@ -166,11 +168,14 @@ static OBJECTS: Fresh<PyBuffer> = Fresh::new();
 
 // SAFETY: the state that is asked for owns nothing, and the rest are numbers.
 unsafe impl Recycled for PyBuffer {
-    const TRACKED: bool = true;
-
     #[inline(always)]
     fn fresh() -> &'static Fresh<PyBuffer> {
         &OBJECTS
+    }
+
+    #[inline(always)]
+    fn is_tracked(&self) -> bool {
+        self.tracked
     }
 
     #[inline(always)]
@@ -220,6 +225,7 @@ struct PoolShell {
     /// [`outlived`] by that stream.
     outlives: usize,
     resource: Py<PyAny>,
+    tracked: bool,
 }
 
 // SAFETY: as above.
@@ -237,6 +243,7 @@ unsafe impl Parts<PyBuffer> for PoolShell {
             Some(self.resource),
             None,
             outlives,
+            self.tracked,
         )
     }
 }
@@ -275,7 +282,8 @@ impl PyBuffer {
         OBJECTS.make(py, shell)
     }
 
-    /// The shell of memory that was just taken from `pool`, in the order of `stream`; `resource` is the object of the pool.
+    /// The shell of memory that was just taken from `pool`, in the order of `stream`; `resource` is the object of the pool,
+    /// and `tracked` false where that refers to nothing that could refer to the buffer.
     ///
     /// # Errors
     ///
@@ -288,6 +296,7 @@ impl PyBuffer {
         size: usize,
         stream: Stream,
         resource: Py<PyAny>,
+        tracked: bool,
     ) -> PyResult<Py<PyBuffer>> {
         let shell = PoolShell {
             pool,
@@ -296,6 +305,7 @@ impl PyBuffer {
             outlives: outlived(&stream),
             stream,
             resource,
+            tracked,
         };
         OBJECTS.make(py, shell)
     }
@@ -309,7 +319,7 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
     ) -> PyBuffer {
         let outlives = backing.users().map_or(0, |users| outlived(users.stream()));
-        Self::of_parts(backing, address, size, resource, owner, outlives)
+        Self::of_parts(backing, address, size, resource, owner, outlives, true)
     }
 
     #[inline(always)]
@@ -320,6 +330,7 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
         outlives: usize,
+        tracked: bool,
     ) -> PyBuffer {
         PyBuffer {
             address,
@@ -336,6 +347,7 @@ impl PyBuffer {
                 descriptor: None,
             }),
             place: OnceLock::new(),
+            tracked,
         }
     }
 

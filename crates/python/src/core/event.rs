@@ -84,11 +84,14 @@ static OBJECTS: Fresh<PyEvent> = Fresh::new();
 // and to a descriptor that refers to nothing. (A program may give an event another class, by `__class__`, and have that one
 // refer to the event: such a class stays, too.)
 unsafe impl Recycled for PyEvent {
-    const TRACKED: bool = false;
-
     #[inline(always)]
     fn fresh() -> &'static Fresh<PyEvent> {
         &OBJECTS
+    }
+
+    #[inline(always)]
+    fn is_tracked(&self) -> bool {
+        false
     }
 
     #[inline(always)]

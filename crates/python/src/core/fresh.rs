@@ -17,16 +17,17 @@ use crate::py;
 ///
 /// # Safety
 ///
-/// [`Recycled::is_spent`] is right: the value of a spent object is written over, and never dropped. Where the class says that
-/// it is not [`Recycled::TRACKED`], its objects refer to no object that could refer to them.
+/// [`Recycled::is_spent`] is right: the value of a spent object is written over, and never dropped. Objects that are not
+/// [tracked](Recycled::is_tracked) refer to no object that could refer to them.
 pub unsafe trait Recycled:
     PyClass<Frozen = True> + Send + Sync + Into<PyClassInitializer<Self>>
 {
-    /// Whether the collector has to know the objects: they refer to others.
-    const TRACKED: bool;
-
     /// Where they come from.
     fn fresh() -> &'static Fresh<Self>;
+
+    /// Whether the collector has to know the object, which is so or not for as long as it lives: it refers to others, from
+    /// which there may be a way back.
+    fn is_tracked(&self) -> bool;
 
     /// Whether the value of an object that nobody refers to any more owns nothing: dropping it would do nothing.
     fn is_spent(&mut self) -> bool;
@@ -114,12 +115,12 @@ impl<T: Recycled> Fresh<T> {
         // none is made before the value is there (see `Parts`). The place is that of the value in an object of this very class, and what
         // surrounds it is as allocation leaves it, as it is in those that PyO3 makes: see `look` and `end`.
         unsafe {
-            object
+            let value = object
                 .byte_add(self.place.load(Ordering::Relaxed))
-                .cast::<T>()
-                .write(parts.value());
+                .cast::<T>();
+            value.write(parts.value());
             // Allocation has the collector know the object.
-            match (T::TRACKED, kept) {
+            match ((*value).is_tracked(), kept) {
                 (true, 0) | (false, 1..) => {}
                 (true, _) => ffi::PyObject_GC_Track(object.cast()),
                 (false, 0) => ffi::PyObject_GC_UnTrack(object.cast()),
@@ -147,7 +148,7 @@ impl<T: Recycled> Fresh<T> {
     #[inline(never)]
     fn first(&self, py: Python<'_>, parts: impl Parts<T>) -> PyResult<Py<T>> {
         let made = Bound::new(py, parts.value())?;
-        if !T::TRACKED {
+        if !made.get().is_tracked() {
             // SAFETY: a live object whose class has to do with the collector, as all of PyO3's have.
             unsafe { ffi::PyObject_GC_UnTrack(made.as_ptr().cast()) };
         }
@@ -255,10 +256,12 @@ unsafe extern "C" fn end<T: Recycled>(object: *mut ffi::PyObject) {
             // As allocation leaves it, but for the value, which need not be dropped: the collector forgets it (all but
             // whether it was finalised, which is for classes with `__del__`, and these have none), the reference to its
             // class goes, and its count is set when it is used again.
-            ffi::PyObject_GC_UnTrack(object.cast());
+            if (*place.cast::<T>()).is_tracked() {
+                ffi::PyObject_GC_UnTrack(object.cast());
+            }
             spare.store(object, Ordering::Relaxed);
             fresh.kept.store(kept + 1, Ordering::Relaxed);
-            ffi::Py_DecRef(class.cast());
+            ffi::Py_DECREF(class.cast());
             return;
         }
         let ending = fresh.ending.load(Ordering::Relaxed);

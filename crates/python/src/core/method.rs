@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
 use crate::function::guard_here;
-use crate::py::{self, Obj, Owned, tuple_items};
+use crate::py::{self, Obj, Owned, known_len, tuple_items};
 
 /// A method with `N` parameters, which may be given by place or by name; their default is None.
 pub trait Method<const N: usize> {
@@ -97,7 +97,7 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
         if !keywords.is_null() {
             let items = tuple_items(Obj::new(keywords))?;
             let known = M::known().get(py)?;
-            let more = ffi::PyTuple_Size(keywords).cast_unsigned();
+            let more = known_len(Obj::new(keywords));
             for place in 0..more {
                 let name = *items.add(place);
                 let which = known

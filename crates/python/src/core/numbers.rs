@@ -71,7 +71,7 @@ pub fn size_or_none(
 ) -> PyResult<usize> {
     match given {
         Some(given) => size_argument(given, function),
-        None => size_argument(&py.None().into_bound(py), function),
+        None => bytes_otherwise(&py.None().into_bound(py), function, "size"),
     }
 }
 
@@ -93,6 +93,7 @@ pub fn bytes_argument(
             return Ok(size);
         }
     }
+    std::hint::cold_path();
     bytes_otherwise(given, function, parameter)
 }
 

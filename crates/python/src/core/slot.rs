@@ -215,6 +215,8 @@ impl<T: Cloned> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         // SAFETY: taken once, here; nothing looks at it afterwards.
         if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_last() {
+            // Another thread has closed what it is of meanwhile.
+            std::hint::cold_path();
             drop_detached(last);
         }
     }

@@ -143,6 +143,7 @@ impl PyStream {
             }
         });
         if let Some(other) = clone {
+            std::hint::cold_path();
             let_go(py, other);
         }
     }
@@ -507,6 +508,7 @@ pub fn accept_for_memory(
     {
         return Ok(stream);
     }
+    std::hint::cold_path();
     accept_any(given, function, parameter, false)
 }
 

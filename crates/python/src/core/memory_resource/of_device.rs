@@ -104,6 +104,10 @@ impl PyDeviceMemoryResource {
         slf.as_super()
             .get()
             .fill(py, pool.clone(), function, shared, uuid);
+        // Of this very class, it has no attributes but those of this crate.
+        if slf.is_exact_instance_of::<PyDeviceMemoryResource>() {
+            slf.as_super().get().set_leaf();
+        }
         Ok(())
     }
 

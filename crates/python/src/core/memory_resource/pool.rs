@@ -1,6 +1,7 @@
 //! `_MemPool`: what the resources over pools of the driver's have in common.
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite::{DeviceBuffer, MemoryPool, PoolAccess, PoolKind, Stream, Taken};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -31,6 +32,9 @@ use crate::generated::ids::class::driver as class;
 )]
 pub struct PyMemPool {
     state: Held<State>,
+    /// Whether it refers to no object that could refer to its buffers, as one of a class that is derived from this in Python
+    /// may.
+    is_leaf: AtomicBool,
 }
 
 #[derive(Default)]
@@ -71,6 +75,7 @@ impl PyMemPool {
     pub fn unmade() -> PyClassInitializer<PyMemPool> {
         PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
             state: Held::default(),
+            is_leaf: AtomicBool::new(false),
         })
     }
 
@@ -98,6 +103,13 @@ impl PyMemPool {
         let former = std::mem::replace(&mut *self.lock(py), state);
         drop((former.attributes, former.shared, former.uuid));
         drop_pool(former.pool);
+    }
+
+    /// Says that the resource refers to no object that could refer to its buffers: the collector need not know them then.
+    /// (As for events: a program may give the resource another class, by `__class__`, and have that one refer to a buffer;
+    /// they all stay then.)
+    pub fn set_leaf(&self) {
+        self.is_leaf.store(true, Ordering::Relaxed);
     }
 
     /// What the memory is and where, also when the resource was closed.
@@ -159,6 +171,7 @@ impl PyMemPool {
         let this = slf.get();
         let pool = this.allocating(py)?;
         let Some(home) = pool.simple_home(size, &stream) else {
+            std::hint::cold_path();
             return PyMemPool::allocate_otherwise(slf, pool, size, stream);
         };
         let taken = {
@@ -167,26 +180,24 @@ impl PyMemPool {
             let _detached = unsafe { Detached::new(py) };
             pool.take_at(home, size, &stream)
         };
-        PyMemPool::own(slf, taken, pool, size, stream)
+        match taken {
+            Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
+            Err(error) => refused(py, *error, pool, stream),
+        }
     }
 
-    /// The buffer of what the driver gave, or what it said.
+    /// The buffer of what the driver gave.
     #[inline(always)]
     fn own(
         slf: &Bound<'_, Self>,
-        taken: cupyrite::Result<Taken>,
+        taken: Taken,
         pool: MemoryPool,
         size: usize,
         stream: Stream,
     ) -> PyResult<Py<PyBuffer>> {
-        let py = slf.py();
-        match taken {
-            Ok(taken) => {
-                let resource = slf.clone().into_any().unbind();
-                PyBuffer::of_pool(py, pool, taken, size, stream, resource)
-            }
-            Err(error) => refused(py, error, pool, stream),
-        }
+        let resource = slf.clone().into_any().unbind();
+        let tracked = !slf.get().is_leaf.load(Ordering::Relaxed);
+        PyBuffer::of_pool(slf.py(), pool, taken, size, stream, resource, tracked)
     }
 
     /// The same for other streams than those of this crate's making, for pools of other memory, and for no bytes.
@@ -208,7 +219,10 @@ impl PyMemPool {
             let _detached = unsafe { Detached::new(py) };
             pool.take_for(size, &stream)
         };
-        PyMemPool::own(slf, taken, pool, size, stream)
+        match taken {
+            Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
+            Err(error) => refused(py, error, pool, stream),
+        }
     }
 
     #[inline(never)]
