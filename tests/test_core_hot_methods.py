@@ -190,9 +190,13 @@ def test_refused_calls_leave_nothing(device, stream, resource):
                 pytest.fail("was not refused")
 
     one_by_one(50)
-    gc.collect()
-    before = sys.getallocatedblocks()
-    one_by_one(400)
-    gc.collect()
-    # A call that leaves something leaves at least 400.
-    assert sys.getallocatedblocks() - before < 350
+    left = []
+    # A call that leaves something leaves at least 400, every time. Python itself keeps names that classes were asked for, up
+    # to 4,096 of them: which ones depends on their addresses.
+    while not left or (left[-1] >= 350 and len(left) < 20):
+        gc.collect()
+        before = sys.getallocatedblocks()
+        one_by_one(400)
+        gc.collect()
+        left.append(sys.getallocatedblocks() - before)
+    assert left[-1] < 350, left
