@@ -8,7 +8,7 @@
  * cuMemFreeAsync in cuMemHostAlloc and while its own stream's queue is full. An allocation was not seen waiting, but its pool
  * may have to grow.
  *
- * A driver 580 refuses cuMemFreeAsync to a thread that captures a stream, and to all threads while one captures globally, and
+ * Driver 580 refuses cuMemFreeAsync to a thread that captures a stream, and to all threads while one captures globally, and
  * the capture is lost; so the thread is in the relaxed mode while it frees what may end anywhere.
  *
  * floor_side.py builds and uses it. cc -O2 -shared -fPIC -I<Python's headers> -o floor.so floor.c

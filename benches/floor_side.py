@@ -20,6 +20,7 @@ OF_CORE = (
     "cuEventCreate cuEventDestroy cuMemAllocFromPoolAsync cuMemFreeAsync cuThreadExchangeStreamCaptureMode"
 ).split()
 
+
 def load(path):
     loader = importlib.machinery.ExtensionFileLoader("floor", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_file_location("floor", path, loader=loader))

@@ -166,7 +166,9 @@ impl Drop for Pinned<'_> {
 
 static OBJECTS: Fresh<PyBuffer> = Fresh::new();
 
-// SAFETY: the state that is asked for owns nothing, and the rest are numbers.
+// SAFETY: the state that is asked for owns nothing, and the rest are numbers. A buffer that is not tracked refers to its
+// resource, from which nothing leads back (see `PyMemPool::set_leaf`), and perhaps to a descriptor, which refers to
+// nothing. It never gets an owner: buffers have theirs from the beginning, and those are tracked.
 unsafe impl Recycled for PyBuffer {
     #[inline(always)]
     fn fresh() -> &'static Fresh<PyBuffer> {
