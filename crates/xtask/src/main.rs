@@ -4,10 +4,10 @@
 //! set-up itself, below the target folder, says what it does, and does it once. Does not belong here:
 //! anything a user of the project needs, and any test or benchmark itself.
 
-mod env;
+mod environment;
 mod policy;
 mod report;
-mod tasks;
+mod testing;
 
 use std::process::ExitCode;
 
@@ -34,13 +34,13 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["demo", rest @ ..] => tasks::demo(rest),
-        ["test", rest @ ..] => tasks::test(rest),
-        ["bench", rest @ ..] => tasks::bench(rest),
-        ["codegen", rest @ ..] => tasks::codegen(rest),
-        ["reference", rest @ ..] => tasks::reference(rest),
-        ["wheel", rest @ ..] => tasks::wheel(rest),
-        ["ci-helpers", rest @ ..] => tasks::ci_helpers(rest),
+        ["demo", rest @ ..] => testing::demo(rest),
+        ["test", rest @ ..] => testing::test(rest),
+        ["bench", rest @ ..] => testing::bench(rest),
+        ["codegen", rest @ ..] => testing::codegen(rest),
+        ["reference", rest @ ..] => testing::reference(rest),
+        ["wheel", rest @ ..] => testing::wheel(rest),
+        ["ci-helpers", rest @ ..] => testing::ci_helpers(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Error;
-use crate::env::Env;
+use crate::environment::Env;
 use crate::report::output;
 
 /// Lines of a hand-written source file beyond which it should be split.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::env::{Env, cargo, find_python, root, target};
+use crate::environment::{Env, cargo, find_python, root, target};
 use crate::report::{loud, output};
 use crate::{Error, policy};
 
