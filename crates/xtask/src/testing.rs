@@ -1,14 +1,22 @@
-//! The commands.
+//! Commands that run something: the demo, tests, benchmarks, the fuzzer.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
 use crate::environment::{Env, cargo, find_python, root, target};
-use crate::report::{loud, output};
+use crate::generate::absolute;
+use crate::report::{loud, note_gap, output};
 use crate::{Error, policy};
 
-/// `cargo xtask demo`: everything a newcomer needs, in one command.
+/// Benchmarks that need no second interpreter and no GPU.
+const BENCHMARKS: &[&str] = &["imports", "pathfinder", "calls", "raising", "saxpy_cpu"];
+/// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`.
+const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core"];
+/// Seconds that `cargo xtask fuzz` runs.
+const FUZZ_SECONDS: &str = "60";
+
+/// `cargo xtask demo`.
 pub fn demo(rest: &[&str]) -> Result<(), Error> {
     let env = Env::ready()?;
     env.wheel()?;
@@ -22,12 +30,14 @@ pub fn test(rest: &[&str]) -> Result<(), Error> {
         ["--gpu", rest @ ..] => gpu_tests(rest),
         ["--rust", rest @ ..] => rust_tests(rest),
         ["--python", rest @ ..] => python_tests(rest),
+        ["--strict-abi", rest @ ..] => strict_abi_tests(rest),
         [] => {
             rust_tests(&[])?;
             python_tests(&[])
         }
         _ => Err(
-            "usage: cargo xtask test [--rust | --python | --gpu [--wheel FILE]] [WORD ...]".into(),
+            "usage: cargo xtask test [--rust | --python | --strict-abi | --gpu] [--wheel FILE] [WORD ...]"
+                .into(),
         ),
     }
 }
@@ -39,53 +49,39 @@ fn rust_tests(rest: &[&str]) -> Result<(), Error> {
         command
             .env("PYO3_PYTHON", env.python())
             .env("VIRTUAL_ENV", &env.folder);
-        if std::env::var_os("CUPYRITE_DEVICE").is_none() {
-            command.env("CUPYRITE_DEVICE", "cpu");
-        }
-        command
+        on_cpu_device(command)
     };
     let nextest = output(cargo().args(["nextest", "--version"])).is_ok();
-    if !nextest {
-        return loud(
-            with_env(cargo())
-                .args(["test", "--workspace", "--all-targets"])
-                .args(rest),
-        )
-        .and_then(|()| loud(with_env(cargo()).args(["test", "--workspace", "--doc"])))
-        .and_then(|()| extension_tests(&env, rest));
-    }
-    loud(
-        with_env(cargo())
-            .args(["nextest", "run", "--workspace", "--no-fail-fast"])
-            .args(rest),
-    )?;
+    let runner: &[&str] = if nextest {
+        &["nextest", "run", "--workspace", "--no-fail-fast"]
+    } else {
+        &["test", "--workspace", "--all-targets"]
+    };
+    loud(with_env(cargo()).args(runner).args(rest))?;
     if rest.is_empty() {
         loud(with_env(cargo()).args(["test", "--workspace", "--doc"]))?;
+        extension_tests(&env)?;
     }
-    extension_tests(&env, rest)
+    Ok(())
 }
 
-/// The Rust tests of the extension module. `cargo test` cannot link them: the symbols of Python that an extension module
-/// leaves open have to come from somewhere in a program, here from Python's own shared library.
-fn extension_tests(env: &Env, rest: &[&str]) -> Result<(), Error> {
-    if !rest.is_empty() {
-        return Ok(());
-    }
+/// The Rust tests of the extension module. `cargo test` cannot link them: an extension module leaves Python's symbols
+/// undefined, so a program needs Python's shared library for them.
+fn extension_tests(env: &Env) -> Result<(), Error> {
     let ask = "import sysconfig as s; v = s.get_config_var; print(v('Py_ENABLE_SHARED'), v('LIBDIR'), v('LDVERSION'))";
     let answer = output(env.command().args(["-c", ask]))?;
     let ["1", folder, version] = answer.split_whitespace().collect::<Vec<_>>()[..] else {
-        eprintln!("skipped: the extension module's Rust tests need a Python with a shared library");
+        note_gap("Rust tests of the extension module (they need a Python with a shared library)");
         return Ok(());
     };
-    let words = [
-        "rustc",
-        "--package=cupyrite-python",
-        "--lib",
-        "--profile=test",
-    ];
     let built = output(
         cargo()
-            .args(words)
+            .args([
+                "rustc",
+                "--package=cupyrite-python",
+                "--lib",
+                "--profile=test",
+            ])
             .args(["--message-format=json-render-diagnostics", "--"])
             .arg(format!("-Clink-arg=-L{folder}"))
             .arg(format!("-Clink-arg=-lpython{version}"))
@@ -94,24 +90,51 @@ fn extension_tests(env: &Env, rest: &[&str]) -> Result<(), Error> {
     )?;
     let program = (built.rsplit_once("\"executable\":\""))
         .and_then(|(_, rest)| rest.split('"').next())
-        .ok_or("cargo did not tell where the extension module's tests are")?;
+        .ok_or("cargo printed no path of the extension module's tests")?;
     loud(&mut Command::new(program))
 }
 
-fn python_tests(rest: &[&str]) -> Result<(), Error> {
+/// The environment with a wheel in it: the one that `--wheel` names, or one built from the working tree.
+fn env_with_wheel<'w, 'a>(rest: &'w [&'a str]) -> Result<(Env, &'w [&'a str]), Error> {
     let env = Env::ready()?;
-    env.wheel()?;
-    let mut command = env.command();
-    if std::env::var_os("CUPYRITE_DEVICE").is_none() {
-        command.env("CUPYRITE_DEVICE", "cpu");
+    match rest {
+        ["--wheel", wheel, rest @ ..] => {
+            env.install(&absolute(wheel))?;
+            Ok((env, rest))
+        }
+        _ => {
+            env.wheel()?;
+            Ok((env, rest))
+        }
     }
-    loud(command.args(["-m", "pytest"]).args(rest))
+}
+
+fn python_tests(rest: &[&str]) -> Result<(), Error> {
+    let (env, rest) = env_with_wheel(rest)?;
+    loud(
+        on_cpu_device(env.command())
+            .args(["-m", "pytest"])
+            .args(rest),
+    )
+}
+
+/// The tests of bindings and core without the fast paths that rely on private layouts of CPython and other packages.
+fn strict_abi_tests(rest: &[&str]) -> Result<(), Error> {
+    let (env, rest) = env_with_wheel(rest)?;
+    let mut command = on_cpu_device(env.command());
+    command
+        .args(["-m", "pytest"])
+        .env("CUPYRITE_STRICT_ABI", "1");
+    if rest.is_empty() {
+        command.args(STRICT_ABI_TESTS);
+    }
+    loud(command.args(rest))
 }
 
 fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
-    let runner = root().join("tests").join("run_gpu.py");
+    let runner = policy::find_one("run_gpu.py")?;
     let (mut command, wheel, rest) = match rest {
-        // Nothing is built, nothing fetched: the interpreter brings what the tests need.
+        // The interpreter brings what the tests need: nothing is built or fetched.
         ["--wheel", wheel, rest @ ..] => (Command::new(find_python()?.0), absolute(wheel), rest),
         _ => {
             let env = Env::ready()?;
@@ -122,138 +145,85 @@ fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
     loud(command.arg(runner).arg("--wheel").arg(wheel).args(rest))
 }
 
+/// Sets `CUPYRITE_DEVICE=cpu`, unless the caller chose a device. CI chooses the CPU device itself.
+fn on_cpu_device(mut command: Command) -> Command {
+    if std::env::var_os("CUPYRITE_DEVICE").is_none() {
+        command.env("CUPYRITE_DEVICE", "cpu");
+    }
+    command
+}
+
 /// `cargo xtask bench`.
 pub fn bench(rest: &[&str]) -> Result<(), Error> {
-    let known = ["imports", "pathfinder", "calls", "raising", "saxpy_cpu"];
-    if let Some(other) = rest.iter().find(|name| !known.contains(name)) {
+    if let Some(unknown) = rest.iter().find(|name| !BENCHMARKS.contains(name)) {
         return Err(format!(
-            "no benchmark {other:?}; there are {}",
-            known.join(", ")
+            "unknown benchmark '{unknown}'; expected one of: {}",
+            BENCHMARKS.join(", ")
         ));
     }
-    let names = if rest.is_empty() { &known[..] } else { rest };
+    let names = if rest.is_empty() { BENCHMARKS } else { rest };
     let env = Env::ready()?;
     env.wheel()?;
     for name in names {
         eprintln!();
-        loud(
-            env.command()
-                .arg(root().join("benches").join(format!("{name}.py"))),
-        )?;
+        loud(env.command().arg(policy::find_one(&format!("{name}.py"))?))?;
     }
     Ok(())
 }
 
-/// `cargo xtask codegen`: the generator, which fetches the pinned headers itself, once.
-pub fn codegen(rest: &[&str]) -> Result<(), Error> {
-    if !matches!(rest, [] | ["--check"]) {
-        return Err("usage: cargo xtask codegen [--check]".into());
-    }
-    let env = Env::ready()?;
-    let mut command = generator();
-    command.args(rest).env("PYTHON", env.python());
-    loud(&mut command)?;
-    // What the CPU device lacks, in the documentation.
-    let words = [
-        "run",
-        "--quiet",
-        "--package=cupyrite-cudart",
-        "--example=unsupported",
-        "--",
-    ];
-    loud(cargo().args(words).args(rest))
-}
-
-/// `cargo xtask reference`: the reference pages, with every link checked.
-pub fn reference(rest: &[&str]) -> Result<(), Error> {
-    let folder = match rest {
-        [] => target().join("reference"),
-        [folder] if !folder.starts_with('-') => absolute(folder),
-        _ => return Err("usage: cargo xtask reference [FOLDER]".into()),
+/// `cargo xtask fuzz [--seconds N] [TARGET]`.
+pub fn fuzz(rest: &[&str]) -> Result<(), Error> {
+    let (seconds, rest) = match rest {
+        ["--seconds", seconds, rest @ ..] => (*seconds, rest),
+        _ => (FUZZ_SECONDS, rest),
     };
-    let env = Env::ready()?;
-    let mut command = generator();
-    command
-        .arg("--reference")
-        .arg(&folder)
-        .env("PYTHON", env.python());
-    loud(&mut command)?;
-    println!("{}", folder.join("index.html").display());
-    Ok(())
-}
-
-/// The generator, which runs in the repository's root.
-fn generator() -> Command {
-    let mut command = cargo();
-    command.args([
-        "run",
-        "--quiet",
-        "--package",
-        "cupyrite-codegen",
-        "--bin",
-        "codegen",
-        "--",
-    ]);
-    command
-}
-
-/// `cargo xtask wheel`.
-pub fn wheel(rest: &[&str]) -> Result<(), Error> {
-    let out = match rest {
-        [] => root().join("dist"),
-        ["--out", folder] => absolute(folder),
-        _ => return Err("usage: cargo xtask wheel [--out FOLDER]".into()),
+    let name = match rest {
+        [] => "parse",
+        [name] if !name.starts_with('-') => name,
+        _ => return Err("usage: cargo xtask fuzz [--seconds N] [TARGET]".into()),
     };
-    let wheel = Env::ready()?.build_wheel()?;
-    let name = wheel.file_name().ok_or("the wheel has no name")?;
-    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let copy = out.join(name);
-    fs::copy(&wheel, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
-    println!("{}", copy.display());
-    Ok(())
-}
-
-/// `cargo xtask ci-helpers`.
-pub fn ci_helpers(rest: &[&str]) -> Result<(), Error> {
-    match rest {
-        ["python"] => {
-            let env = Env::ready()?;
-            env.wheel()?;
-            println!("{}", env.python().display());
-            Ok(())
-        }
-        ["stubs"] => {
-            let env = Env::ready()?;
-            env.wheel()?;
-            let modules = [
-                "cuda.bindings.driver",
-                "cuda.bindings.runtime",
-                "cuda.bindings.nvrtc",
-                "cuda.bindings.nvjitlink",
-                "cuda.bindings.nvvm",
-                "cuda.bindings.nvfatbin",
-                "cuda.bindings.nvml",
-                "cuda.bindings.cufile",
-                "cuda.bindings.cudla",
-                "cuda.core",
-                "cuda.pathfinder",
-            ];
-            let mut command = env.command();
-            command.args(["-m", "mypy.stubtest"]).args(modules);
-            let allowed = root().join("tests").join("stubtest-allowlist.txt");
-            if allowed.exists() {
-                command.arg("--allowlist").arg(allowed);
-            }
-            loud(command.env("CUPYRITE_DEVICE", "cpu").stdin(Stdio::null()))
-        }
-        ["policy"] => policy::check(&root()),
-        ["size"] => policy::sizes(&Env::ready()?),
-        _ => Err("usage: cargo xtask ci-helpers python | stubs | policy | size".into()),
+    if seconds.parse::<u32>().is_err() {
+        return Err(format!("--seconds '{seconds}': expected a whole number"));
     }
+    if output(cargo().args(["fuzz", "--version"])).is_err() {
+        return Err("cargo-fuzz is not installed; run: cargo install cargo-fuzz --locked".into());
+    }
+    let crate_folder = root().join("crates").join("ptx");
+    // Found inputs are kept beside the seeds, below the target folder.
+    let corpus = target().join("fuzz").join("corpus").join(name);
+    fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+    let mut seeds = Vec::new();
+    ptx_files(&crate_folder.join("tests").join("data"), &mut seeds);
+    for (index, seed) in seeds.iter().enumerate() {
+        let copy = corpus.join(format!("seed-{index}.ptx"));
+        fs::copy(seed, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+    }
+    loud(
+        cargo()
+            .args(["fuzz", "run", "--fuzz-dir"])
+            .arg(crate_folder.join("fuzz"))
+            .arg("--target-dir")
+            .arg(target().join("fuzz"))
+            .arg(name)
+            .arg(&corpus)
+            .arg("--")
+            .arg(format!(
+                "-dict={}",
+                crate_folder.join("fuzz").join("ptx.dict").display()
+            ))
+            .arg(format!("-max_total_time={seconds}"))
+            // libFuzzer's instrumentation needs unstable compiler options.
+            .env("RUSTC_BOOTSTRAP", "1"),
+    )
 }
 
-fn absolute(path: &str) -> PathBuf {
-    std::env::current_dir()
-        .unwrap_or_default()
-        .join(Path::new(path))
+fn ptx_files(folder: &std::path::Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            ptx_files(&path, files);
+        } else if path.extension().is_some_and(|end| end == "ptx") {
+            files.push(path);
+        }
+    }
 }
