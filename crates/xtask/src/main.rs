@@ -22,8 +22,11 @@ pub type Error = String;
 /// What `cargo xtask NAME` runs, with the words after the name.
 type Run = fn(&[&str]) -> Result<(), Error>;
 
-/// Commands by subject: name and arguments, one line of help, function.
-const COMMANDS: &[(&str, &[(&str, &str, Run)])] = &[
+/// Name and arguments, one line of help, function.
+type Command = (&'static str, &'static str, Run);
+
+/// Commands by subject.
+const COMMANDS: &[(&str, &[Command])] = &[
     (
         "Everyday",
         &[

@@ -1,7 +1,7 @@
 //! Rules on files that no other tool checks, and the size of the wheel.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::Error;
 use crate::environment::{Env, root};
@@ -26,20 +26,6 @@ pub fn policy(rest: &[&str]) -> Result<(), Error> {
         return Err("usage: cargo xtask policy".into());
     }
     check(&root())
-}
-
-/// The path of the one file of this name in the repository.
-pub fn find_one(name: &str) -> Result<PathBuf, Error> {
-    let files = files(&root())?;
-    let found: Vec<&str> = files
-        .lines()
-        .filter(|path| Path::new(path).file_name().is_some_and(|last| last == name))
-        .collect();
-    match found[..] {
-        [path] => Ok(root().join(path)),
-        [] => Err(format!("{name}: no such file in the repository")),
-        _ => Err(format!("{name}: several files: {}", found.join(", "))),
-    }
 }
 
 /// Files that git tracks or would add, a line each.

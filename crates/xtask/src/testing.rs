@@ -4,13 +4,19 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::Error;
 use crate::environment::{Env, cargo, find_python, root, target};
 use crate::generate::absolute;
 use crate::report::{loud, note_gap, output};
-use crate::{Error, policy};
 
-/// Benchmarks that need no second interpreter and no GPU.
-const BENCHMARKS: &[&str] = &["imports", "pathfinder", "calls", "raising", "saxpy_cpu"];
+/// Benchmarks that need no second interpreter and no GPU: name and program.
+const BENCHMARKS: &[(&str, &str)] = &[
+    ("imports", "benches/imports.py"),
+    ("pathfinder", "benches/pathfinder.py"),
+    ("calls", "benches/calls.py"),
+    ("raising", "benches/raising.py"),
+    ("saxpy_cpu", "benches/saxpy_cpu.py"),
+];
 /// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`.
 const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core"];
 /// Seconds that `cargo xtask fuzz` runs.
@@ -132,7 +138,7 @@ fn strict_abi_tests(rest: &[&str]) -> Result<(), Error> {
 }
 
 fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
-    let runner = policy::find_one("run_gpu.py")?;
+    let runner = root().join("tests/run_gpu.py");
     let (mut command, wheel, rest) = match rest {
         // The interpreter brings what the tests need: nothing is built or fetched.
         ["--wheel", wheel, rest @ ..] => (Command::new(find_python()?.0), absolute(wheel), rest),
@@ -155,18 +161,20 @@ fn on_cpu_device(mut command: Command) -> Command {
 
 /// `cargo xtask bench`.
 pub fn bench(rest: &[&str]) -> Result<(), Error> {
-    if let Some(unknown) = rest.iter().find(|name| !BENCHMARKS.contains(name)) {
+    let known: Vec<&str> = BENCHMARKS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = rest.iter().find(|name| !known.contains(name)) {
         return Err(format!(
             "unknown benchmark '{unknown}'; expected one of: {}",
-            BENCHMARKS.join(", ")
+            known.join(", ")
         ));
     }
-    let names = if rest.is_empty() { BENCHMARKS } else { rest };
     let env = Env::ready()?;
     env.wheel()?;
-    for name in names {
-        eprintln!();
-        loud(env.command().arg(policy::find_one(&format!("{name}.py"))?))?;
+    for (name, program) in BENCHMARKS {
+        if rest.is_empty() || rest.contains(name) {
+            eprintln!();
+            loud(env.command().arg(root().join(program)))?;
+        }
     }
     Ok(())
 }
