@@ -255,7 +255,7 @@ impl Block {
     fn unlock(&mut self) -> bool {
         let mut any = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
-            if w.frags.iter().any(|f| f.state == State::Sync) {
+            if w.frags.iter().any(|f| matches!(f.state, State::Sync(_))) {
                 w.force = true;
                 self.runnable |= 1 << n;
                 any = true;

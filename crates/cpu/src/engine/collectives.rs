@@ -173,43 +173,70 @@ fn members_at(inst: &Inst) -> Option<u32> {
     }
 }
 
-/// Whether lanes that the collective names are still missing.
-///
-/// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
-#[inline(always)]
-pub unsafe fn short(w: &Warp, regs: *mut u8, inst: &Inst, m: u32) -> bool {
-    if m == w.live || w.force {
-        return false;
+/// Lanes whose element equals `wanted`.
+fn lanes_equal(elements: &[u32; LANES], wanted: u32) -> u32 {
+    if elements.iter().fold(0, |d, &e| d | (e ^ wanted)) == 0 {
+        return ALL;
     }
-    let Some(at) = members_at(inst) else {
-        return false;
-    };
-    // SAFETY: the members are in a 32-bit slot.
-    let members = unsafe {
-        *regs
-            .add(at as usize)
-            .cast::<u32>()
-            .add(m.trailing_zeros() as usize & 31)
-    };
-    members & w.live & !m != 0
+    (0..LANES).fold(0, |s, l| s | u32::from(elements[l] == wanted) << l)
 }
 
-/// Runs a warp collective for the lanes `m`.
+/// Executes a warp collective for the lanes `m` and returns the lanes that have executed it.
+///
+/// Lanes with the same member mask form one group, and each group is a collective of its own (PTX ISA, `vote.sync`:
+/// a thread waits for the threads of its mask to execute the instruction "with the same membermask"). A group is
+/// complete if it holds every member that has not exited. Incomplete groups are parked until the missing members
+/// arrive. A lane outside its own mask, which the PTX ISA leaves undefined, receives the result of its group.
 ///
 /// # Safety
 /// `inst` is a decoded instruction of the program whose register file `regs` is.
 #[inline(never)]
-pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
-    let first = m.trailing_zeros() as usize & 31;
+pub unsafe fn run(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    pc: u32,
+    m: u32,
+) -> u32 {
+    let forced = std::mem::take(&mut w.force);
+    let Some(at) = members_at(inst) else {
+        // SAFETY: the caller's promise.
+        unsafe { run_group(cx, regs, inst, m, m) };
+        return m;
+    };
+    // SAFETY: member masks are in a 32-bit slot. They are copied, as a result may overwrite the slot.
+    let masks: [u32; LANES] = unsafe { *regs.add(at as usize).cast() };
+    let mut left = m;
+    let mut done = 0;
+    while left != 0 {
+        let members = masks[left.trailing_zeros() as usize & 31];
+        let group = lanes_equal(&masks, members) & left;
+        left &= !group;
+        if members & w.live & !group != 0 && !forced {
+            w.park(pc, group, State::Sync(members));
+            continue;
+        }
+        let participating = if group & members == 0 {
+            group
+        } else {
+            group & members
+        };
+        // SAFETY: the caller's promise.
+        unsafe { run_group(cx, regs, inst, group, participating) };
+        done |= group;
+    }
+    done
+}
+
+/// Executes a warp collective for one group: `g` participates, and the lanes `m` receive the result.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+unsafe fn run_group(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32, g: u32) {
     // SAFETY: places lie in the register file and have the widths that the decoder gave them.
     unsafe {
         let slot = |at: u32| regs.add(at as usize).cast::<u32>();
-        let group = |at: u32| {
-            let members = *slot(at).add(first);
-            let g = m & members;
-            if g == 0 { m } else { g }
-        };
         let set_pred = |at: u32, bits: u32| {
             let p = slot(at);
             *p = *p & !m | bits & m;
@@ -219,11 +246,6 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
             Kind::Vote => {
                 let p = *slot(inst.args.src[0]);
                 let p = if inst.aux & 0x40 != 0 { !p } else { p };
-                let g = if inst.aux & 0x80 != 0 {
-                    m
-                } else {
-                    group(inst.args.src[1])
-                };
                 let yes = p & g;
                 let flag = |b: bool| if b { ALL } else { 0 };
                 match inst.aux & 3 {
@@ -234,7 +256,6 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
                 }
             }
             Kind::Match => {
-                let g = group(inst.args.src[1]);
                 let value = |l: usize| {
                     if inst.aux & 2 != 0 {
                         *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l)
@@ -262,7 +283,6 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
             }
             Kind::Redux => {
                 let op = cx.program.redux[inst.target as usize];
-                let g = group(inst.args.src[1]);
                 let src = slot(inst.args.src[0]);
                 let mut it = (0..LANES).filter(|l| g >> l & 1 != 0).map(|l| *src.add(l));
                 let mut r = it.next().unwrap_or(0);
@@ -275,7 +295,6 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) {
                 splat32(regs, inst.args.dst[0], r, m);
             }
             Kind::Elect => {
-                let g = group(inst.args.src[1]);
                 let leader = g.trailing_zeros();
                 splat32(regs, inst.args.dst[0], leader, m);
                 set_pred(inst.args.dst[1], 1 << (leader & 31));

@@ -321,15 +321,15 @@ unsafe fn run_body<const V3: bool>(cx: &mut Cx<'_>, w: &mut Warp) -> Stop {
                 | Kind::Match
                 | Kind::Redux
                 | Kind::Elect => {
-                    if collectives::short(w, regs, inst, m) {
-                        if mask != m {
-                            w.park(pc + 1, mask & !m, State::Ready);
+                    let done = collectives::run(cx, w, regs, inst, pc, m);
+                    if done != m {
+                        // The groups that are complete go on; the others are parked.
+                        let on = mask & !m | done;
+                        if on != 0 {
+                            w.park(pc + 1, on, State::Ready);
                         }
-                        w.park(pc, m, State::Sync);
                         pick_or!(Stop::Waiting);
                     }
-                    w.force = false;
-                    collectives::run(cx, regs, inst, m);
                 }
                 Kind::ActiveMask => splat32(regs, inst.args.dst[0], m, m),
                 Kind::Fence => fence(Ordering::SeqCst),
@@ -395,7 +395,7 @@ fn look_around(cx: &mut Cx<'_>, w: &mut Warp, spin: bool) -> Option<Stop> {
 /// Lanes `gone` have exited.
 fn exit(cx: &mut Cx<'_>, w: &mut Warp, gone: u32) {
     if gone != 0 {
-        w.live &= !gone;
+        w.remove(gone);
         cx.core.live_threads -= gone.count_ones().min(cx.core.live_threads);
         if !cx.program.bars.is_empty() {
             cx.core.threads_exited();

@@ -47,8 +47,9 @@ pub fn zeroed_lines(bytes: usize) -> Vec<Line> {
 pub enum State {
     /// Can run.
     Ready,
-    /// At a warp collective, short of members; runs again as soon as others join it.
-    Sync,
+    /// At a warp collective with this member mask, of which members are missing. The fragment holds all lanes of the
+    /// group that have arrived, and executes the instruction again when others join it.
+    Sync(u32),
     /// At a block barrier (its position is that of the barrier), in this phase of it.
     Bar(u8, u32),
 }
@@ -218,12 +219,10 @@ impl Warp {
     /// Sets lanes aside.
     pub fn park(&mut self, pc: u32, mask: u32, state: State) {
         self.time = self.time.wrapping_add(1);
-        if state != State::Sync {
-            for f in &mut self.frags {
-                if f.pc == pc && f.state == state {
-                    f.mask |= mask;
-                    return;
-                }
+        for f in &mut self.frags {
+            if f.pc == pc && f.state == state {
+                f.mask |= mask;
+                return;
             }
         }
         self.frags.push(Fragment {
@@ -240,21 +239,33 @@ impl Warp {
         self.mask = f.mask;
     }
 
+    /// Removes lanes that have exited, and resumes the groups at collectives that waited only for them.
+    pub fn remove(&mut self, exited: u32) {
+        self.live &= !exited;
+        for f in &mut self.frags {
+            if matches!(f.state, State::Sync(members) if members & self.live & !f.mask == 0) {
+                f.state = State::Ready;
+            }
+        }
+    }
+
+    /// Index of the fragment with the lowest position among those that `wanted` accepts.
+    fn lowest(&self, wanted: impl Fn(&Fragment) -> bool) -> Option<usize> {
+        self.frags
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| wanted(f))
+            .min_by_key(|(_, f)| f.pc)
+            .map(|(n, _)| n)
+    }
+
     /// Takes up the lowest fragment that can run; false if there is none.
     pub fn pick(&mut self) -> bool {
         self.mask = 0;
         self.rotating = false;
-        let lowest = |frags: &[Fragment], s: State| {
-            frags
-                .iter()
-                .enumerate()
-                .filter(|(_, f)| f.state == s)
-                .min_by_key(|(_, f)| f.pc)
-                .map(|(n, _)| n)
-        };
-        if let Some(n) = lowest(&self.frags, State::Ready) {
+        if let Some(n) = self.lowest(|f| f.state == State::Ready) {
             self.take(n);
-        } else if let Some(n) = lowest(&self.frags, State::Sync) {
+        } else if let Some(n) = self.lowest(|f| matches!(f.state, State::Sync(_))) {
             // The missing members wait at a block barrier and may come yet, or will never come.
             if self.frags.iter().any(|f| matches!(f.state, State::Bar(..))) && !self.force {
                 return false;
