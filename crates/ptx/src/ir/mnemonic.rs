@@ -101,17 +101,17 @@ impl Instr {
 #[cfg(test)]
 mod tests {
     use crate::ir::*;
-    use crate::{modifiers, opcodes};
+    use crate::parse::{modifiers, opcode_lookup};
 
     /// Every form that NVRTC was seen to emit is understood, and no word of it gets lost.
     #[test]
     fn forms() {
         let mut count = 0;
-        for form in include_str!("../tests/data/forms.txt").lines() {
+        for form in include_str!("../../tests/data/forms.txt").lines() {
             let mut words = form.split('.');
             let first = words.next().unwrap_or("");
             let words: Vec<&str> = words.collect();
-            let (op, used) = opcodes::find(first, &words[..words.len().min(2)])
+            let (op, used) = opcode_lookup::find(first, &words[..words.len().min(2)])
                 .unwrap_or_else(|| panic!("{form}"));
             let (mut mods, mut types) = (Mods::default(), Vec::new());
             for word in &words[used..] {
