@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import DeviceArray, Module, synchronize
+from helpers.device import DeviceArray, Module, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 
