@@ -1,4 +1,7 @@
-//! The project's own Python environment below the target folder, and the wheel in it.
+//! The project's Python environment below the target folder, and the wheel that is built with it.
+//!
+//! Invariant: each stamp file beside an output holds what the output was made from. A step is skipped only if its stamp
+//! matches.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-use crate::Error;
 use crate::report::{output, quiet, step};
+use crate::{Error, ci};
 
-/// The oldest Python that works, as (major, minor).
+/// The oldest supported Python, as (major, minor).
 const OLDEST: (u32, u32) = (3, 11);
-/// Names to try on `PATH`, the newest first.
+/// Names to look for on `PATH`, the newest first.
 const PYTHONS: &[&str] = &[
     "python3.14",
     "python3.13",
@@ -20,7 +23,7 @@ const PYTHONS: &[&str] = &[
     "python3",
     "python",
 ];
-/// What the wheel is made of, below the root.
+/// Files and folders that the wheel is built from, relative to the root.
 const WHEEL_INPUTS: &[&str] = &[
     "Cargo.toml",
     "Cargo.lock",
@@ -49,10 +52,10 @@ pub fn root() -> PathBuf {
         .map_or_else(|| manifest.clone(), Path::to_path_buf)
 }
 
-/// The target folder, where everything made here lies.
+/// The target folder, which holds everything that commands write.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
-        // Relative to where cargo was called, as cargo reads it.
+        // Cargo resolves a relative path from the folder it was called in.
         Some(dir) => std::env::current_dir().unwrap_or_default().join(dir),
         None => root().join("target"),
     }
@@ -63,27 +66,38 @@ pub fn log(name: &str) -> PathBuf {
     target().join("xtask-logs").join(format!("{name}.log"))
 }
 
-/// The cargo that runs this.
+/// The cargo that started this program, in the repository's root.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    apply_ci_settings(&mut command);
     command
 }
 
-/// A Python environment that exists.
+/// In CI, tests run on the CPU device whatever the caller's setting, and tests of real wheels fail without a network
+/// instead of being skipped.
+fn apply_ci_settings(command: &mut Command) {
+    if ci::is_active() {
+        command
+            .env("CUPYRITE_DEVICE", "cpu")
+            .env("CUPYRITE_REQUIRE_WHEELS", "1");
+    }
+}
+
+/// A virtual environment with the packages of `pyproject.toml`.
 pub struct Env {
-    /// Its folder.
+    /// The environment's folder.
     pub folder: PathBuf,
 }
 
 impl Env {
-    /// Makes the environment if need be, with the packages of the extras `all` and `test` and the build
-    /// requirements of `pyproject.toml`.
+    /// Creates the environment if it is missing or broken, and installs the build requirements and the extras `all`,
+    /// `test` and `lint` of `pyproject.toml` into it.
     pub fn ready() -> Result<Env, Error> {
         let env = Env {
             folder: target().join("env"),
         };
-        // PYTHON chooses again; without it an environment that works stays.
+        // Without PYTHON, a working environment is kept.
         let asked = std::env::var_os("PYTHON").is_some_and(|name| !name.is_empty());
         let origin = env.folder.join(".python");
         let made_with = fs::read_to_string(&origin).unwrap_or_default();
@@ -117,7 +131,7 @@ impl Env {
         self.folder.join("bin").join("python")
     }
 
-    /// A command of the interpreter that sees none of the caller's Python settings.
+    /// A command of the interpreter without the caller's Python settings, in the repository's root.
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.python());
         command
@@ -126,6 +140,7 @@ impl Env {
             .env_remove("PYTHONHOME")
             .env("VIRTUAL_ENV", &self.folder)
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
+        apply_ci_settings(&mut command);
         command
     }
 
@@ -136,14 +151,14 @@ impl Env {
     fn packages(&self) -> Result<(), Error> {
         let script = "import tomllib; t = tomllib.load(open('pyproject.toml', 'rb')); \
              e = t['project']['optional-dependencies']; \
-             print('\\n'.join(t['build-system']['requires'] + e['all'] + e['test']))";
+             print('\\n'.join(t['build-system']['requires'] + e['all'] + e['test'] + e['lint']))";
         let wanted = output(self.command().args(["-c", script]))?;
         let stamp = self.folder.join(".packages");
         if fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
             return Ok(());
         }
         step(
-            "packages from PyPI (NVRTC, headers, NumPy, maturin, pytest)",
+            "packages from PyPI (NVRTC, headers, NumPy, maturin, pytest, ruff)",
             || {
                 quiet(
                     self.command()
@@ -157,17 +172,17 @@ impl Env {
         )
     }
 
-    /// Builds the wheel and installs it, each only if something changed. Returns the wheel.
-    pub fn wheel(&self) -> Result<PathBuf, Error> {
-        let wheel = self.build_wheel()?;
+    /// Builds and installs the wheel, each only if its inputs changed.
+    pub fn wheel(&self) -> Result<(), Error> {
+        self.install(&self.build_wheel()?)
+    }
+
+    /// Installs a wheel, unless this very file is installed.
+    pub fn install(&self, wheel: &Path) -> Result<(), Error> {
         let stamp = self.folder.join(".installed");
-        let mark = format!(
-            "{}\n{}",
-            wheel.display(),
-            fingerprint(std::slice::from_ref(&wheel))
-        );
+        let mark = format!("{}\n{}", wheel.display(), fingerprint(&[wheel.to_owned()]));
         if fs::read_to_string(&stamp).is_ok_and(|old| old == mark) {
-            return Ok(wheel);
+            return Ok(());
         }
         step("wheel: installing", || {
             quiet(
@@ -180,16 +195,15 @@ impl Env {
                         "--no-deps",
                         "--force-reinstall",
                     ])
-                    .arg(&wheel),
+                    .arg(wheel),
                 &log("install"),
             )?;
             write(&stamp, &mark)?;
             Ok(String::new())
-        })?;
-        Ok(wheel)
+        })
     }
 
-    /// Builds the wheel if a file it is made of changed since the last time.
+    /// Builds the wheel if one of its inputs changed since the last build.
     pub fn build_wheel(&self) -> Result<PathBuf, Error> {
         let folder = target().join("wheels");
         let inputs: Vec<PathBuf> = WHEEL_INPUTS.iter().map(|path| root().join(path)).collect();
@@ -213,13 +227,13 @@ impl Env {
                         .env("PYO3_PYTHON", self.python()),
                     &log("wheel"),
                 )?;
-                let wheel = newest_wheel(&folder).ok_or("maturin made no wheel")?;
+                let wheel = newest_wheel(&folder).ok_or("maturin wrote no wheel")?;
                 write(&stamp, &mark)?;
                 let size = fs::metadata(&wheel).map_or(0, |data| data.len());
                 Ok(format!("{:.1} MB", size as f64 / 1e6))
             },
         )?;
-        newest_wheel(&folder).ok_or_else(|| "maturin made no wheel".to_owned())
+        newest_wheel(&folder).ok_or_else(|| "maturin wrote no wheel".to_owned())
     }
 }
 
@@ -232,7 +246,7 @@ fn newest_wheel(folder: &Path) -> Option<PathBuf> {
         .max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
 }
 
-/// The interpreter to make the environment with, and its version.
+/// The interpreter to create the environment with, and its version.
 pub fn find_python() -> Result<(String, (u32, u32)), Error> {
     let script = "import sys, sysconfig; print(*sys.version_info[:2], \
          int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), sys.executable)";
@@ -264,16 +278,16 @@ pub fn find_python() -> Result<(String, (u32, u32)), Error> {
     let (major, minor) = OLDEST;
     let seen = match (seen.is_empty(), &asked) {
         (false, _) => format!("Found only: {}.", seen.join(", ")),
-        (true, Some(name)) => format!("PYTHON={name} is not an interpreter that runs."),
-        (true, None) => "No Python was found on PATH.".to_owned(),
+        (true, Some(name)) => format!("PYTHON='{name}' does not run."),
+        (true, None) => "PATH has no Python.".to_owned(),
     };
     Err(format!(
-        "Python {major}.{minor} or newer is needed (with the GIL: the wheel uses the stable ABI). {seen}\n\
-         Install one, or say where it is: PYTHON=/path/to/python3 cargo xtask ..."
+        "Python {major}.{minor} or newer with the GIL is required: the wheel uses the stable ABI. {seen}\n\
+         Install one, or name it: PYTHON=/path/to/python3 cargo xtask ..."
     ))
 }
 
-/// A number that changes when a file below `paths` does (by name, size and time).
+/// A hash of names, sizes and modification times of all files below `paths`.
 fn fingerprint(paths: &[PathBuf]) -> u64 {
     let mut files = Vec::new();
     for path in paths {
@@ -304,7 +318,12 @@ fn collect(path: &Path, files: &mut Vec<(PathBuf, u64, u128)>) {
     files.push((path.to_owned(), data.len(), time));
 }
 
-/// Writes a file and names it in the error.
+/// Reads a file; the error names it.
+pub fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Writes a file; the error names it.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
