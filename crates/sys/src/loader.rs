@@ -26,6 +26,8 @@ use std::sync::{Mutex, OnceLock};
 use cupyrite_pathfinder as pathfinder;
 use pathfinder::dl::Handle;
 
+use crate::destroyed;
+
 mod library;
 mod nvml;
 mod runtime;
@@ -189,6 +191,7 @@ impl Table {
             }
             _ => address,
         };
+        let address = destroyed::wrap(self.library, row.name, address);
         self.slots[index]
             .0
             .store(address.cast_mut(), Ordering::Release);
