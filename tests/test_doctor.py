@@ -230,7 +230,7 @@ def test_a_failing_demo_counts(tmp_path):
 def test_no_demo_where_no_kernel_runs():
     done = doctor("--demo", CUPYRITE_DEVICE="none")
     assert done.returncode == 1
-    assert done.stderr.decode() == "The demo was not run.\n"
+    assert done.stderr.decode() == "The demo did not run.\n"
 
 
 def test_help():
