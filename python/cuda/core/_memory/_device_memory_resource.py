@@ -27,7 +27,7 @@ class DeviceMemoryResourceOptions:
             self.ipc_enabled = bool(self.ipc_enabled)
         if not hasattr(self.max_size, "__index__"):
             raise TypeError(
-                f"DeviceMemoryResourceOptions.max_size is {self.max_size!r}; expected an int"
+                f"DeviceMemoryResourceOptions.max_size is {self.max_size!r}; expected a number of bytes as int"
             )
 
 
