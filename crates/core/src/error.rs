@@ -106,7 +106,7 @@ impl Error {
         let call = call.strip_suffix("_cuda12").unwrap_or(call);
         // What the driver says helps nobody there who does not know that he was forked.
         let log = match status {
-            CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::birth::forked() => {
+            CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::fork::forked() => {
                 "this process was forked from one that had used CUDA, which does not work then: start processes by spawn \
                  or forkserver"
                     .to_owned()
@@ -235,7 +235,7 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
 /// is not made.
 macro_rules! driver {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        if $crate::birth::driver_is_ready() || $crate::prepare_driver() {
+        if $crate::fork::driver_is_ready() || $crate::prepare_driver() {
             match cupyrite_sys::driver::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
