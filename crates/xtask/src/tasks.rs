@@ -122,24 +122,35 @@ fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
     loud(command.arg(runner).arg("--wheel").arg(wheel).args(rest))
 }
 
+/// The benchmarks below `benches/` that need no GPU, in the order in which they run.
+const BENCHMARKS: [&str; 5] = [
+    "bindings/imports",
+    "pathfinder/pathfinder",
+    "bindings/calls",
+    "bindings/raising",
+    "cpu_device/saxpy_cpu",
+];
+
 /// `cargo xtask bench`.
 pub fn bench(rest: &[&str]) -> Result<(), Error> {
-    let known = ["imports", "pathfinder", "calls", "raising", "saxpy_cpu"];
-    if let Some(other) = rest.iter().find(|name| !known.contains(name)) {
+    let short = |path: &'static str| path.rsplit('/').next().unwrap_or(path);
+    if let Some(other) = rest
+        .iter()
+        .find(|name| !BENCHMARKS.iter().any(|path| short(path) == **name))
+    {
         return Err(format!(
             "no benchmark {other:?}; there are {}",
-            known.join(", ")
+            BENCHMARKS.map(short).join(", ")
         ));
     }
-    let names = if rest.is_empty() { &known[..] } else { rest };
     let env = Env::ready()?;
     env.wheel()?;
-    for name in names {
-        eprintln!();
-        loud(
-            env.command()
-                .arg(root().join("benches").join(format!("{name}.py"))),
-        )?;
+    for path in BENCHMARKS {
+        if rest.is_empty() || rest.contains(&short(path)) {
+            eprintln!();
+            let script = root().join("benches").join(path).with_extension("py");
+            loud(env.command().arg(script))?;
+        }
     }
     Ok(())
 }
