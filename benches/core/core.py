@@ -69,7 +69,9 @@ def main():
     options.add_argument("--rounds", type=int, default=20, help="rounds of each row (20)")
     options.add_argument("--turns", type=int, default=9, help="turns of each side (9)")
     options.add_argument("--runs", type=int, default=21, help="pairs of interpreters for the time of an import (21)")
-    options.add_argument("--idle", metavar="DRIVER", help="replace launches, copies and allocations of this driver by no-ops")
+    options.add_argument(
+        "--idle", metavar="DRIVER", help="replace launches, copies and allocations of this driver by no-ops"
+    )
     options = options.parse_args()
     ours, peer = find_core_sides(options)
     with tempfile.TemporaryDirectory(prefix="cupyrite-bench-") as name:

@@ -1,6 +1,6 @@
 """CuPy's side of core.py: times the rows that CuPy has and prints JSON, null for the others.
 
-    core_cupy_side.py FILE.ptx ROUNDS
+core_cupy_side.py FILE.ptx ROUNDS
 """
 
 import json

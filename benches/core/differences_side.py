@@ -125,7 +125,9 @@ def of_package(fixture):
 def of_lower_bound(extension, fixture):
     """The rows that lower_bound.c has."""
     of_runtime = fixture.functions()[: RUNTIME.index("cudaMemcpy")]
-    extension.setup(*of_runtime, *map(fixture.driver.address, DRIVER_FUNCTIONS), fixture.pool.value, fixture.stream.value)
+    extension.setup(
+        *of_runtime, *map(fixture.driver.address, DRIVER_FUNCTIONS), fixture.pool.value, fixture.stream.value
+    )
     device = extension.Device()
     events, buffers = core_pairs(device.create_event, object(), device.allocate, object())
     return (
@@ -168,7 +170,9 @@ def main():
             python[row] = min(python[row], mean(rows[row], count))
             if not number % 2:
                 c[row] = min(c[row], in_c(row, count))
-    results = [{"c": c[row], "over": python[row] - loop - c[row]} if row in present else None for row in range(len(rows))]
+    results = [
+        {"c": c[row], "over": python[row] - loop - c[row]} if row in present else None for row in range(len(rows))
+    ]
     check(fixture.synchronize())
     print(json.dumps(results))
 

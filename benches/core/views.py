@@ -42,7 +42,9 @@ def main():
     result = runs["ours"][0]
     print(f"StridedMemoryView on {result['device']}, ns a call; {machine()}\n")
     rows, good = [], True
-    our_best, peer_best = (smallest_of_columns([run["python"] for run in runs.get(side, [])]) for side in ("ours", "peer"))
+    our_best, peer_best = (
+        smallest_of_columns([run["python"] for run in runs.get(side, [])]) for side in ("ours", "peer")
+    )
     for number, name in enumerate(result["rows"]):
         value, budget = our_best[number], BUDGETS.get(name)
         cells = [name]

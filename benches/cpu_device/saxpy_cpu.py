@@ -101,7 +101,13 @@ def main():
     for name, work in (("plain C, -O3", in_c), ("CPU device", on_device)):
         best = min(times[work])
         rows.append(
-            (name, f"{best * 1e3:.2f}", f"{best / n * 1e9:.3f}", f"{12 * n / best / 1e9:.1f}", f"{best / reference:.2f}")
+            (
+                name,
+                f"{best * 1e3:.2f}",
+                f"{best / n * 1e9:.3f}",
+                f"{12 * n / best / 1e9:.1f}",
+                f"{best / reference:.2f}",
+            )
         )
     table(("", "ms", "ns an element", "GB/s", "times C"), rows)
     factor = min(times[on_device]) / reference

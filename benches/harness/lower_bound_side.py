@@ -68,7 +68,9 @@ def main():
         rows = {
             "cudaMalloc + cudaFree": time_of(100, pairing(extension.malloc, extension.free, 256)),
             "cudaMallocHost + cudaFreeHost": time_of(20, pairing(extension.malloc_host, extension.free_host, 256)),
-            "cudaStreamCreate + cudaStreamDestroy": time_of(20, pairing(extension.stream_create, extension.stream_destroy)),
+            "cudaStreamCreate + cudaStreamDestroy": time_of(
+                20, pairing(extension.stream_create, extension.stream_destroy)
+            ),
         }
     else:
         device = ctypes.c_int()

@@ -67,7 +67,10 @@ def parser(description):
     options = argparse.ArgumentParser(description=description.splitlines()[0])
     options.add_argument("--wheel", type=pathlib.Path, help="Cupyrite's wheel, to unpack and measure")
     options.add_argument(
-        "--peer", default=os.environ.get("CUPYRITE_PEER_PYTHON"), metavar="PYTHON", help="interpreter with NVIDIA's package"
+        "--peer",
+        default=os.environ.get("CUPYRITE_PEER_PYTHON"),
+        metavar="PYTHON",
+        help="interpreter with NVIDIA's package",
     )
     return options
 

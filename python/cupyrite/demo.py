@@ -221,7 +221,9 @@ def next_steps(report, on_cpu):
 def main(argv=None):
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cupyrite.demo", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--elements", type=int, default=1 << 24, metavar="N", help="number of floats per array (16,777,216)")
+    parser.add_argument(
+        "--elements", type=int, default=1 << 24, metavar="N", help="number of floats per array (16,777,216)"
+    )
     options = parser.parse_args(argv)
     if not 1 <= options.elements <= 1 << 30:
         parser.error(f"--elements {options.elements}: expected 1 to {1 << 30}")

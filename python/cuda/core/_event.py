@@ -69,7 +69,9 @@ def _accept_renamed_options(init):
             if name in _RENAMED:
                 import warnings
 
-                warnings.warn(f"EventOptions({name}=...) is deprecated; use {current}", DeprecationWarning, stacklevel=2)
+                warnings.warn(
+                    f"EventOptions({name}=...) is deprecated; use {current}", DeprecationWarning, stacklevel=2
+                )
             given[current] = value
         init(self, **given)
 

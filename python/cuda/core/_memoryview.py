@@ -5,7 +5,9 @@ from cupyrite._native.core import StridedMemoryView, _StridedMemoryViewProxy
 __all__ = ["StridedMemoryView", "args_viewable_as_strided_memory"]
 
 
-def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+def args_viewable_as_strided_memory(
+    arg_indices: "tuple[int, ...]",
+) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
     """Decorator for functions that take arrays of any library.
 
     The decorated function receives a proxy in place of each selected argument. Its method ``view(stream_ptr)`` returns a

@@ -95,7 +95,9 @@ class TestErrors:
         raw = check(driver.cuStreamCreate(0))
         foreign = Stream.from_handle(raw)
         check(driver.cuStreamDestroy(raw))
-        with pytest.raises(CUDAError, match=r"^CUDA_ERROR_INVALID_HANDLE: a handle is not valid.*\(cuStreamSynchronize\)"):
+        with pytest.raises(
+            CUDAError, match=r"^CUDA_ERROR_INVALID_HANDLE: a handle is not valid.*\(cuStreamSynchronize\)"
+        ):
             foreign.sync()
 
 
@@ -268,8 +270,12 @@ from cuda.core import Device, Stream, Event, EventOptions, StreamOptions, Contex
 heavy = {"numpy", "typing", "dataclasses", "inspect", "enum", "re", "pathlib", "tempfile", "hashlib"}
 print(sorted((set(sys.modules) - before) & heavy))
 """
-    out = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
-                         capture_output=True, text=True, timeout=60)
+    out = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert out.stdout.strip() == "[]", out.stdout + out.stderr
 
 
@@ -287,7 +293,9 @@ def test_the_stub_names_what_there_is():
 
     stub = pathlib.Path(cuda.core.__file__).with_suffix(".pyi")
     tree = ast.parse(stub.read_text())
-    named = {f"{node.module}.{alias.name}" for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    named = {
+        f"{node.module}.{alias.name}" for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     assert named == {f"cuda.core.{home}.{name}" for name, home in cuda.core._HOMES.items()}
     assert sorted(cuda.core.__all__) == cuda.core.__all__
     assert all(hasattr(cuda.core, name) for name in cuda.core.__all__)

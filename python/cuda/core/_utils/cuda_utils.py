@@ -223,7 +223,8 @@ def check_multiprocessing_start_method() -> None:
     import multiprocessing
 
     if multiprocessing.get_start_method(allow_none=True) == "fork" or (
-        multiprocessing.get_start_method(allow_none=True) is None and multiprocessing.get_all_start_methods()[0] == "fork"
+        multiprocessing.get_start_method(allow_none=True) is None
+        and multiprocessing.get_all_start_methods()[0] == "fork"
     ):
         import warnings
 

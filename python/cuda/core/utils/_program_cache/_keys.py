@@ -5,9 +5,7 @@ from cupyrite._native.core import program_cache_key as _program_cache_key
 __all__ = ["make_program_cache_key"]
 
 
-def make_program_cache_key(
-    *, code, code_type, options, target_type, name_expressions=(), extra_digest=None
-):
+def make_program_cache_key(*, code, code_type, options, target_type, name_expressions=(), extra_digest=None):
     """Compute a cache key from all inputs of a compilation.
 
     The inputs are the source, the options, the target, the name expressions, the compiler build, and the files that the
