@@ -45,6 +45,7 @@ def _right_device(request):
 def context():
     """A fresh context, current; destroyed afterwards, whatever became of it."""
     from cuda.bindings import driver
+
     from helpers.device import check
 
     check(driver.cuInit(0))
@@ -57,6 +58,7 @@ def context():
 def shared_context():
     """One context for a whole module of tests that leave it healthy."""
     from cuda.bindings import driver
+
     from helpers.device import check
 
     check(driver.cuInit(0))

@@ -16,8 +16,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from deliberate import DELIBERATE  # noqa: E402
-from reasons import REASONS  # noqa: E402
+from deliberate import DELIBERATE
+from reasons import REASONS
 
 
 def looks_like_address(word):
@@ -142,9 +142,10 @@ def judge(peer, ours):
 def meant(module, section, label, what, peer, ours):
     """The reason why this difference is meant, or None."""
     for pattern, difference, reason, *test in DELIBERATE:
-        if re.fullmatch(pattern, f"{module} {section} {label}") and re.search(difference, what):
-            if not test or (peer is not None and ours is not None and test[0](peer, ours)):
-                return reason
+        if not re.fullmatch(pattern, f"{module} {section} {label}") or not re.search(difference, what):
+            continue
+        if not test or (peer is not None and ours is not None and test[0](peer, ours)):
+            return reason
     return None
 
 

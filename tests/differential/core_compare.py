@@ -18,8 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "core-differences.md"
 sys.path.insert(0, str(HERE))
 
-from core_deliberate import BELOW, DELIBERATE, ON_SOME  # noqa: E402
-
+from core_deliberate import BELOW, DELIBERATE, ON_SOME
 
 NOT_RUN = "not run in the time given"
 

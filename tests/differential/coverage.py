@@ -16,7 +16,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from compare import Comparison  # noqa: E402
+from compare import Comparison
 
 JSON = HERE / "coverage.json"
 PAGE = HERE.parent.parent / "docs" / "differential.md"

@@ -7,6 +7,7 @@ Any installed `cuda.bindings` will do; with one that refuses every wrong value t
 happens in a process of its own (fork).
 """
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -75,10 +76,8 @@ def struct_classes(module):
         keep = []
         value = build(cls, keep)
         for name in attributes(cls):
-            try:
+            with contextlib.suppress(Exception):
                 pending.append(type(getattr(value, name)))
-            except Exception:
-                pass
     return found
 
 

@@ -17,7 +17,7 @@ def module(name):
     """The library; the test is skipped where it is missing or cannot be imported."""
     try:
         return importlib.import_module(name)
-    except Exception as error:  # noqa: BLE001: a library may be there and not fit what else is there
+    except Exception as error:  # installed, but incompatible with another installed package
         pytest.skip(f"{name} cannot be imported: {error}")
 
 

@@ -3,6 +3,7 @@ other side."""
 
 import numpy as np
 from cuda.bindings import driver
+
 from helpers.device import check
 
 FORMAT = driver.CUarray_format
@@ -102,7 +103,7 @@ def as_slices(data, layered_1d):
 
 
 def _is_layered_1d(handle):
-    width, height, depth, *_ = described(handle)
+    _width, height, depth, *_ = described(handle)
     return height == 0 and depth > 0
 
 

@@ -64,7 +64,8 @@ class CompileError(RuntimeError):
 def compile_cuda(source, names=(), options=(), kind="ptx", arch=None, name="test.cu"):
     """(code, {name expression: lowered name}) of CUDA C++ source; `kind` is ptx or cubin."""
     if arch is None:
-        arch = "%d%d" % compute_capability()
+        major, minor = compute_capability()
+        arch = f"{major}{minor}"
     prefix = "compute" if kind == "ptx" else "sm"
     options = [f"--gpu-architecture={prefix}_{arch}", "--std=c++17", *options]
     program = check(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
@@ -119,7 +120,7 @@ class Module:
 
     def launch(self, name, grid, block, *args, shared=0, stream=0, cooperative=False):
         """Queues the kernel; arguments are device arrays, NumPy scalars (dtype = parameter type) or structured values."""
-        grid, block = (tuple(np.atleast_1d(s).tolist()) + (1, 1) for s in (grid, block))
+        grid, block = ((*tuple(np.atleast_1d(s).tolist()), 1, 1) for s in (grid, block))
         values = [np.asarray(a.address, np.uint64) if isinstance(a, DeviceArray) else np.asarray(a) for a in args]
         params = np.array([v.ctypes.data for v in values], np.uint64)
         shape = (*grid[:3], *block[:3], shared, stream)

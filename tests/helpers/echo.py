@@ -4,6 +4,7 @@ import ctypes
 
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
 from helpers.device import check
 
 # Sizes of one parameter, in bytes.

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+
 from helpers.threads import in_threads, run_all
 
 

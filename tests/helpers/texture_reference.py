@@ -7,6 +7,7 @@ linear filtering, which have eight bits of fraction. Nothing here shares code wi
 import itertools
 
 import numpy as np
+
 from helpers.arrays import BORDER, CLAMP, MIRROR, WRAP
 
 

@@ -8,6 +8,7 @@ import sys
 import zlib
 
 import pytest
+
 from helpers.device import on_cpu_device
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"

@@ -6,9 +6,8 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 import cuda.bindings
+import pytest
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
 
@@ -379,7 +378,7 @@ def test_strict_program(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    "text, wrong",
     [
         (BAD, {3, 4, 6, 7, 8, 9, 10}),
         (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}),
