@@ -1,8 +1,8 @@
-"""Runs the numeric cases on the GPU of this machine and writes what it computed to tests/golden/gpu.npz.
+"""Runs the numeric cases on the GPU of this machine and writes the results to tests/golden/gpu.npz.
 
     python tests/golden/record_numerics.py [OUTPUT.npz]
 
-Any installed `cuda.bindings` will do, NVIDIA's own included. The file holds numbers only.
+Works with any installed `cuda.bindings`, NVIDIA's included. The file holds numbers only.
 """
 
 import pathlib
