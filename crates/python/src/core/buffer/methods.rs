@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use cupyrite::{Error, MemoryKind, PointerInfo, Stream, enter_for, fill_async};
+use cupyrite::{Error, MemoryKind, PointerInfo, Stream, enter_for_default_stream, fill_async};
 
 use super::super::errors::OrRaise;
 use super::super::ipc::{self, PyBufferDescriptor};
@@ -440,7 +440,7 @@ impl PyBuffer {
         };
         py.detach(|| {
             let _entered = device
-                .map(|device| enter_for(&accepted, device))
+                .map(|device| enter_for_default_stream(&accepted, device))
                 .transpose()?;
             // SAFETY: the memory is there while it is pinned, and freed after this work: `used_by`. That an address which
             // somebody else gave is good for `size` bytes is what `from_handle` asks of its caller.
