@@ -68,5 +68,5 @@ def find_static_library(name: str) -> tuple[str, str]:
 def find_bitcode_library(name: str) -> tuple[str, str]:
     """Finds a library in LLVM bitcode: (path, how it was found)."""
 
-def remembering(values: dict[str | None, object], miss: Callable[..., object]) -> Any:
+def memoize(values: dict[str | None, object], miss: Callable[..., object]) -> Any:
     """A function that answers from `values` where the name is in there, and calls `miss` where it is not."""
