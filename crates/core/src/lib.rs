@@ -25,86 +25,45 @@
 //! (`auto`, `gpu` or `cpu`); see [`backend`]. What is wrong where nothing works, and what would fix it, says
 //! [`doctor::examine`].
 
-mod arguments;
-mod birth;
-pub mod cache;
+mod array;
+mod compile;
 mod context;
-mod device;
-mod device_buffer;
-pub mod dlpack;
 pub mod doctor;
 mod error;
-mod event;
-mod frees;
-mod host_buffer;
-mod image;
-mod ipc;
-mod kernel;
-mod launch;
-mod layout;
-mod library;
-mod linker;
-mod linker_options;
-mod location;
-pub mod managed;
+mod fork;
 mod memory;
-mod object_code;
-mod occupancy;
-mod own_thread;
-mod pool;
-mod pool_end;
-mod program;
-mod relaxed;
-mod resource;
+mod module;
 mod status;
 mod stream;
-mod strided_copy;
-mod transfer;
-mod typed;
-mod users;
-mod virtual_memory;
 
-pub use arguments::{DevicePtr, KernelArg, KernelArgs};
-pub use birth::Birth;
-pub use context::{Context, Entered};
+pub use array::{Index, MAX_DIMS, StrideOrder, StridedLayout, dlpack};
+pub use compile::{
+    Compiler, CompilerBackend, Linker, LinkerBackend, LinkerOptions, PchStatus, Program,
+    ProgramOptions, SourceKind, bundled_headers_directory, cache, default_arch,
+    user_cache_directory,
+};
+pub use context::{ComputeCapability, Context, ContextGuard, Device, RelaxedCapture};
 pub use cupyrite_sys as sys;
-pub use device::{ComputeCapability, Device};
-pub use device_buffer::{
-    DeviceBuffer, SimpleMemory, Taken, enter_for, is_capturing, wait_for_streams,
-};
 pub use error::{Error, Result};
-pub use event::{Event, EventOptions, IpcEventHandle, SoleEvent};
-pub use host_buffer::{HostBuffer, StreamScope};
-pub use ipc::BufferDescriptor;
-pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
-pub use launch::LaunchConfig;
-pub use layout::{Index, MAX_DIMS, StrideOrder, StridedLayout};
-pub use library::Library;
-pub use linker::{Linker, LinkerBackend};
-pub use linker_options::LinkerOptions;
-pub use location::MemoryLocation;
-pub use memory::{Buffer, DeviceCopy};
-pub use object_code::{Code, CodeKind, ObjectCode};
-pub use occupancy::{BlockSize, DynamicShared};
-pub use pool::{LastPool, MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions};
-pub use pool_end::pools_kept_aside;
-pub use program::{
-    Compiler, CompilerBackend, PchStatus, Program, ProgramOptions, SourceKind,
-    bundled_headers_directory, default_arch, user_cache_directory,
+pub use fork::ForkGeneration;
+pub use memory::{
+    Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, FillPattern,
+    Granularity, HostBuffer, HostMemoryResource, MemoryAccess, MemoryKind, MemoryLocation,
+    MemoryPool, MemoryResource, PointerInfo, PoolAttribute, PoolKind, PoolOptions, RawAllocation,
+    ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope, StridedMemory,
+    UniquePool, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource, copy_async,
+    copy_batch_async, copy_strided, deferred_pool_count, enter_for_default_stream, fill_async,
+    is_capturing, managed, pointer_info, wait_for_streams,
 };
-pub use relaxed::Relaxed;
-pub use resource::{HostMemory, MemoryResource};
-pub use status::explanation;
-pub use stream::{LastStream, Stream, StreamOptions};
-pub use strided_copy::{StridedMemory, copy_strided};
-pub use transfer::{
-    CopyOptions, CopyRange, FillPattern, MemoryKind, PointerInfo, SourceAccessOrder, copy_async,
-    copy_batch_async, fill_async, pointer_info,
+pub use module::{
+    CodeKind, CodeSource, ConstPtr, DevicePtr, DynamicSharedMemory, FunctionAttribute, Kernel,
+    KernelArg, KernelArgs, LaunchConfig, Library, MaxPotentialBlockSize, MutPtr, ObjectCode, Param,
+    ParamInfo, Params, TypedKernel,
 };
-pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};
-pub use users::Users;
-pub use virtual_memory::{
-    Granularity, ShareHandle, VirtualAllocation, VirtualMemory, VirtualMemoryOptions,
+pub use status::explain_status;
+pub use stream::{
+    Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
+    UniqueStream,
 };
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.
@@ -124,7 +83,7 @@ pub fn backend() -> Result<sys::loader::Backend> {
 #[cold]
 #[inline(never)]
 pub(crate) fn prepare_driver() -> bool {
-    if birth::forked() {
+    if fork::is_forked_child() {
         return false;
     }
     init_software_driver();

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use cupyrite::{Event, LastPool, LastStream, MemoryPool, SoleEvent, Stream};
+use cupyrite::{Event, MemoryPool, Stream, UniqueEvent, UniquePool, UniqueStream};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -148,32 +148,32 @@ pub trait Cloned {
     type Last;
 
     /// Lets go of a clone; what is left to destroy where it was the last one.
-    fn into_last(self) -> Option<Self::Last>;
+    fn into_unique(self) -> Option<Self::Last>;
 }
 
 impl Cloned for Stream {
-    type Last = LastStream;
+    type Last = UniqueStream;
 
     #[inline(always)]
-    fn into_last(self) -> Option<LastStream> {
-        Stream::into_last(self)
+    fn into_unique(self) -> Option<UniqueStream> {
+        Stream::into_unique(self)
     }
 }
 
 impl Cloned for Event {
-    type Last = SoleEvent;
+    type Last = UniqueEvent;
 
     #[inline(always)]
-    fn into_last(self) -> Option<SoleEvent> {
-        Event::into_last(self)
+    fn into_unique(self) -> Option<UniqueEvent> {
+        Event::into_unique(self)
     }
 }
 
 impl Cloned for MemoryPool {
-    type Last = LastPool;
+    type Last = UniquePool;
 
-    fn into_last(self) -> Option<LastPool> {
-        MemoryPool::into_last(self)
+    fn into_unique(self) -> Option<UniquePool> {
+        MemoryPool::into_unique(self)
     }
 }
 
@@ -214,7 +214,7 @@ impl<T: Cloned> Drop for Lent<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: taken once, here; nothing looks at it afterwards.
-        if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_last() {
+        if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
             // Another thread has closed what it is of meanwhile.
             std::hint::cold_path();
             drop_detached(last);

@@ -71,7 +71,7 @@ impl Class {
 #[pyfunction]
 #[pyo3(name = "_explanation")]
 fn explanation(code: i32) -> Option<&'static str> {
-    cupyrite::explanation(code)
+    cupyrite::explain_status(code)
 }
 
 /// Adds the exceptions.

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle, SoleEvent};
+use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle, UniqueEvent};
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ pub struct PyEvent {
 
 /// What an event's shell has: the event itself until somebody else needs it, too.
 enum Owned {
-    Alone(SoleEvent),
+    Alone(UniqueEvent),
     Shared(Event),
     /// Nothing, while the one is made the other.
     Neither,
@@ -156,7 +156,7 @@ impl PyEvent {
     ///
     /// Memory.
     #[inline]
-    pub fn wrap_unrecorded(py: Python<'_>, event: SoleEvent) -> PyResult<Py<PyEvent>> {
+    pub fn wrap_unrecorded(py: Python<'_>, event: UniqueEvent) -> PyResult<Py<PyEvent>> {
         PyEvent::wrap_as(py, event.options().ipc, false, Owned::Alone(event))
     }
 

@@ -359,7 +359,7 @@ impl PyStream {
         // the collector must not take it for garbage. A slot that is busy belongs to an object in use.
         if let Some(Some(owner)) = self.slot.peek(|kept| {
             kept.stream
-                .sole_owner()
+                .unique_owner()
                 .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
                 .map(std::ptr::from_ref)
         }) {
@@ -467,7 +467,7 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let address = address_of(handle, &what)?;
     // SAFETY: the protocol promises a stream that lives as long as its object, which is kept.
     Ok(unsafe {
-        Stream::from_handle_keeping(
+        Stream::from_handle_with_owner(
             std::ptr::with_exposed_provenance_mut(address),
             given.clone().unbind(),
         )

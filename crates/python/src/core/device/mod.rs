@@ -646,7 +646,7 @@ Event";
         let made = {
             // SAFETY: nothing but the driver is called.
             let _detached = unsafe { Detached::new(py) };
-            device.create_sole_event(&options)
+            device.create_unique_event(&options)
         };
         PyEvent::wrap_unrecorded(py, made.or_raise(py)?).map(Py::into_any)
     }

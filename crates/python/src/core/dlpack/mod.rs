@@ -9,7 +9,7 @@ use cupyrite::dlpack::{
     DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
     VERSION,
 };
-use cupyrite::{Device, Relaxed, Stream};
+use cupyrite::{Device, RelaxedCapture, Stream};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -393,7 +393,7 @@ fn wait_for_all(
     if streams.is_empty() {
         return Ok(());
     }
-    let relaxed = Relaxed::enter();
+    let relaxed = RelaxedCapture::enter();
     // Asking costs less than an event. A stream that is being captured must not be asked, nor a default one while any is.
     let is_idle = |stream: &Stream| {
         !stream.is_default()

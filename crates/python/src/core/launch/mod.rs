@@ -148,7 +148,7 @@ unsafe fn queue(
     let target = Target {
         function: "launch",
         kernel: Some(kernel),
-        params: match kernel.known_params() {
+        params: match kernel.cached_params() {
             Some(params) => params,
             None => ask_for_params(py, kernel),
         },

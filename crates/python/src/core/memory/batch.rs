@@ -1,7 +1,9 @@
 //! Several buffers at once: `copy_batch`, `prefetch_batch`, `discard_batch`, `discard_prefetch_batch`.
 
-use cupyrite::managed::{self, Range};
-use cupyrite::{CopyOptions, CopyRange, MemoryLocation, Stream, copy_batch_async, enter_for};
+use cupyrite::managed::{self, MemoryRange};
+use cupyrite::{
+    CopyOptions, CopyRange, MemoryLocation, Stream, copy_batch_async, enter_for_default_stream,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySequence, PyTuple};
@@ -83,7 +85,9 @@ fn run(
         }
     }
     py.detach(|| {
-        let _entered = device.map(|device| enter_for(stream, device)).transpose()?;
+        let _entered = device
+            .map(|device| enter_for_default_stream(stream, device))
+            .transpose()?;
         body()
     })
     .or_raise(py)
@@ -177,7 +181,7 @@ fn batch_options(given: Option<&Bound<'_, PyAny>>, count: usize) -> PyResult<Vec
 fn managed_buffers<'py>(
     given: &Bound<'py, PyAny>,
     function: &str,
-) -> PyResult<(Vec<Operand<'py>>, Vec<Range>)> {
+) -> PyResult<(Vec<Operand<'py>>, Vec<MemoryRange>)> {
     let py = given.py();
     let operands = buffers(given, function, "buffers")?;
     for buffer in operands.iter().filter_map(Operand::buffer) {

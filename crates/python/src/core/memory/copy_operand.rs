@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cupyrite::sys::driver::CUdevice_attribute;
 use cupyrite::{
-    Birth, CopyOptions, Device, Event, EventOptions, MemoryKind, Relaxed, SourceAccessOrder,
-    Stream, copy_async, enter_for, is_capturing, pointer_info,
+    CopyOptions, Device, Event, EventOptions, ForkGeneration, MemoryKind, RelaxedCapture,
+    SourceAccessOrder, Stream, copy_async, enter_for_default_stream, is_capturing, pointer_info,
 };
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -448,7 +448,7 @@ enum Hold {
 
 struct Pending {
     done: Event,
-    birth: Birth,
+    generation: ForkGeneration,
     hold: Hold,
 }
 
@@ -471,10 +471,10 @@ pub fn reap(py: Python<'_>) {
     // parent's copies needed.
     let (done, waiting) = py.detach(|| {
         // Nobody asked for this: a capture goes on, and what it would refuse to tell is not over.
-        let _relaxed = Relaxed::enter();
+        let _relaxed = RelaxedCapture::enter();
         let (done, waiting): (Vec<Pending>, Vec<Pending>) = pending
             .into_iter()
-            .partition(|copy| copy.birth.is_here() && copy.done.is_done().unwrap_or(true));
+            .partition(|copy| copy.generation.is_current() && copy.done.is_done().unwrap_or(true));
         let done: Vec<Hold> = done.into_iter().map(|copy| copy.hold).collect();
         (done, waiting)
     });
@@ -535,7 +535,9 @@ pub fn copy(
         .collect();
     let (to, from) = (destination.address, source.address);
     py.detach(|| {
-        let _entered = device.map(|device| enter_for(stream, device)).transpose()?;
+        let _entered = device
+            .map(|device| enter_for_default_stream(stream, device))
+            .transpose()?;
         for producer in producers {
             stream.wait_for_stream(producer)?;
         }
@@ -577,7 +579,9 @@ pub fn keep_until_done(
 fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold>) -> PyResult<()> {
     let count = holds.len();
     let marks = py.detach(|| {
-        let _entered = device.map(|device| enter_for(stream, device)).transpose()?;
+        let _entered = device
+            .map(|device| enter_for_default_stream(stream, device))
+            .transpose()?;
         let mark = || stream.record_with(&EventOptions::default());
         let marks: cupyrite::Result<Vec<Event>> = (0..count).map(|_| mark()).collect();
         // Without a mark nobody knows when the copy is done, so it is waited for. If that fails nothing runs any more.
@@ -591,7 +595,7 @@ fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold
             .unwrap_or_else(PoisonError::into_inner)
             .extend(marks.into_iter().zip(holds).map(|(done, hold)| Pending {
                 done,
-                birth: Birth::now(),
+                generation: ForkGeneration::current(),
                 hold,
             }));
     }

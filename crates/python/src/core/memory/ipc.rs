@@ -100,7 +100,7 @@ pub fn import<'py>(
     let make = || {
         let file = handle.get().file(py)?;
         let pool = py
-            .detach(|| MemoryPool::import_of(kind, file.as_fd()))
+            .detach(|| MemoryPool::import_with_kind(kind, file.as_fd()))
             .or_raise(py)?;
         let pool = Lent::new(py, pool);
         let made = class.call_method1(intern!(py, "__new__"), (class,))?;

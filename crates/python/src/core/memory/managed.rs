@@ -3,9 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite::managed::{self, Advice, Range};
+use cupyrite::managed::{self, Advice, MemoryRange};
 use cupyrite::sys::driver::CUdevice_attribute;
-use cupyrite::{Device, MemoryLocation, MemoryPool, PoolKind, PoolOptions, Stream, enter_for};
+use cupyrite::{
+    Device, MemoryLocation, MemoryPool, PoolKind, PoolOptions, Stream, enter_for_default_stream,
+};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -53,14 +55,14 @@ impl PyManagedBuffer {
         )
     }
 
-    fn range<'a>(slf: &'a Bound<'a, Self>) -> PyResult<(Pinned<'a>, Range)> {
+    fn range<'a>(slf: &'a Bound<'a, Self>) -> PyResult<(Pinned<'a>, MemoryRange)> {
         let pinned = slf.as_super().get().pin(slf.py())?;
         let range = (pinned.address, pinned.size);
         Ok((pinned, range))
     }
 
     /// The range of memory that is managed, as it has to be.
-    fn managed<'a>(slf: &'a Bound<'a, Self>, what: &str) -> PyResult<(Pinned<'a>, Range)> {
+    fn managed<'a>(slf: &'a Bound<'a, Self>, what: &str) -> PyResult<(Pinned<'a>, MemoryRange)> {
         let (pinned, range) = Self::range(slf)?;
         let (_, _, managed) = slf.as_super().get().accessible(slf.py())?;
         if managed {
@@ -88,7 +90,7 @@ impl PyManagedBuffer {
         slf: &Bound<'_, Self>,
         what: &str,
         given: &Bound<'_, PyAny>,
-        body: impl FnOnce(Range, &Stream) -> cupyrite::Result<()> + Send,
+        body: impl FnOnce(MemoryRange, &Stream) -> cupyrite::Result<()> + Send,
     ) -> PyResult<()> {
         let stream = stream::lend(given, what, "stream", false)?;
         let (_pinned, range) = Self::managed(slf, what)?;
@@ -116,7 +118,9 @@ pub fn run(
         (true, None) => Some(crate::core::device::current(py)?),
     };
     py.detach(|| {
-        let _entered = device.map(|device| enter_for(stream, device)).transpose()?;
+        let _entered = device
+            .map(|device| enter_for_default_stream(stream, device))
+            .transpose()?;
         body(stream)
     })
     .or_raise(py)
@@ -492,13 +496,15 @@ impl PyManagedMemoryResource {
     fn __init__(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = slf.py();
         let made = match options.filter(|options| !options.is_none()) {
-            None => py.detach(|| MemoryPool::current_of(PoolKind::Managed(None))),
+            None => py.detach(|| MemoryPool::current_for_kind(PoolKind::Managed(None))),
             given => {
                 let options = Options::accept(CLASS, &OPTIONS, given)?;
                 let place = preferred(py, &options)?;
                 let what = "ManagedMemoryResourceOptions.preferred_location";
-                py.detach(|| MemoryPool::new_of(PoolKind::Managed(place), &PoolOptions::default()))
-                    .map_err(|error| location::explain(error, place.as_slice(), what))
+                py.detach(|| {
+                    MemoryPool::with_kind(PoolKind::Managed(place), &PoolOptions::default())
+                })
+                .map_err(|error| location::explain(error, place.as_slice(), what))
             }
         };
         slf.as_super().get().set(py, made.or_raise(py)?, CLASS);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
-    DeviceBuffer, Error, HostMemory, MemoryLocation, MemoryPool, MemoryResource, PoolKind,
+    DeviceBuffer, Error, HostMemoryResource, MemoryLocation, MemoryPool, MemoryResource, PoolKind,
     PoolOptions, Stream,
 };
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
@@ -53,7 +53,7 @@ static OPTIONS: OptionClass = OptionClass::new(
 /// The driver's pool of the host's memory, or an own one where the driver is too old to have it.
 fn host_pool() -> cupyrite::Result<MemoryPool> {
     let kind = PoolKind::Host(None);
-    match MemoryPool::current_of(kind) {
+    match MemoryPool::current_for_kind(kind) {
         Err(
             Error::Load(_)
             | Error::Driver {
@@ -61,7 +61,7 @@ fn host_pool() -> cupyrite::Result<MemoryPool> {
                     CUresult::CUDA_ERROR_NOT_FOUND | CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
                 ..
             },
-        ) => MemoryPool::new_of(kind, &PoolOptions::default()),
+        ) => MemoryPool::with_kind(kind, &PoolOptions::default()),
         found => found,
     }
 }
@@ -120,7 +120,7 @@ impl PyPinnedMemoryResource {
                     .max_size(max_size)
                     .shareable(shareable);
                 let place = node.map(MemoryLocation::HostNuma);
-                py.detach(|| MemoryPool::new_of(PoolKind::Host(node), &options))
+                py.detach(|| MemoryPool::with_kind(PoolKind::Host(node), &options))
                     .map_err(|error| {
                         location::explain(error, place.as_slice(), &format!("{class}.numa_id"))
                     })
@@ -303,7 +303,7 @@ impl PyLegacyPinnedMemoryResource {
         let size = size_argument(size, "allocate")?;
         let stream = given_stream(stream, "allocate")?;
         let memory = py
-            .detach(|| DeviceBuffer::from_resource(Arc::new(HostMemory), size, &stream))
+            .detach(|| DeviceBuffer::from_resource(Arc::new(HostMemoryResource), size, &stream))
             .or_raise(py)?;
         let (address, resource) = (memory.address(), slf.clone().into_any().unbind());
         PyBuffer::make(
@@ -342,7 +342,7 @@ impl PyLegacyPinnedMemoryResource {
         }
         // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
         // that it did not give out.
-        py.detach(|| unsafe { HostMemory.deallocate(address, size, &stream) })
+        py.detach(|| unsafe { HostMemoryResource.deallocate(address, size, &stream) })
             .or_raise(py)
     }
 

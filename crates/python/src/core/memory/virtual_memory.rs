@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cupyrite::sys::driver::CUdevice_attribute;
 use cupyrite::{
-    Device, DeviceBuffer, Granularity, MemoryLocation, MemoryResource, PoolAccess, ShareHandle,
-    Stream, VirtualAllocation, VirtualMemory, VirtualMemoryOptions,
+    Device, DeviceBuffer, Granularity, MemoryAccess, MemoryLocation, MemoryResource,
+    ShareableHandleKind, Stream, VirtualAllocationKind, VirtualMemoryOptions,
+    VirtualMemoryResource,
 };
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -48,7 +49,7 @@ pub struct PyVirtualMemoryResource {
 }
 
 struct State {
-    memory: Arc<VirtualMemory>,
+    memory: Arc<VirtualMemoryResource>,
     device: Device,
     config: Py<PyAny>,
 }
@@ -115,7 +116,7 @@ fn read<'py>(
     given: &Bound<'py, PyAny>,
 ) -> PyResult<VirtualMemoryOptions> {
     let options = Options::accept(CLASS, &OPTION_CLASS, Some(given))?;
-    let rights = [("rw", PoolAccess::ReadWrite), ("r", PoolAccess::Read)];
+    let rights = [("rw", MemoryAccess::ReadWrite), ("r", MemoryAccess::Read)];
     let place = choice(
         py,
         &options,
@@ -138,16 +139,17 @@ fn read<'py>(
     };
     let mut made = VirtualMemoryOptions::at(location);
     let kinds = [
-        ("pinned", VirtualAllocation::Pinned),
-        ("managed", VirtualAllocation::Managed),
+        ("pinned", VirtualAllocationKind::Pinned),
+        ("managed", VirtualAllocationKind::Managed),
     ];
     made.allocation = choice(py, &options, "allocation_type", &kinds)?.unwrap_or_default();
     let handles = [
-        ("posix_fd", ShareHandle::PosixFd),
-        ("win32_kmt", ShareHandle::Win32Kmt),
-        ("fabric", ShareHandle::Fabric),
+        ("posix_fd", ShareableHandleKind::PosixFd),
+        ("win32_kmt", ShareableHandleKind::Win32Kmt),
+        ("fabric", ShareableHandleKind::Fabric),
     ];
-    made.share = choice(py, &options, "handle_type", &handles)?.unwrap_or(ShareHandle::None);
+    made.share =
+        choice(py, &options, "handle_type", &handles)?.unwrap_or(ShareableHandleKind::None);
     let units = [
         ("minimum", Granularity::Minimum),
         ("recommended", Granularity::Recommended),
@@ -208,7 +210,7 @@ impl PyVirtualMemoryResource {
         }
     }
 
-    fn memory(&self) -> PyResult<Arc<VirtualMemory>> {
+    fn memory(&self) -> PyResult<Arc<VirtualMemoryResource>> {
         self.with(|state| state.memory.clone())
     }
 }
@@ -254,7 +256,7 @@ impl PyVirtualMemoryResource {
             device::accept(device_id, CLASS, "device_id")?
         };
         let config = made_config(py, config)?;
-        let memory = Arc::new(VirtualMemory::new(read(py, device, &config)?));
+        let memory = Arc::new(VirtualMemoryResource::new(read(py, device, &config)?));
         let former = slf.get().lock().replace(State {
             memory,
             device,

@@ -120,7 +120,7 @@ impl PyKernel {
         r#mod: Option<&Bound<'_, PyObjectCode>>,
     ) -> PyResult<PyKernel> {
         let address = address(handle)?;
-        let library = r#mod.and_then(|code| code.get().get().loaded().cloned());
+        let library = r#mod.and_then(|code| code.get().get().loaded_library().cloned());
         // SAFETY: that it is a kernel's handle is the caller's promise, see above.
         let kernel =
             unsafe { Kernel::from_handle(std::ptr::with_exposed_provenance_mut(address), library) };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cupyrite::{Code, CodeKind, ObjectCode};
+use cupyrite::{CodeKind, CodeSource, ObjectCode};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -281,8 +281,8 @@ impl PyObjectCode {
     #[getter]
     fn code(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let shown = self.shown.get_or_try_init(py, || match self.code.code() {
-            Code::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any().unbind()),
-            Code::File(path) => {
+            CodeSource::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any().unbind()),
+            CodeSource::File(path) => {
                 Ok::<_, PyErr>(path.as_os_str().into_pyobject(py)?.into_any().unbind())
             }
         })?;
@@ -378,7 +378,7 @@ impl PyObjectCode {
 
     fn __repr__(&self) -> String {
         // Loads nothing: whoever looks at broken code wants to see it, not an exception.
-        let handle = match self.code.loaded() {
+        let handle = match self.code.loaded_library() {
             Some(library) => format!("{:#x}", library.handle().addr()),
             None => "None".to_owned(),
         };

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use cupyrite::sys::driver::CUresult;
-use cupyrite::{BlockSize, Device, DynamicShared, Error, Kernel, LaunchConfig};
+use cupyrite::{Device, DynamicSharedMemory, Error, Kernel, LaunchConfig, MaxPotentialBlockSize};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
@@ -155,7 +155,7 @@ impl PyKernelOccupancy {
             let function = "max_potential_block_size";
             let shared = bytes(function, "dynamic_shared_memory_needed", needed)?;
             self.query(py, |kernel, device| {
-                kernel.max_potential_block_size(device, DynamicShared::Bytes(shared), limit)
+                kernel.max_potential_block_size(device, DynamicSharedMemory::Bytes(shared), limit)
             })?
         } else if let Some(address) = types::own_handle(needed.as_ptr(), class::CUoccupancyB2DSize)
         {
@@ -166,7 +166,8 @@ impl PyKernelOccupancy {
                 )
             };
             self.query(py, |kernel, device| {
-                let shared = function.map_or(DynamicShared::Bytes(0), DynamicShared::Function);
+                let shared =
+                    function.map_or(DynamicSharedMemory::Bytes(0), DynamicSharedMemory::Function);
                 kernel.max_potential_block_size(device, shared, limit)
             })?
         } else if needed.is_callable() {
@@ -270,7 +271,11 @@ impl PyKernelOccupancy {
 }
 
 impl PyKernelOccupancy {
-    fn best_of_callable(&self, callable: &Bound<'_, PyAny>, limit: u32) -> PyResult<BlockSize> {
+    fn best_of_callable(
+        &self,
+        callable: &Bound<'_, PyAny>,
+        limit: u32,
+    ) -> PyResult<MaxPotentialBlockSize> {
         let py = callable.py();
         let device = device::current(py)?;
         let callable = callable.clone().unbind();
@@ -298,7 +303,7 @@ impl PyKernelOccupancy {
             };
             let best = self.kernel.max_potential_block_size(
                 &device,
-                DynamicShared::PerBlock(&mut ask),
+                DynamicSharedMemory::PerBlock(&mut ask),
                 limit,
             );
             (best, raised.take())

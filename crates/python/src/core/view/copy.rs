@@ -1,6 +1,6 @@
 //! Copies between views.
 
-use cupyrite::{Device, StridedMemory, copy_strided, enter_for, is_capturing};
+use cupyrite::{Device, StridedMemory, copy_strided, enter_for_default_stream, is_capturing};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -130,7 +130,7 @@ pub fn copy<'py>(
         on_host: on_host(view),
     });
     py.detach(|| {
-        let _entered = enter_for(&stream, device)?;
+        let _entered = enter_for_default_stream(&stream, device)?;
         // SAFETY: the views keep the memory, during this call and until the copy is done by what is held below; that it is
         // what they say is the exporters' word. That the two do not overlap is asked of the caller.
         let queued = unsafe { copy_strided(sides[0], sides[1], &stream) };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cupyrite::{Birth, DeviceBuffer, Stream, Users};
+use cupyrite::{DeviceBuffer, ForkGeneration, Stream, StreamUsage};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -77,8 +77,8 @@ impl PyBuffer {
         };
         let backing = Backing::Resource(GivenBack {
             object: stream.map(|given| given.clone().unbind()),
-            users: Users::new(accepted),
-            birth: Birth::now(),
+            users: StreamUsage::new(accepted),
+            generation: ForkGeneration::current(),
         });
         let resource = Some(resource.clone().unbind());
         Ok(PyBuffer::shell(backing, address, size, resource, None))

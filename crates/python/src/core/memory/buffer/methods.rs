@@ -1,6 +1,6 @@
 //! What Python sees of a `Buffer`.
 
-use cupyrite::{Error, MemoryKind, PointerInfo, Stream, enter_for, fill_async};
+use cupyrite::{Error, MemoryKind, PointerInfo, Stream, enter_for_default_stream, fill_async};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -442,7 +442,7 @@ impl PyBuffer {
         };
         py.detach(|| {
             let _entered = device
-                .map(|device| enter_for(&accepted, device))
+                .map(|device| enter_for_default_stream(&accepted, device))
                 .transpose()?;
             // SAFETY: the memory is there while it is pinned, and freed after this work: `used_by`. That an address which
             // somebody else gave is good for `size` bytes is what `from_handle` asks of its caller.

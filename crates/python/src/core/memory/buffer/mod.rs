@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cupyrite::dlpack::DlDevice;
 use cupyrite::{
-    Birth, Context, Device, DeviceBuffer, MemoryPool, PointerInfo, Stream, Taken, Users,
-    pointer_info,
+    Context, Device, DeviceBuffer, ForkGeneration, MemoryPool, PointerInfo, RawAllocation, Stream,
+    StreamUsage, pointer_info,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -101,16 +101,16 @@ pub struct GivenBack {
     /// The stream as Python gave it; the default stream where it gave none.
     pub object: Option<Py<PyAny>>,
     /// That stream, which stays when the object is closed, and those that it waits for.
-    pub users: Users,
+    pub users: StreamUsage,
     /// In a forked child the memory is the parent's.
-    pub birth: Birth,
+    pub generation: ForkGeneration,
 }
 
 impl Backing {
     /// Who uses the memory, where that matters to whoever frees it.
-    fn users(&self) -> Option<&Users> {
+    fn users(&self) -> Option<&StreamUsage> {
         match self {
-            Backing::Pool(memory) => Some(memory.users()),
+            Backing::Pool(memory) => Some(memory.usage()),
             Backing::Resource(given) => Some(&given.users),
             // Freeing waits for the device, or is not ours.
             Backing::Foreign | Backing::Plain(_) => None,
@@ -222,7 +222,7 @@ unsafe impl Parts<PyBuffer> for Shell {
 /// What the shell of memory from a pool is made of.
 struct PoolShell {
     pool: MemoryPool,
-    taken: Taken,
+    taken: RawAllocation,
     size: usize,
     stream: Stream,
     /// [`outlived`] by that stream.
@@ -237,7 +237,9 @@ unsafe impl Parts<PyBuffer> for PoolShell {
     fn value(self) -> PyBuffer {
         let address = self.taken.address();
         let outlives = self.outlives;
-        let memory = self.pool.own(self.taken, self.size, self.stream);
+        let memory = self
+            .pool
+            .into_buffer_from(self.taken, self.size, self.stream);
         let backing = Backing::Pool(memory);
         PyBuffer::of_parts(
             backing,
@@ -295,7 +297,7 @@ impl PyBuffer {
     pub fn of_pool(
         py: Python<'_>,
         pool: MemoryPool,
-        taken: Taken,
+        taken: RawAllocation,
         size: usize,
         stream: Stream,
         resource: Py<PyAny>,
@@ -321,7 +323,9 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyBuffer {
-        let outlives = backing.users().map_or(0, |users| outlived(users.stream()));
+        let outlives = backing
+            .users()
+            .map_or(0, |users| outlived(users.deallocation_stream()));
         Self::of_parts(backing, address, size, resource, owner, outlives, true)
     }
 
@@ -439,16 +443,16 @@ impl PyBuffer {
         let of = device.or_else(|| Context::current().ok()?.map(|context| context.device()));
         match of {
             Some(device) if self.home(py) != Some(device) => {
-                self.used_by(py, &stream.of_device(device));
+                self.used_by(py, &stream.on_device(device));
             }
             _ => self.used_by(py, stream),
         }
     }
 
-    /// The device whose default streams are meant where nothing else is said: see [`Users::note`].
+    /// The device whose default streams are meant where nothing else is said: see [`StreamUsage::add`].
     fn home(&self, py: Python<'_>) -> Option<Device> {
         match &self.lock(py).backing {
-            Backing::Pool(memory) => return Some(memory.home()),
+            Backing::Pool(memory) => return Some(memory.default_stream_device()),
             Backing::View(whole) => return whole.get().home(py),
             _ => {}
         }
@@ -465,10 +469,7 @@ impl PyBuffer {
             if let Backing::View(whole) = &state.backing {
                 return whole.get().used_by(py, stream);
             }
-            let many = state
-                .backing
-                .users()
-                .is_some_and(|users| users.note(stream));
+            let many = state.backing.users().is_some_and(|users| users.add(stream));
             if means_one(stream) {
                 let handle = stream.handle().addr();
                 self.outlives.store(handle, Ordering::Relaxed);
@@ -485,14 +486,14 @@ impl PyBuffer {
     fn forget_idle_streams(&self, py: Python<'_>) {
         let clones = {
             let state = self.lock(py);
-            state.backing.users().map(Users::unshared)
+            state.backing.users().map(StreamUsage::unshared_streams)
         };
         let Some(clones) = clones else { return };
         // The driver is asked without any lock.
-        let idle = py.detach(|| Users::idle(clones));
+        let idle = py.detach(|| StreamUsage::retain_idle(clones));
         let gone = {
             let state = self.lock(py);
-            let gone = state.backing.users().map(|users| users.forget(&idle));
+            let gone = state.backing.users().map(|users| users.remove_idle(&idle));
             // Its handle may be given to another stream.
             self.outlives.store(0, Ordering::Relaxed);
             gone
@@ -504,7 +505,7 @@ impl PyBuffer {
     /// The device whose default streams are meant for memory from a pool, and the streams that are known to use it.
     pub fn streams(&self, py: Python<'_>) -> Option<(Device, Vec<Stream>)> {
         match &self.lock(py).backing {
-            Backing::Pool(memory) => Some((memory.home(), memory.streams())),
+            Backing::Pool(memory) => Some((memory.default_stream_device(), memory.streams())),
             Backing::View(whole) => whole.get().streams(py),
             _ => None,
         }
@@ -524,7 +525,7 @@ impl PyBuffer {
             // One whose handle says enough to who knows the memory's device.
             let (others, mut streams): (Vec<Stream>, Vec<Stream>) = streams
                 .into_iter()
-                .partition(|stream| stream.default_of().is_some());
+                .partition(|stream| stream.default_device().is_some());
             streams.extend(others);
             let Some((first, others)) = streams.split_first() else {
                 return Ok(None);

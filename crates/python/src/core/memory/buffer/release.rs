@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use cupyrite::{DeviceBuffer, Relaxed, SimpleMemory, Stream};
+use cupyrite::{DeviceBuffer, RelaxedCapture, SimpleAllocation, Stream};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -29,8 +29,8 @@ pub(super) fn set_stream(
         Backing::Resource(back) => {
             let former = back.object.replace(given.clone().unbind());
             match &former {
-                Some(_) => back.users.set_stream(accepted),
-                None => back.users.choose_stream(accepted),
+                Some(_) => back.users.set_deallocation_stream(accepted),
+                None => back.users.replace_deallocation_stream(accepted),
             }
             return Ok(former);
         }
@@ -64,7 +64,7 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
             Ok(())
         }
         Backing::Resource(back) => match &resource {
-            Some(resource) if back.birth.is_here() => {
+            Some(resource) if back.generation.is_current() => {
                 deallocate(py, resource.bind(py), address, size, back)
             }
             _ => Ok(()),
@@ -83,10 +83,10 @@ fn deallocate(
     size: usize,
     mut back: GivenBack,
 ) -> PyResult<()> {
-    let stream = back.users.stream().clone();
-    if back.users.has_others() {
+    let stream = back.users.deallocation_stream().clone();
+    if back.users.has_other_streams() {
         // May destroy some of them, too.
-        py.detach(|| back.users.settle(address));
+        py.detach(|| back.users.order_free_after_others(address));
     }
     let GivenBack { object, users, .. } = back;
     // The memory may be the last that has them.
@@ -106,7 +106,7 @@ fn deallocate(
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "stream"), stream)?;
     // Whoever wrote the resource has no say in when the buffer ends.
-    let relaxed = Relaxed::enter();
+    let relaxed = RelaxedCapture::enter();
     let done = resource.call_method(intern!(py, "deallocate"), (address, size), Some(&keywords));
     drop(relaxed);
     if let Err(error) = done {
@@ -125,7 +125,7 @@ impl PyBuffer {
         &self,
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
-    ) -> Option<(SimpleMemory, Option<Py<PyAny>>)> {
+    ) -> Option<(SimpleAllocation, Option<Py<PyAny>>)> {
         let mut state = self.lock(py);
         let State {
             backing: Backing::Pool(memory),
@@ -178,7 +178,7 @@ impl PyBuffer {
             else {
                 return None;
             };
-            if !memory.is_plain() {
+            if !memory.has_no_foreign_owner() {
                 return None;
             }
             if let Some(given) = stream {

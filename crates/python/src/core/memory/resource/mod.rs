@@ -199,6 +199,6 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyDeviceMemoryResource>()?;
     core.add_class::<PySynchronousMemoryResource>()?;
     core.add_function(wrap_pyfunction!(pool::mempool_get_access, core)?)?;
-    core.add_function(wrap_pyfunction!(pool::_pools_kept_aside, core)?)?;
+    core.add_function(wrap_pyfunction!(pool::_deferred_pool_count, core)?)?;
     core.add_function(wrap_pyfunction!(pool::mempool_set_access, core)?)
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite::{DeviceBuffer, MemoryPool, PoolAccess, PoolKind, Stream, Taken};
+use cupyrite::{DeviceBuffer, MemoryAccess, MemoryPool, PoolKind, RawAllocation, Stream};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -170,7 +170,7 @@ impl PyMemPool {
         let py = slf.py();
         let this = slf.get();
         let pool = this.allocating(py)?;
-        let Some(home) = pool.simple_home(size, &stream) else {
+        let Some(home) = pool.fast_allocation_device(size, &stream) else {
             std::hint::cold_path();
             return PyMemPool::allocate_otherwise(slf, pool, size, stream);
         };
@@ -178,7 +178,7 @@ impl PyMemPool {
             // The driver may wait for a stream when memory is short.
             // SAFETY: the pool and the stream are the driver's alone.
             let _detached = unsafe { Detached::new(py) };
-            pool.take_at(home, size, &stream)
+            pool.allocate_raw_on(home, size, &stream)
         };
         match taken {
             Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
@@ -190,7 +190,7 @@ impl PyMemPool {
     #[inline(always)]
     fn own(
         slf: &Bound<'_, Self>,
-        taken: Taken,
+        taken: RawAllocation,
         pool: MemoryPool,
         size: usize,
         stream: Stream,
@@ -217,7 +217,7 @@ impl PyMemPool {
             // The driver may wait for a stream when memory is short.
             // SAFETY: the pool and the stream are the driver's alone.
             let _detached = unsafe { Detached::new(py) };
-            pool.take_for(size, &stream)
+            pool.allocate_raw(size, &stream)
         };
         match taken {
             Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
@@ -520,9 +520,9 @@ pub(super) fn mempool_get_access<'py>(
     });
     let access = pool_of(mr)?.access(device_id).or_raise(py)?;
     let index = match access {
-        PoolAccess::ReadWrite => 0,
-        PoolAccess::Read => 1,
-        PoolAccess::None => 2,
+        MemoryAccess::ReadWrite => 0,
+        MemoryAccess::Read => 1,
+        MemoryAccess::None => 2,
     };
     Ok(names[index].bind(py))
 }
@@ -536,13 +536,13 @@ pub(super) fn mempool_set_access(
     remove: Vec<usize>,
 ) -> PyResult<()> {
     let pool = pool_of(mr)?;
-    let rights: Vec<(usize, PoolAccess)> = add
+    let rights: Vec<(usize, MemoryAccess)> = add
         .into_iter()
-        .map(|ordinal| (ordinal, PoolAccess::ReadWrite))
+        .map(|ordinal| (ordinal, MemoryAccess::ReadWrite))
         .chain(
             remove
                 .into_iter()
-                .map(|ordinal| (ordinal, PoolAccess::None)),
+                .map(|ordinal| (ordinal, MemoryAccess::None)),
         )
         .collect();
     py.detach(|| pool.set_access(&rights)).or_raise(py)
@@ -550,6 +550,6 @@ pub(super) fn mempool_set_access(
 
 /// How many memory pools have ended whose memory is not free yet: what streams hold uses it.
 #[pyfunction]
-pub(super) fn _pools_kept_aside() -> usize {
-    cupyrite::pools_kept_aside()
+pub(super) fn _deferred_pool_count() -> usize {
+    cupyrite::deferred_pool_count()
 }

@@ -1,0 +1,472 @@
+//! Linking object codes.
+
+use std::ffi::{CString, c_char, c_uint, c_void};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread::ThreadId;
+
+use cupyrite_sys::driver::CUresult;
+use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
+
+use crate::error::{Error, Result, nvjitlink, report};
+use crate::fork::ForkGeneration;
+use crate::module::image;
+use crate::module::object_code::{CodeKind, CodeSource, ObjectCode};
+
+pub(crate) mod options;
+
+pub use options::LinkerOptions;
+
+mod driver_link;
+
+use driver_link::DriverLink;
+
+/// What does the linking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkerBackend {
+    /// The library nvJitLink.
+    NvJitLink,
+    /// The CUDA driver (`cuLinkCreate` and its family).
+    Driver,
+}
+
+/// Links object codes into one.
+///
+/// The inputs are added when it is made; [`Linker::link`] can then be called once.
+#[derive(Debug)]
+pub struct Linker {
+    raw: Raw,
+    name: String,
+    linked: bool,
+}
+
+#[derive(Debug)]
+enum Raw {
+    NvJitLink(Box<Remade>),
+    Driver(Box<DriverLink>),
+}
+
+impl LinkerBackend {
+    /// The backend of linkers that are made now: nvJitLink where it is found and new enough (CUDA 12.3), else the
+    /// driver. The environment variable `CUPYRITE_LINKER` (`nvjitlink`, `driver`; `auto` or nothing) decides otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for another value of that variable; [`Error::Load`] if it says `nvjitlink` and there
+    /// is none.
+    pub fn choose() -> Result<LinkerBackend> {
+        let wanted = std::env::var("CUPYRITE_LINKER").unwrap_or_default();
+        match wanted.as_str() {
+            "driver" => Ok(LinkerBackend::Driver),
+            "nvjitlink" => version().map(|_| LinkerBackend::NvJitLink),
+            "" | "auto" => Ok(match version() {
+                Ok(_) => LinkerBackend::NvJitLink,
+                Err(_) => LinkerBackend::Driver,
+            }),
+            other => {
+                let problem =
+                    format!("is {other:?}; expected \"auto\", \"nvjitlink\" or \"driver\"");
+                Err(Error::argument(
+                    "LinkerBackend::choose",
+                    "CUPYRITE_LINKER",
+                    problem,
+                ))
+            }
+        }
+    }
+}
+
+/// The version of nvJitLink; an error where there is none, or one before CUDA 12.3, which lacks what is needed.
+fn version() -> Result<(u32, u32)> {
+    let (mut major, mut minor): (c_uint, c_uint) = (0, 0);
+    // SAFETY: both results have valid places.
+    unsafe { nvjitlink!(nvJitLinkVersion(&mut major, &mut minor))? };
+    Ok((major, minor))
+}
+
+impl Linker {
+    /// A linker with these inputs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if there are none, or for an option that the backend does not know;
+    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log for a wrong option or input. [`Error::Driver`] also
+    /// where the driver links and no thread can be started for that.
+    pub fn new<'a>(
+        codes: impl IntoIterator<Item = &'a ObjectCode>,
+        options: &LinkerOptions,
+    ) -> Result<Linker> {
+        let mut codes = codes.into_iter().peekable();
+        if codes.peek().is_none() {
+            let problem = "is empty; expected at least one object code";
+            return Err(Error::argument("Linker::new", "codes", problem));
+        }
+        let mut raw = match LinkerBackend::choose()? {
+            LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(Remade::new(options)?)),
+            LinkerBackend::Driver => Raw::Driver(Box::new(DriverLink::new(options)?)),
+        };
+        for code in codes {
+            match &mut raw {
+                Raw::NvJitLink(link) => link.add(code)?,
+                Raw::Driver(link) => link.add(code)?,
+            }
+        }
+        Ok(Linker {
+            raw,
+            name: options.name.clone(),
+            linked: false,
+        })
+    }
+
+    /// What does the linking.
+    pub fn backend(&self) -> LinkerBackend {
+        match self.raw {
+            Raw::NvJitLink(_) => LinkerBackend::NvJitLink,
+            Raw::Driver(_) => LinkerBackend::Driver,
+        }
+    }
+
+    /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives. The driver's belongs to
+    /// a thread that the linker has for it.
+    pub fn handle(&self) -> *mut c_void {
+        match &self.raw {
+            Raw::NvJitLink(link) => link.link.handle.cast(),
+            Raw::Driver(link) => link.handle(),
+        }
+    }
+
+    /// Links; can be called once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a target other than [`CodeKind::Cubin`], or [`CodeKind::Ptx`] with nvJitLink;
+    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log: names that are defined nowhere, LTO IR without
+    /// link-time optimisation, PTX without `ptx` among the options, a second call.
+    pub fn link(&mut self, target: CodeKind) -> Result<ObjectCode> {
+        if !matches!(target, CodeKind::Cubin | CodeKind::Ptx) {
+            let problem = format!("is {target}; linkers make cubin or ptx");
+            return Err(Error::argument("Linker::link", "target", problem));
+        }
+        let again = self.linked;
+        self.linked = true;
+        const ONCE: &str = "this linker has linked already; make another one";
+        let code = match &mut self.raw {
+            Raw::NvJitLink(_) if again => Err(Error::NvJitLink {
+                call: "nvJitLinkComplete",
+                status: nvJitLinkResult::NVJITLINK_ERROR_INTERNAL,
+                log: ONCE.to_owned(),
+            }),
+            Raw::Driver(_) if again => Err(Error::Driver {
+                call: "cuLinkComplete",
+                status: CUresult::CUDA_ERROR_INVALID_VALUE,
+                log: ONCE.to_owned(),
+            }),
+            Raw::NvJitLink(link) => link.complete(target),
+            Raw::Driver(link) => link.complete(target),
+        }?;
+        Ok(ObjectCode::new(target, code)
+            .named(self.name.as_str())
+            .with_log(self.info_log()))
+    }
+
+    /// What the linker told so far; empty if it told nothing.
+    pub fn info_log(&self) -> String {
+        match &self.raw {
+            Raw::NvJitLink(link) => link.link.info_log(),
+            Raw::Driver(link) => link.info_log(),
+        }
+    }
+
+    /// What the linker complained of so far; empty if of nothing.
+    pub fn error_log(&self) -> String {
+        match &self.raw {
+            Raw::NvJitLink(link) => link.link.error_log(),
+            Raw::Driver(link) => link.error_log(),
+        }
+    }
+}
+
+fn text_of(log: &[u8]) -> String {
+    let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(&log[..end]).into_owned()
+}
+
+fn c_string(parameter: &str, text: &[u8]) -> Result<CString> {
+    CString::new(text).map_err(|_| {
+        let problem = format!("{:?} contains a NUL", String::from_utf8_lossy(text));
+        Error::argument("Linker::new", parameter, problem)
+    })
+}
+
+/// The bytes of a code for a linker, followed by a NUL that is not counted: PTX is text.
+fn with_nul(code: &[u8]) -> Vec<u8> {
+    let mut owned = Vec::with_capacity(code.len() + 1);
+    owned.extend_from_slice(code);
+    owned.push(0);
+    owned
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// nvJitLink
+
+/// An nvJitLink handle, and what it was made of: nvJitLink 13.0 to 13.5 keeps part of a handle in the memory of the thread
+/// that made it, and what another thread completes corrupts the next link of the first. So a linker that is used in
+/// another thread is made again there. (A thread for all handles would not do: nvJitLink keeps a lock after some wrong
+/// inputs, which only the thread that has it gets again.)
+#[derive(Debug)]
+struct Remade {
+    link: JitLink,
+    options: LinkerOptions,
+    codes: Vec<ObjectCode>,
+}
+
+impl Remade {
+    fn new(options: &LinkerOptions) -> Result<Remade> {
+        Ok(Remade {
+            link: JitLink::new(options)?,
+            options: options.clone(),
+            codes: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, code: &ObjectCode) -> Result<()> {
+        self.link.add(code)?;
+        self.codes.push(code.clone());
+        Ok(())
+    }
+
+    fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
+        if std::thread::current().id() != self.link.maker {
+            let mut link = JitLink::new(&self.options)?;
+            for code in &self.codes {
+                link.add(code)?;
+            }
+            self.link = link;
+        }
+        self.link.complete(target)
+    }
+}
+
+#[derive(Debug)]
+struct JitLink {
+    handle: nvJitLinkHandle,
+    generation: ForkGeneration,
+    maker: ThreadId,
+    complete: bool,
+    /// What is made, as in `sm_90`.
+    arch: String,
+}
+
+// SAFETY: logs may be read in any thread, by one at a time; what changes a handle happens in the thread that made it
+// (`Remade`, `Drop`), until it is complete.
+unsafe impl Send for JitLink {}
+// SAFETY: by shared reference only logs are read, which changes nothing.
+unsafe impl Sync for JitLink {}
+
+impl Drop for JitLink {
+    fn drop(&mut self) {
+        let here = self.complete || self.maker == std::thread::current().id();
+        // Elsewhere it is left where it is: destroying it corrupts the links of the thread that made it, which is worse
+        // than some memory.
+        if self.generation.is_current() && here {
+            // SAFETY: made by `new`, destroyed once, here.
+            report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
+        }
+    }
+}
+
+impl JitLink {
+    fn new(options: &LinkerOptions) -> Result<JitLink> {
+        let arguments = options.nvjitlink_arguments()?;
+        let arch = arguments.iter().find_map(|a| a.strip_prefix("-arch="));
+        let texts = arguments
+            .iter()
+            .map(|text| c_string("options", text.as_bytes()))
+            .collect::<Result<Vec<_>>>()?;
+        let mut pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
+        let mut link = JitLink {
+            handle: std::ptr::null_mut(),
+            generation: ForkGeneration::current(),
+            maker: std::thread::current().id(),
+            complete: false,
+            arch: arch.unwrap_or_default().to_owned(),
+        };
+        // SAFETY: there are as many texts as said, each ending in NUL; `handle` is a valid place for the result.
+        let made = unsafe {
+            nvjitlink!(nvJitLinkCreate(
+                &mut link.handle,
+                pointers.len() as c_uint,
+                pointers.as_mut_ptr()
+            ))
+        };
+        if let Err(e) = made {
+            // A handle is given out even so, with a log of what was wrong, and must be destroyed.
+            if link.handle.is_null() {
+                std::mem::forget(link);
+                return Err(e);
+            }
+            return Err(link.explain(e));
+        }
+        Ok(link)
+    }
+
+    fn add(&mut self, code: &ObjectCode) -> Result<()> {
+        let kind = match code.kind() {
+            CodeKind::Ptx => nvJitLinkInputType::NVJITLINK_INPUT_PTX,
+            CodeKind::Cubin => nvJitLinkInputType::NVJITLINK_INPUT_CUBIN,
+            CodeKind::LtoIr => nvJitLinkInputType::NVJITLINK_INPUT_LTOIR,
+            CodeKind::Fatbin => nvJitLinkInputType::NVJITLINK_INPUT_FATBIN,
+            CodeKind::Object => nvJitLinkInputType::NVJITLINK_INPUT_OBJECT,
+            CodeKind::Library => nvJitLinkInputType::NVJITLINK_INPUT_LIBRARY,
+        };
+        let added = match code.code() {
+            CodeSource::Bytes(bytes) => {
+                image::check(bytes)
+                    .and_then(|()| self.check_architecture(bytes))
+                    .map_err(|log| refused("nvJitLinkAddData", code, &log))?;
+                let name = c_string("codes.name", code.name().as_bytes())?;
+                let owned = with_nul(bytes);
+                // SAFETY: the handle is live; the data are as many bytes as said, with a NUL behind them, and hold what
+                // their headers speak of; the name ends in NUL. Both are copied.
+                unsafe {
+                    nvjitlink!(nvJitLinkAddData(
+                        self.handle,
+                        kind,
+                        owned.as_ptr().cast(),
+                        bytes.len(),
+                        name.as_ptr()
+                    ))
+                }
+            }
+            CodeSource::File(path) => {
+                self.check_architecture(&header(path))
+                    .map_err(|log| refused("nvJitLinkAddFile", code, &log))?;
+                let name = c_string("codes.code", path.as_os_str().as_bytes())?;
+                // SAFETY: the handle is live, the name ends in NUL.
+                unsafe { nvjitlink!(nvJitLinkAddFile(self.handle, kind, name.as_ptr())) }
+            }
+        };
+        added.map_err(|e| self.explain(e))
+    }
+
+    /// What nvJitLink would refuse, and never again let another thread link after it: 13.0 to 13.5 keep a lock when
+    /// machine code does not fit the architecture.
+    fn check_architecture(&self, code: &[u8]) -> std::result::Result<(), String> {
+        match image::architecture(code) {
+            Some(arch) if !options::fits(arch, &self.arch) => Err(format!(
+                "machine code for sm_{arch} cannot be linked for {}; compile it for that, or link PTX or LTO IR",
+                self.arch
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
+        // SAFETY: the handle is live.
+        unsafe { nvjitlink!(nvJitLinkComplete(self.handle)) }.map_err(|e| self.explain(e))?;
+        self.complete = true;
+        let made = match target {
+            CodeKind::Ptx => self.output(
+                // SAFETY: the handle is live and complete, `output` gives a valid place for the size.
+                |link, size| unsafe { nvjitlink!(nvJitLinkGetLinkedPtxSize(link, size)) },
+                // SAFETY: as above, and room for as many bytes.
+                |link, out| unsafe { nvjitlink!(nvJitLinkGetLinkedPtx(link, out.cast())) },
+            ),
+            _ => self.output(
+                // SAFETY: as above.
+                |link, size| unsafe { nvjitlink!(nvJitLinkGetLinkedCubinSize(link, size)) },
+                // SAFETY: as above.
+                |link, out| unsafe { nvjitlink!(nvJitLinkGetLinkedCubin(link, out.cast())) },
+            ),
+        };
+        let mut made = made.map_err(|e| {
+            let e = self.explain(e);
+            if target == CodeKind::Ptx {
+                e.with_log(
+                    "PTX is made where the options link_time_optimization and ptx are both set",
+                )
+            } else {
+                e
+            }
+        })?;
+        if target == CodeKind::Ptx {
+            while made.last() == Some(&0) {
+                made.pop();
+            }
+        }
+        Ok(made)
+    }
+
+    /// An output: its size, then its bytes.
+    fn output(
+        &self,
+        size: impl FnOnce(nvJitLinkHandle, *mut usize) -> Result<()>,
+        get: impl FnOnce(nvJitLinkHandle, *mut u8) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let mut bytes = 0usize;
+        size(self.handle, &mut bytes)?;
+        // One more than asked for, so that there is a place even for nothing.
+        let mut out = vec![0u8; bytes + 1];
+        if bytes > 0 {
+            get(self.handle, out.as_mut_ptr())?;
+        }
+        out.truncate(bytes);
+        Ok(out)
+    }
+
+    /// A log; empty if it cannot be had, since it only ever accompanies something else.
+    fn info_log(&self) -> String {
+        let log = self.output(
+            // SAFETY: the handle is live, `output` gives a valid place for the size.
+            |link, size| unsafe { nvjitlink!(nvJitLinkGetInfoLogSize(link, size)) },
+            // SAFETY: as above, and room for as many bytes.
+            |link, out| unsafe { nvjitlink!(nvJitLinkGetInfoLog(link, out.cast())) },
+        );
+        text_of(&log.unwrap_or_default())
+    }
+
+    fn error_log(&self) -> String {
+        let log = self.output(
+            // SAFETY: as in `info_log`.
+            |link, size| unsafe { nvjitlink!(nvJitLinkGetErrorLogSize(link, size)) },
+            // SAFETY: as in `info_log`.
+            |link, out| unsafe { nvjitlink!(nvJitLinkGetErrorLog(link, out.cast())) },
+        );
+        text_of(&log.unwrap_or_default())
+    }
+
+    fn explain(&self, e: Error) -> Error {
+        e.with_log(&self.error_log())
+    }
+}
+
+/// As many bytes of a file as an ELF header has; fewer if there are not so many, or the file cannot be read, which the
+/// linker then says.
+fn header(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Not of what is no file: a pipe would be emptied, or make us wait.
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        let _ = file.take(64).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// What nvJitLink would answer to a code that it is better not given.
+fn refused(call: &'static str, code: &ObjectCode, problem: &str) -> Error {
+    Error::NvJitLink {
+        call,
+        status: nvJitLinkResult::NVJITLINK_ERROR_INVALID_INPUT,
+        log: format!("{}: {problem}", display(code)),
+    }
+}
+
+fn display(code: &ObjectCode) -> String {
+    match code.name() {
+        "" => format!("{} without a name", code.kind()),
+        name => format!("{} {name:?}", code.kind()),
+    }
+}

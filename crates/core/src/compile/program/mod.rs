@@ -1,0 +1,350 @@
+//! Programs: source text and how it is compiled.
+//!
+//! Belongs here: CUDA C++ through NVRTC ([`nvrtc`]), NVVM IR through libNVVM ([`nvvm`]), PTX through the linker
+//! ([`ptx`]), and what they are compiled with ([`options`]). Does not belong here: what comes out
+//! ([`ObjectCode`](crate::ObjectCode)).
+
+mod nvrtc;
+mod nvvm;
+mod options;
+mod ptx;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+pub(crate) use self::nvvm::libdevice;
+pub use self::options::{ProgramOptions, bundled_headers_directory, user_cache_directory};
+use crate::context::device::Device;
+use crate::error::{Error, Result};
+use crate::module::object_code::{CodeKind, ObjectCode};
+
+/// The language of a [`Program`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceKind {
+    /// CUDA C++.
+    Cxx,
+    /// PTX text.
+    Ptx,
+    /// NVVM IR, as text or as bitcode.
+    Nvvm,
+}
+
+/// Source to be compiled at run time.
+///
+/// ```no_run
+/// # use cupyrite::{CodeKind, Program};
+/// let ptx = Program::new(r#"extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }"#)
+///     .arch("compute_80")
+///     .build(CodeKind::Ptx)?;
+/// # Ok::<(), cupyrite::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    kind: SourceKind,
+    source: Vec<u8>,
+    options: ProgramOptions,
+    /// Options as the compiler spells them, after those of `options`.
+    spelled: Vec<String>,
+    headers: Vec<(String, String)>,
+    expressions: Vec<String>,
+}
+
+impl Program {
+    /// A program from CUDA C++ source text.
+    pub fn new(source: impl Into<String>) -> Program {
+        Program::of(SourceKind::Cxx, source.into().into_bytes())
+    }
+
+    /// A program from PTX text.
+    pub fn from_ptx(source: impl Into<String>) -> Program {
+        Program::of(SourceKind::Ptx, source.into().into_bytes())
+    }
+
+    /// A program from NVVM IR: text, or bitcode.
+    pub fn from_nvvm(source: impl Into<Vec<u8>>) -> Program {
+        Program::of(SourceKind::Nvvm, source.into())
+    }
+
+    fn of(kind: SourceKind, source: Vec<u8>) -> Program {
+        Program {
+            kind,
+            source,
+            options: ProgramOptions::default(),
+            spelled: Vec::new(),
+            headers: Vec::new(),
+            expressions: Vec::new(),
+        }
+    }
+
+    /// The source's language.
+    pub fn source_kind(&self) -> SourceKind {
+        self.kind
+    }
+
+    /// The source.
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// Options as the compiler spells them.
+    pub fn spelled(&self) -> &[String] {
+        &self.spelled
+    }
+
+    /// Headers given as text, by name.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
+    /// What it is compiled with.
+    pub fn options(&self) -> &ProgramOptions {
+        &self.options
+    }
+
+    /// Compiles with these options instead of those set before.
+    #[must_use]
+    pub fn with_options(mut self, options: ProgramOptions) -> Program {
+        self.options = options;
+        self
+    }
+
+    /// The file name that messages and line information show.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Program {
+        self.options.name = Some(name.into());
+        self
+    }
+
+    /// The architecture: `sm_89`, `compute_89`, ...
+    #[must_use]
+    pub fn arch(mut self, arch: impl Into<String>) -> Program {
+        self.options.arch = Some(arch.into());
+        self
+    }
+
+    /// One more option as the compiler spells it, such as `--use_fast_math`.
+    #[must_use]
+    pub fn option(mut self, option: impl Into<String>) -> Program {
+        self.spelled.push(option.into());
+        self
+    }
+
+    /// A header given as text, for `#include "name"`.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Program {
+        self.headers.push((name.into(), text.into()));
+        self
+    }
+
+    /// A name expression such as `&scale<float>`, whose mangled name [`ObjectCode::lowered_name`] then knows.
+    #[must_use]
+    pub fn name_expression(mut self, expression: impl Into<String>) -> Program {
+        self.expressions.push(expression.into());
+        self
+    }
+
+    /// Compiles to machine code for a device: the form that loads with any driver of the same CUDA major version.
+    ///
+    /// On the CPU device the machine code stands for the PTX it was made from, which is what runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::build`].
+    pub fn compile_for(&self, device: &Device) -> Result<ObjectCode> {
+        let cc = device.compute_capability()?;
+        self.compile(&format!("sm_{}{}", cc.major, cc.minor))
+    }
+
+    /// Compiles for an architecture: `compute_XY` gives PTX, `sm_XY` machine code.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::build`].
+    pub fn compile(&self, arch: &str) -> Result<ObjectCode> {
+        let target = if arch.starts_with("sm_") {
+            CodeKind::Cubin
+        } else {
+            CodeKind::Ptx
+        };
+        self.clone().arch(arch).build(target)
+    }
+
+    /// Compiles to code of this kind: CUDA C++ to PTX, cubin or LTO IR, PTX to PTX or cubin, NVVM IR to PTX or LTO IR.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Nvrtc`], [`Error::Nvvm`] or the linker's error, with its log; [`Error::InvalidArgument`] for a kind
+    /// that does not come of this source; [`Error::Load`] if there is no compiler.
+    pub fn build(&self, target: CodeKind) -> Result<ObjectCode> {
+        let code = self
+            .clone()
+            .compiler()?
+            .compile(target, &self.expressions)?;
+        match code.bytes()?.as_ref() {
+            [text @ .., 0] if target == CodeKind::Ptx => Ok(ObjectCode::new(target, text)
+                .named(code.name())
+                .with_symbols(code.symbols().to_vec())
+                .with_log(code.log())),
+            _ => Ok(code.clone()),
+        }
+    }
+
+    /// The compiler's own object for this program, for those who compile repeatedly or need its handle.
+    ///
+    /// Without an architecture, it compiles for the current device.
+    ///
+    /// # Errors
+    ///
+    /// A source or option that cannot be right; [`Error::Load`] if there is no compiler.
+    pub fn compiler(mut self) -> Result<Compiler> {
+        if self.options.arch.is_none() {
+            self.options.arch = Some(default_arch()?);
+        }
+        if self.kind != SourceKind::Nvvm && !self.options.extra_sources.is_empty() {
+            let problem = "goes with NVVM IR; this program is CUDA C++ or PTX";
+            return Err(Error::argument("Program", "extra_sources", problem));
+        }
+        let live = match self.kind {
+            SourceKind::Cxx => Live::Nvrtc(nvrtc::Nvrtc::new(&self)?),
+            SourceKind::Nvvm => Live::Nvvm(nvvm::Nvvm::new(&self)?),
+            SourceKind::Ptx => Live::Ptx(ptx::Ptx::new(&self)?),
+        };
+        Ok(Compiler {
+            program: self,
+            live,
+            pch: AtomicU8::new(0),
+        })
+    }
+}
+
+/// The architecture of the current device, as `sm_XY`: that of the current context, else of device 0.
+///
+/// # Errors
+///
+/// [`Error::Load`] without a driver, [`Error::Driver`] without a device.
+pub fn default_arch() -> Result<String> {
+    let cc = Device::current()?.compute_capability()?;
+    Ok(format!("sm_{}{}", cc.major, cc.minor))
+}
+
+/// Which library compiles a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompilerBackend {
+    /// NVRTC.
+    Nvrtc,
+    /// libNVVM.
+    Nvvm,
+    /// nvJitLink.
+    NvJitLink,
+    /// The CUDA driver.
+    Driver,
+}
+
+/// What became of a precompiled header that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PchStatus {
+    /// It was written.
+    Created,
+    /// None was made: there was one that fits, or the source is not suited.
+    NotAttempted,
+    /// It could not be written.
+    Failed,
+}
+
+impl PchStatus {
+    const ALL: [PchStatus; 3] = [
+        PchStatus::Created,
+        PchStatus::NotAttempted,
+        PchStatus::Failed,
+    ];
+}
+
+#[derive(Debug)]
+enum Live {
+    Nvrtc(nvrtc::Nvrtc),
+    Nvvm(nvvm::Nvvm),
+    Ptx(ptx::Ptx),
+}
+
+/// A compiler that holds a program; see [`Program::compiler`].
+///
+/// Several threads may compile with it at the same time.
+#[derive(Debug)]
+pub struct Compiler {
+    program: Program,
+    live: Live,
+    /// 0, or 1 + the index in [`PchStatus::ALL`].
+    pch: AtomicU8,
+}
+
+impl Compiler {
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The library.
+    pub fn backend(&self) -> CompilerBackend {
+        match &self.live {
+            Live::Nvrtc(_) => CompilerBackend::Nvrtc,
+            Live::Nvvm(_) => CompilerBackend::Nvvm,
+            Live::Ptx(live) => live.backend(),
+        }
+    }
+
+    /// The address of the library's object (`nvrtcProgram`, `nvvmProgram`, the linker); valid while this lives.
+    pub fn handle(&self) -> usize {
+        match &self.live {
+            Live::Nvrtc(live) => live.handle(),
+            Live::Nvvm(live) => live.handle(),
+            Live::Ptx(live) => live.handle(),
+        }
+    }
+
+    /// What became of the precompiled header at the last compilation; `None` if none was asked for, or nothing has
+    /// been compiled successfully, or NVRTC is too old to say (before CUDA 12.8).
+    pub fn pch_status(&self) -> Option<PchStatus> {
+        let index = self.pch.load(Ordering::Relaxed).checked_sub(1)?;
+        PchStatus::ALL.get(usize::from(index)).copied()
+    }
+
+    /// Compiles to code of this kind; with CUDA C++, `expressions` are names whose mangled forms the code then knows.
+    ///
+    /// The code is what the library gave, so that PTX ends in a NUL; [`Program::build`] takes that off.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::build`].
+    pub fn compile(&self, target: CodeKind, expressions: &[String]) -> Result<ObjectCode> {
+        self.pch.store(0, Ordering::Relaxed);
+        let made = match &self.live {
+            Live::Nvrtc(live) => {
+                let (made, pch) = live.compile(&self.program, target, expressions)?;
+                let pch = pch.map_or(0, |pch| pch as u8 + 1);
+                self.pch.store(pch, Ordering::Relaxed);
+                made
+            }
+            Live::Nvvm(live) => live.compile(&self.program, target)?,
+            Live::Ptx(live) => live.compile(&self.program, target)?,
+        };
+        Ok(made.named(self.program.options.name()))
+    }
+}
+
+fn c_string(parameter: &str, text: impl Into<Vec<u8>>) -> Result<std::ffi::CString> {
+    std::ffi::CString::new(text).map_err(|e| {
+        let problem = format!("contains a NUL at byte {}", e.nul_position());
+        Error::argument("Program", parameter, problem)
+    })
+}
+
+/// A target that does not come of this source.
+fn wrong_target(target: CodeKind, right: &str) -> Error {
+    let problem = format!("is {target}; it can be {right}");
+    Error::argument("Program::compile", "target", problem)
+}
+
+/// Text that a C library wrote: up to its NUL, without what is not UTF-8.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

@@ -1,0 +1,299 @@
+//! CUDA C++ through NVRTC: <https://docs.nvidia.com/cuda/nvrtc/>.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
+
+use super::{PchStatus, Program, c_string, text, wrong_target};
+use crate::error::{Error, Result, nvrtc};
+use crate::fork::ForkGeneration;
+use crate::module::object_code::{CodeKind, ObjectCode};
+
+/// The NVRTC side of a [`Compiler`](super::Compiler).
+#[derive(Debug)]
+pub(super) struct Nvrtc {
+    /// The object that `handle` shows and that the first compilation uses.
+    first: RawProgram,
+    /// Whether a thread compiles with it, or it must not be compiled again. See [`Nvrtc::compile`].
+    taken: AtomicBool,
+}
+
+impl Nvrtc {
+    pub(super) fn new(program: &Program) -> Result<Nvrtc> {
+        Ok(Nvrtc {
+            first: RawProgram::create(program)?,
+            taken: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn handle(&self) -> usize {
+        self.first.0.addr()
+    }
+
+    /// NVRTC takes no name expressions once it has compiled a program, and a program is for one thread at a time. So
+    /// what was compiled with name expressions, or is being compiled, is left alone, and a second program made.
+    pub(super) fn compile(
+        &self,
+        program: &Program,
+        target: CodeKind,
+        expressions: &[String],
+    ) -> Result<(ObjectCode, Option<PchStatus>)> {
+        if self.taken.swap(true, Ordering::Acquire) {
+            return compile(&RawProgram::create(program)?, program, target, expressions);
+        }
+        let made = compile(&self.first, program, target, expressions);
+        if expressions.is_empty() && made.is_ok() && program.expressions.is_empty() {
+            self.taken.store(false, Ordering::Release);
+        }
+        made
+    }
+}
+
+fn compile(
+    raw: &RawProgram,
+    program: &Program,
+    target: CodeKind,
+    expressions: &[String],
+) -> Result<(ObjectCode, Option<PchStatus>)> {
+    let options = options(program, target)?;
+    for expression in expressions {
+        let text = c_string("name_expressions", expression.as_str())?;
+        // SAFETY: the program is live, the text ends in NUL.
+        unsafe { nvrtc!(nvrtcAddNameExpression(raw.0, text.as_ptr()))? };
+    }
+    raw.compile(&options)?;
+    let wants_pch = program.options.pch == Some(true) || program.options.create_pch.is_some();
+    let pch = if wants_pch { raw.pch_status() } else { None };
+    if let Some(Err(room)) = pch {
+        // The header did not fit into the memory that NVRTC keeps for that. It has said how much it needs.
+        // SAFETY: takes any size.
+        unsafe { nvrtc!(nvrtcSetPCHHeapSize(room))? };
+        let again = RawProgram::create(program)?;
+        for expression in expressions {
+            let text = c_string("name_expressions", expression.as_str())?;
+            // SAFETY: as above.
+            unsafe { nvrtc!(nvrtcAddNameExpression(again.0, text.as_ptr()))? };
+        }
+        again.compile(&options)?;
+        let pch = again.pch_status();
+        let made = take(&again, program, target, expressions)?;
+        return Ok((made, pch.map(|pch| pch.unwrap_or(PchStatus::Failed))));
+    }
+    let made = take(raw, program, target, expressions)?;
+    Ok((made, pch.and_then(std::result::Result::ok)))
+}
+
+/// The options as NVRTC takes them for this target.
+fn options(program: &Program, target: CodeKind) -> Result<Vec<std::ffi::CString>> {
+    let mut options = program.options.for_nvrtc()?;
+    let makes_lto = program.options.link_time_optimization == Some(true);
+    match target {
+        // Without this NVRTC makes none, and says nothing.
+        CodeKind::LtoIr if !makes_lto => options.push("--dlink-time-opt".into()),
+        CodeKind::LtoIr => {}
+        CodeKind::Ptx | CodeKind::Cubin if makes_lto => {
+            let problem = "is set: NVRTC then makes LTO IR and nothing else; compile to that, or leave it out";
+            return Err(Error::argument(
+                "Program::compile",
+                "link_time_optimization",
+                problem,
+            ));
+        }
+        CodeKind::Ptx | CodeKind::Cubin => {}
+        _ => return Err(wrong_target(target, "PTX, cubin or LTO IR")),
+    }
+    options.extend(program.spelled.iter().cloned());
+    options
+        .into_iter()
+        .map(|option| c_string("options", option))
+        .collect()
+}
+
+/// The result of a compilation that succeeded.
+fn take(
+    raw: &RawProgram,
+    program: &Program,
+    target: CodeKind,
+    expressions: &[String],
+) -> Result<ObjectCode> {
+    let code = match target {
+        CodeKind::Ptx => raw.ptx()?,
+        CodeKind::Cubin => raw.cubin()?,
+        _ => raw.lto_ir()?,
+    };
+    if text(&code[..code.len().min(1)]).is_empty()
+        && program.options.fdevice_syntax_only != Some(true)
+    {
+        let problem = format!(
+            "is {}: NVRTC makes no {target} for that",
+            program.options.arch.as_deref().unwrap_or_default()
+        );
+        return Err(Error::argument("Program::compile", "arch", problem));
+    }
+    let symbols = expressions
+        .iter()
+        .map(|e| Ok((e.clone(), raw.lowered_name(e)?)))
+        .collect::<Result<_>>()?;
+    Ok(ObjectCode::new(target, code)
+        .with_symbols(symbols)
+        .with_log(raw.log()))
+}
+
+/// An NVRTC program, destroyed with this.
+#[derive(Debug)]
+struct RawProgram(nvrtcProgram, ForkGeneration);
+
+// SAFETY: a program belongs to no thread; `Nvrtc` and the functions here see to it that only one at a time works with
+// it.
+unsafe impl Send for RawProgram {}
+// SAFETY: as above.
+unsafe impl Sync for RawProgram {}
+
+impl Drop for RawProgram {
+    fn drop(&mut self) {
+        if !self.1.is_current() {
+            // The library's locks may be held by threads that a is_forked_child child does not have.
+            return;
+        }
+        // SAFETY: created by `create`, destroyed once, here.
+        crate::error::report(unsafe { nvrtc!(nvrtcDestroyProgram(&mut self.0)) });
+    }
+}
+
+impl RawProgram {
+    fn create(program: &Program) -> Result<RawProgram> {
+        let source = c_string("code", program.source.as_slice())?;
+        let name = c_string("name", program.options.name())?;
+        let (mut texts, mut names) = (Vec::new(), Vec::new());
+        for (name, text) in &program.headers {
+            texts.push(c_string("header", text.as_str())?);
+            names.push(c_string("header", name.as_str())?);
+        }
+        let text_ptrs: Vec<*const c_char> = texts.iter().map(|t| t.as_ptr()).collect();
+        let name_ptrs: Vec<*const c_char> = names.iter().map(|n| n.as_ptr()).collect();
+        let mut raw: nvrtcProgram = std::ptr::null_mut();
+        // SAFETY: all strings end in NUL and outlive the call, which copies them; the lists are as long as said.
+        unsafe {
+            nvrtc!(nvrtcCreateProgram(
+                &mut raw,
+                source.as_ptr(),
+                name.as_ptr(),
+                text_ptrs.len() as c_int,
+                text_ptrs.as_ptr(),
+                name_ptrs.as_ptr(),
+            ))?;
+        }
+        Ok(RawProgram(raw, ForkGeneration::current()))
+    }
+
+    fn compile(&self, options: &[std::ffi::CString]) -> Result<()> {
+        let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        // SAFETY: the program is live; there are as many options as said, each ending in NUL.
+        let compiled = unsafe {
+            nvrtc!(nvrtcCompileProgram(
+                self.0,
+                pointers.len() as c_int,
+                pointers.as_ptr()
+            ))
+        };
+        compiled.map_err(|e: Error| e.with_log(&self.log()))
+    }
+
+    /// What became of the precompiled header; an error is the room that it needs; `None` where NVRTC does not say.
+    fn pch_status(&self) -> Option<std::result::Result<PchStatus, usize>> {
+        // SAFETY: the program is live and compiled.
+        match unsafe { nvrtc!(nvrtcGetPCHCreateStatus(self.0)) } {
+            Ok(()) => Some(Ok(PchStatus::Created)),
+            Err(Error::Nvrtc { status, .. }) => match status {
+                nvrtcResult::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED => {
+                    Some(Ok(PchStatus::NotAttempted))
+                }
+                nvrtcResult::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => {
+                    let mut room = 0usize;
+                    // SAFETY: the program is live, the result has a valid place.
+                    match unsafe { nvrtc!(nvrtcGetPCHHeapSizeRequired(self.0, &mut room)) } {
+                        Ok(()) => Some(Err(room)),
+                        Err(_) => Some(Ok(PchStatus::Failed)),
+                    }
+                }
+                _ => Some(Ok(PchStatus::Failed)),
+            },
+            Err(_) => None,
+        }
+    }
+
+    /// A text or binary output: its size, then its bytes.
+    fn output(
+        &self,
+        size: impl FnOnce(nvrtcProgram, *mut usize) -> Result<()>,
+        get: impl FnOnce(nvrtcProgram, *mut c_char) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let mut bytes = 0usize;
+        size(self.0, &mut bytes)?;
+        if bytes == 0 {
+            // Where nothing was made, NVRTC calls it an error to ask for it.
+            return Ok(Vec::new());
+        }
+        let mut out = vec![0u8; bytes];
+        get(self.0, out.as_mut_ptr().cast())?;
+        Ok(out)
+    }
+
+    /// PTX with the NUL that NVRTC puts at its end.
+    fn ptx(&self) -> Result<Vec<u8>> {
+        self.output(
+            // SAFETY: the program is live; `output` gives a valid place for the size, then a buffer of that size.
+            |p, n| unsafe { nvrtc!(nvrtcGetPTXSize(p, n)) },
+            // SAFETY: as above.
+            |p, b| unsafe { nvrtc!(nvrtcGetPTX(p, b)) },
+        )
+    }
+
+    fn cubin(&self) -> Result<Vec<u8>> {
+        self.output(
+            // SAFETY: as in `ptx`.
+            |p, n| unsafe { nvrtc!(nvrtcGetCUBINSize(p, n)) },
+            // SAFETY: as in `ptx`.
+            |p, b| unsafe { nvrtc!(nvrtcGetCUBIN(p, b)) },
+        )
+    }
+
+    fn lto_ir(&self) -> Result<Vec<u8>> {
+        self.output(
+            // SAFETY: as in `ptx`.
+            |p, n| unsafe { nvrtc!(nvrtcGetLTOIRSize(p, n)) },
+            // SAFETY: as in `ptx`.
+            |p, b| unsafe { nvrtc!(nvrtcGetLTOIR(p, b)) },
+        )
+    }
+
+    /// The log; empty if it cannot be had, since it only ever accompanies something else.
+    fn log(&self) -> String {
+        let log = self.output(
+            // SAFETY: as in `ptx`.
+            |p, n| unsafe { nvrtc!(nvrtcGetProgramLogSize(p, n)) },
+            // SAFETY: as in `ptx`.
+            |p, b| unsafe { nvrtc!(nvrtcGetProgramLog(p, b)) },
+        );
+        text(&log.unwrap_or_default())
+    }
+
+    fn lowered_name(&self, expression: &str) -> Result<String> {
+        let text = c_string("name_expressions", expression)?;
+        let mut name: *const c_char = std::ptr::null();
+        // SAFETY: the program is live and compiled, the text ends in NUL, `name` is a valid place for the result.
+        unsafe { nvrtc!(nvrtcGetLoweredName(self.0, text.as_ptr(), &mut name))? };
+        if name.is_null() {
+            return Err(Error::Nvrtc {
+                call: "nvrtcGetLoweredName",
+                status: nvrtcResult::NVRTC_ERROR_INTERNAL_ERROR,
+                log: String::new(),
+            });
+        }
+        // SAFETY: NVRTC gives a NUL-terminated string that lives as long as the program.
+        Ok(unsafe { CStr::from_ptr(name) }
+            .to_string_lossy()
+            .into_owned())
+    }
+}

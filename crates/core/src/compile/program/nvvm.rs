@@ -1,0 +1,159 @@
+//! NVVM IR through libNVVM: <https://docs.nvidia.com/cuda/libnvvm-api/>.
+
+use std::ffi::{CString, c_char, c_int};
+
+use cupyrite_sys::nvvm::nvvmProgram;
+
+use super::{Program, c_string, text, wrong_target};
+use crate::error::{Error, Result, nvvm};
+use crate::fork::ForkGeneration;
+use crate::module::object_code::{CodeKind, ObjectCode};
+
+/// The libNVVM side of a [`Compiler`](super::Compiler).
+#[derive(Debug)]
+pub(super) struct Nvvm {
+    /// What `handle` shows; it holds the source, and each compilation has a program of its own, since libNVVM
+    /// programs are for one thread at a time.
+    shown: RawProgram,
+}
+
+impl Nvvm {
+    pub(super) fn new(program: &Program) -> Result<Nvvm> {
+        Ok(Nvvm {
+            shown: RawProgram::create(program)?,
+        })
+    }
+
+    pub(super) fn handle(&self) -> usize {
+        self.shown.0.addr()
+    }
+
+    pub(super) fn compile(&self, program: &Program, target: CodeKind) -> Result<ObjectCode> {
+        if !matches!(target, CodeKind::Ptx | CodeKind::LtoIr) {
+            return Err(wrong_target(target, "PTX or LTO IR"));
+        }
+        let options = program
+            .options
+            .for_nvvm(target)?
+            .into_iter()
+            .chain(program.spelled.iter().cloned())
+            .map(|option| c_string("options", option))
+            .collect::<Result<Vec<CString>>>()?;
+        let raw = RawProgram::create(program)?;
+        let mut pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        let count = pointers.len() as c_int;
+        let options = pointers.as_mut_ptr();
+        // Verifying first: what is wrong with the IR is then said as such, and not as a failure inside the compiler.
+        for compiles in [false, true] {
+            // SAFETY: the program is live; there are as many options as said, each ending in NUL.
+            let done = unsafe {
+                if compiles {
+                    nvvm!(nvvmCompileProgram(raw.0, count, options))
+                } else {
+                    nvvm!(nvvmVerifyProgram(raw.0, count, options))
+                }
+            };
+            done.map_err(|e: Error| e.with_log(&raw.log()))?;
+        }
+        let mut bytes = 0usize;
+        // SAFETY: the program is live and compiled, the size has a valid place.
+        unsafe { nvvm!(nvvmGetCompiledResultSize(raw.0, &mut bytes))? };
+        let mut code = vec![0u8; bytes];
+        // SAFETY: as above; the buffer is as long as libNVVM said.
+        unsafe { nvvm!(nvvmGetCompiledResult(raw.0, code.as_mut_ptr().cast()))? };
+        Ok(ObjectCode::new(target, code).with_log(raw.log()))
+    }
+}
+
+/// A libNVVM program, destroyed with this.
+#[derive(Debug)]
+struct RawProgram(nvvmProgram, ForkGeneration);
+
+// SAFETY: a program belongs to no thread, and nobody works with one that others know.
+unsafe impl Send for RawProgram {}
+// SAFETY: as above.
+unsafe impl Sync for RawProgram {}
+
+impl Drop for RawProgram {
+    fn drop(&mut self) {
+        if !self.1.is_current() {
+            // The library's locks may be held by threads that a is_forked_child child does not have.
+            return;
+        }
+        // SAFETY: created by `create`, destroyed once, here.
+        crate::error::report(unsafe { nvvm!(nvvmDestroyProgram(&mut self.0)) });
+    }
+}
+
+impl RawProgram {
+    /// A program with all its modules: the source, the extra sources, then libdevice.
+    fn create(program: &Program) -> Result<RawProgram> {
+        let mut raw = RawProgram(std::ptr::null_mut(), ForkGeneration::current());
+        // SAFETY: the result has a valid place.
+        if let Err(e) = unsafe { nvvm!(nvvmCreateProgram(&mut raw.0)) } {
+            std::mem::forget(raw);
+            return Err(e);
+        }
+        raw.add("name", program.options.name(), &program.source)?;
+        for (name, source) in &program.options.extra_sources {
+            raw.add("extra_sources", name, source)?;
+        }
+        if program.options.use_libdevice == Some(true) {
+            let path = libdevice()?;
+            let bitcode = std::fs::read(&path).map_err(|e| {
+                let problem = format!("reading {}: {e}", path.display());
+                Error::argument("Program", "use_libdevice", problem)
+            })?;
+            let name = c_string("use_libdevice", "libdevice")?;
+            // SAFETY: the program is live, the buffer is as long as said and the name ends in NUL; libNVVM copies both.
+            // Added lazily: only the functions that are called are linked in.
+            unsafe {
+                nvvm!(nvvmLazyAddModuleToProgram(
+                    raw.0,
+                    bitcode.as_ptr().cast(),
+                    bitcode.len(),
+                    name.as_ptr()
+                ))
+            }
+            .map_err(|e: Error| e.with_log(&raw.log()))?;
+        }
+        Ok(raw)
+    }
+
+    fn add(&self, parameter: &str, name: &str, source: &[u8]) -> Result<()> {
+        let name = c_string(parameter, name)?;
+        // SAFETY: the program is live, the buffer is as long as said and the name ends in NUL; libNVVM copies both.
+        unsafe {
+            nvvm!(nvvmAddModuleToProgram(
+                self.0,
+                source.as_ptr().cast(),
+                source.len(),
+                name.as_ptr()
+            ))
+        }
+        .map_err(|e: Error| e.with_log(&self.log()))
+    }
+
+    /// The log; empty if it cannot be had, since it only ever accompanies something else.
+    fn log(&self) -> String {
+        let mut bytes = 0usize;
+        // SAFETY: the program is live, the size has a valid place.
+        if unsafe { nvvm!(nvvmGetProgramLogSize(self.0, &mut bytes)) }.is_err() {
+            return String::new();
+        }
+        let mut log = vec![0u8; bytes.max(1)];
+        // SAFETY: as above; the buffer is as long as libNVVM said.
+        match unsafe { nvvm!(nvvmGetProgramLog(self.0, log.as_mut_ptr().cast())) } {
+            Ok(()) => text(&log),
+            Err(_) => String::new(),
+        }
+    }
+}
+
+/// CUDA's library of mathematical functions, in NVVM IR: <https://docs.nvidia.com/cuda/libdevice-users-guide/>.
+pub(crate) fn libdevice() -> Result<std::path::PathBuf> {
+    match cupyrite_pathfinder::bitcode_library("device") {
+        Ok(found) => Ok(found.path),
+        Err(e) => Err(Error::Find(Box::new(e))),
+    }
+}

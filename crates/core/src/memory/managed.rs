@@ -1,0 +1,394 @@
+//! Managed memory: advice, prefetching, discarding.
+//!
+//! Source: CUDA Driver API, "Unified Addressing"; CUDA C++ Programming Guide, "Unified Memory".
+
+use std::ffi::{c_int, c_void};
+
+use cupyrite_sys::driver::{
+    CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult,
+};
+
+use crate::context::device::Device;
+use crate::error::{Error, Result, driver};
+use crate::memory::copy::available;
+use crate::memory::location::MemoryLocation;
+use crate::stream::Stream;
+
+/// What a program says about the use of managed memory (`CUmem_advise`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Advice {
+    /// Whether it is read far more often than written, so that every reader may have a copy.
+    ReadMostly(bool),
+    /// Where it should rather stay; `None` for nowhere in particular.
+    PreferredLocation(Option<MemoryLocation>),
+    /// Whether a device or the host will use it, and should have it mapped at all times.
+    AccessedBy(MemoryLocation, bool),
+}
+
+/// A range of memory: address and bytes.
+pub type MemoryRange = (CUdeviceptr, usize);
+
+/// Runs a call that needs some context, whichever: the current one or else the first device's.
+fn in_a_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
+    match body() {
+        Err(Error::Driver {
+            status: CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_NOT_INITIALIZED,
+            ..
+        }) => {
+            let _entered = Device::current()?.enter()?;
+            body()
+        }
+        done => done,
+    }
+}
+
+/// Tells the driver how a range of managed memory will be used. What holds for a byte holds for its page.
+///
+/// # Errors
+///
+/// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed.
+/// [`Error::Unsupported`] for a NUMA node where the driver (before CUDA 12.2) knows none.
+/// Source: `cuMemAdvise`.
+pub fn advise(range: MemoryRange, advice: Advice) -> Result<()> {
+    type A = CUmem_advise;
+    let (what, location) = match advice {
+        Advice::ReadMostly(true) => (A::CU_MEM_ADVISE_SET_READ_MOSTLY, None),
+        Advice::ReadMostly(false) => (A::CU_MEM_ADVISE_UNSET_READ_MOSTLY, None),
+        Advice::PreferredLocation(Some(place)) => {
+            (A::CU_MEM_ADVISE_SET_PREFERRED_LOCATION, Some(place))
+        }
+        Advice::PreferredLocation(None) => (A::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, None),
+        Advice::AccessedBy(place, true) => (A::CU_MEM_ADVISE_SET_ACCESSED_BY, Some(place)),
+        Advice::AccessedBy(place, false) => (A::CU_MEM_ADVISE_UNSET_ACCESSED_BY, Some(place)),
+    };
+    // Advice that is about no place wants one nevertheless.
+    let location = location.unwrap_or(MemoryLocation::Host);
+    in_a_context(|| {
+        // SAFETY: advice changes no contents, and the driver refuses ranges that are not managed memory.
+        let done = unsafe { driver!(cuMemAdvise(range.0, range.1, what, location.to_raw())) };
+        available(done).unwrap_or_else(|| {
+            let device = location.as_device().ok_or_else(|| no_nodes("advise"))?;
+            // SAFETY: as above.
+            unsafe { driver!(cuMemAdvise_cuda12(range.0, range.1, what, device)) }
+        })
+    })
+}
+
+fn no_nodes(function: &'static str) -> Error {
+    Error::Unsupported {
+        function,
+        problem: "this driver is older than CUDA 12.2 and knows no NUMA nodes of the host"
+            .to_owned(),
+    }
+}
+
+/// One number that the driver keeps of a range.
+fn number(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int> {
+    in_a_context(|| {
+        let mut value: c_int = 0;
+        let place = (&raw mut value).cast::<c_void>();
+        // SAFETY: a valid place of four bytes, as many as the driver is told.
+        unsafe {
+            driver!(cuMemRangeGetAttribute(
+                place,
+                size_of::<c_int>(),
+                attribute,
+                range.0,
+                range.1
+            ))?;
+        }
+        Ok(value)
+    })
+}
+
+/// Whether all of a range was advised to be read mostly.
+///
+/// # Errors
+///
+/// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed.
+/// Source: `cuMemRangeGetAttribute`.
+pub fn is_read_mostly(range: MemoryRange) -> Result<bool> {
+    let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY;
+    Ok(number(range, attribute)? != 0)
+}
+
+/// A place of which the driver tells type and number or, before CUDA 12.2, the device only.
+fn place(
+    range: MemoryRange,
+    kind: CUmem_range_attribute,
+    id: CUmem_range_attribute,
+    device: CUmem_range_attribute,
+) -> Result<Option<MemoryLocation>> {
+    const CPU: c_int = -1;
+    match number(range, kind) {
+        Ok(kind) => {
+            let kind = CUmemLocationType(kind.cast_unsigned());
+            Ok(MemoryLocation::from_raw(kind, number(range, id)?))
+        }
+        Err(_) => Ok(match number(range, device)? {
+            CPU => Some(MemoryLocation::Host),
+            ordinal => usize::try_from(ordinal).ok().map(MemoryLocation::Device),
+        }),
+    }
+}
+
+/// Where all of a range was advised to stay.
+///
+/// # Errors
+///
+/// As [`is_read_mostly`].
+pub fn preferred_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
+    type A = CUmem_range_attribute;
+    place(
+        range,
+        A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE,
+        A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID,
+        A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+    )
+}
+
+/// Where all of a range was last prefetched to.
+///
+/// # Errors
+///
+/// As [`is_read_mostly`].
+pub fn last_prefetch_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
+    type A = CUmem_range_attribute;
+    place(
+        range,
+        A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE,
+        A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID,
+        A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+    )
+}
+
+/// Who was said to use all of a range: devices in their order, then the host.
+///
+/// # Errors
+///
+/// As [`is_read_mostly`].
+pub fn accessed_by(range: MemoryRange) -> Result<Vec<MemoryLocation>> {
+    const CPU: c_int = -1;
+    const NOBODY: c_int = -2;
+    // Every device, and the host.
+    let mut found = vec![NOBODY; Device::count()? + 1];
+    let (place, bytes) = (found.as_mut_ptr(), size_of_val(found.as_slice()));
+    in_a_context(|| {
+        let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY;
+        // SAFETY: a valid place of as many bytes as the driver is told.
+        unsafe {
+            driver!(cuMemRangeGetAttribute(
+                place.cast::<c_void>(),
+                bytes,
+                attribute,
+                range.0,
+                range.1
+            ))
+        }
+    })?;
+    let mut devices: Vec<usize> = found
+        .iter()
+        .filter_map(|&id| usize::try_from(id).ok())
+        .collect();
+    devices.sort_unstable();
+    let mut all: Vec<MemoryLocation> = devices.into_iter().map(MemoryLocation::Device).collect();
+    if found.contains(&CPU) {
+        all.push(MemoryLocation::Host);
+    }
+    Ok(all)
+}
+
+/// Ranges and the places that belong to them, as the calls for several ranges take them.
+struct Batch {
+    addresses: Vec<CUdeviceptr>,
+    sizes: Vec<usize>,
+    places: Vec<CUmemLocation>,
+    indices: Vec<usize>,
+}
+
+impl Batch {
+    /// What has bytes of it: the driver refuses empty ranges, for which there is nothing to do.
+    fn of(ranges: &[MemoryRange], places: &[MemoryLocation]) -> Batch {
+        let mut batch = Batch {
+            addresses: Vec::with_capacity(ranges.len()),
+            sizes: Vec::with_capacity(ranges.len()),
+            places: Vec::new(),
+            indices: Vec::new(),
+        };
+        let mut last = None;
+        for (i, &(address, size)) in ranges.iter().enumerate() {
+            if size == 0 {
+                continue;
+            }
+            if let Some(&place) = places.get(i).or(places.first())
+                && last != Some(place)
+            {
+                batch.places.push(place.to_raw());
+                batch.indices.push(batch.addresses.len());
+                last = Some(place);
+            }
+            batch.addresses.push(address);
+            batch.sizes.push(size);
+        }
+        batch
+    }
+}
+
+/// One place for each range, or one for all of them.
+fn check_places(function: &'static str, ranges: usize, places: &[MemoryLocation]) -> Result<()> {
+    if places.len() == 1 || places.len() == ranges {
+        return Ok(());
+    }
+    let problem = format!(
+        "has {} places for {ranges} ranges; expected one, or as many",
+        places.len()
+    );
+    Err(Error::argument(function, "places", problem))
+}
+
+fn prefetch_one(range: MemoryRange, place: MemoryLocation, stream: &Stream) -> Result<()> {
+    let (address, bytes) = range;
+    // SAFETY: prefetching changes no contents, and the driver refuses ranges that are not managed memory; the handle is live.
+    let done = unsafe {
+        driver!(cuMemPrefetchAsync(
+            address,
+            bytes,
+            place.to_raw(),
+            0,
+            stream.handle()
+        ))
+    };
+    available(done).unwrap_or_else(|| {
+        let device = place
+            .as_device()
+            .ok_or_else(|| no_nodes("prefetch_async"))?;
+        // SAFETY: as above.
+        unsafe {
+            driver!(cuMemPrefetchAsync_cuda12(
+                address,
+                bytes,
+                device,
+                stream.handle()
+            ))
+        }
+    })
+}
+
+/// Moves ranges of managed memory to places, in the order of `stream`: one place for all, or one for each.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] if the numbers do not match; otherwise what the driver says, `CUDA_ERROR_INVALID_VALUE` for
+/// memory that is not managed. Source: `cuMemPrefetchAsync`, `cuMemPrefetchBatchAsync`.
+pub fn prefetch_async(
+    ranges: &[MemoryRange],
+    places: &[MemoryLocation],
+    stream: &Stream,
+) -> Result<()> {
+    check_places("prefetch_async", ranges.len(), places)?;
+    let batch = Batch::of(ranges, places);
+    stream.call(|| {
+        // The call for several takes no default stream; that for one does.
+        if batch.addresses.len() > 1 && !stream.is_default() {
+            // SAFETY: arrays of as many elements as the call is told, which are only read; otherwise as `prefetch_one`.
+            let done = unsafe {
+                driver!(cuMemPrefetchBatchAsync(
+                    batch.addresses.as_ptr().cast_mut(),
+                    batch.sizes.as_ptr().cast_mut(),
+                    batch.addresses.len(),
+                    batch.places.as_ptr().cast_mut(),
+                    batch.indices.as_ptr().cast_mut(),
+                    batch.places.len(),
+                    0,
+                    stream.handle()
+                ))
+            };
+            if let Some(done) = available(done) {
+                return done;
+            }
+        }
+        for (i, &range) in ranges.iter().enumerate().filter(|(_, range)| range.1 != 0) {
+            prefetch_one(range, *places.get(i).unwrap_or(&places[0]), stream)?;
+        }
+        Ok(())
+    })
+}
+
+/// What is said where a driver cannot discard.
+fn cannot_discard(function: &'static str) -> Error {
+    Error::Unsupported {
+        function,
+        problem: "this driver is older than CUDA 13 and discards no memory".to_owned(),
+    }
+}
+
+/// Gives up the contents of ranges of managed memory, in the order of `stream`: they are undefined until they are written
+/// again, and need not be moved anywhere.
+///
+/// # Errors
+///
+/// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed and for the legacy default stream;
+/// [`Error::Unsupported`] before CUDA 13. Source: `cuMemDiscardBatchAsync`.
+///
+/// # Safety
+///
+/// Nobody reads the ranges before they are written again.
+pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<()> {
+    let batch = Batch::of(ranges, &[]);
+    if batch.addresses.is_empty() {
+        return Ok(());
+    }
+    stream.call(|| {
+        // SAFETY: arrays of as many elements as the call is told, which are only read; for the contents, the caller's
+        // promise.
+        let done = unsafe {
+            driver!(cuMemDiscardBatchAsync(
+                batch.addresses.as_ptr().cast_mut(),
+                batch.sizes.as_ptr().cast_mut(),
+                batch.addresses.len(),
+                0,
+                stream.handle()
+            ))
+        };
+        available(done).unwrap_or_else(|| Err(cannot_discard("discard_async")))
+    })
+}
+
+/// [`discard_async`] and [`prefetch_async`] in one: memory that is about to be written somewhere is there, without its
+/// former contents being moved.
+///
+/// # Errors
+///
+/// As both. Source: `cuMemDiscardAndPrefetchBatchAsync`.
+///
+/// # Safety
+///
+/// As [`discard_async`].
+pub unsafe fn discard_and_prefetch_async(
+    ranges: &[MemoryRange],
+    places: &[MemoryLocation],
+    stream: &Stream,
+) -> Result<()> {
+    check_places("discard_and_prefetch_async", ranges.len(), places)?;
+    let batch = Batch::of(ranges, places);
+    if batch.addresses.is_empty() {
+        return Ok(());
+    }
+    stream.call(|| {
+        // SAFETY: as in `discard_async`.
+        let done = unsafe {
+            driver!(cuMemDiscardAndPrefetchBatchAsync(
+                batch.addresses.as_ptr().cast_mut(),
+                batch.sizes.as_ptr().cast_mut(),
+                batch.addresses.len(),
+                batch.places.as_ptr().cast_mut(),
+                batch.indices.as_ptr().cast_mut(),
+                batch.places.len(),
+                0,
+                stream.handle()
+            ))
+        };
+        available(done).unwrap_or_else(|| Err(cannot_discard("discard_and_prefetch_async")))
+    })
+}

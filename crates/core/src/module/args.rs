@@ -1,0 +1,187 @@
+//! Kernel arguments: what a launch takes, and how many bytes of it the kernel reads.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use cupyrite_sys::driver::CUdeviceptr;
+
+use crate::memory::typed::{Buffer, DeviceCopy};
+
+/// A device address as a kernel argument: `T *` on the device's side.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct DevicePtr<T> {
+    address: CUdeviceptr,
+    pointee: PhantomData<fn() -> T>,
+}
+
+impl<T> DevicePtr<T> {
+    /// From a raw address.
+    pub const fn new(address: CUdeviceptr) -> Self {
+        DevicePtr {
+            address,
+            pointee: PhantomData,
+        }
+    }
+
+    /// The raw address.
+    pub const fn address(self) -> CUdeviceptr {
+        self.address
+    }
+}
+
+impl<T> Clone for DevicePtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for DevicePtr<T> {}
+
+/// A value that can be passed to a kernel: plain data by value, or a buffer, of which the kernel gets the address.
+///
+/// What is not [`DeviceCopy`] is refused when the program is compiled:
+///
+/// ```compile_fail,E0277
+/// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream) -> Result<()> {
+/// let name = String::from("a pointer to this process's heap");
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &(name,)) }
+/// # }
+/// ```
+///
+/// So are references to host memory, and `bool`, of which a kernel may write what Rust does not allow (pass a `u8`):
+///
+/// ```compile_fail,E0277
+/// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream) -> Result<()> {
+/// let host = [1.0f32; 4];
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &(&host,)) }
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream) -> Result<()> {
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &(true,)) }
+/// # }
+/// ```
+///
+/// And buffers that are gone:
+///
+/// ```compile_fail,E0505
+/// # use cupyrite::{Buffer, Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream, x: Buffer<f32>) -> Result<()> {
+/// let arguments = (&x, 1u32);
+/// drop(x);
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &arguments) }
+/// # }
+/// ```
+///
+/// The same with what can be passed:
+///
+/// ```
+/// # use cupyrite::{Buffer, Kernel, LaunchConfig, Result, Stream};
+/// # fn f(kernel: &Kernel, stream: &Stream, x: Buffer<f32>) -> Result<()> {
+/// let host = [1.0f32; 4];
+/// let arguments = (&x, 1u32, host, u8::from(true));
+/// unsafe { kernel.launch(stream, &LaunchConfig::linear(1, 1), &arguments) }
+/// # }
+/// ```
+///
+/// # Safety
+///
+/// `address` must point to `size` readable bytes that form the kernel parameter, for as long as `self` is borrowed.
+pub unsafe trait KernelArg {
+    /// Where the parameter's bytes lie on the host.
+    fn address(&self) -> *const c_void;
+    /// How many bytes it has.
+    fn size(&self) -> usize;
+}
+
+// SAFETY: plain data is its own parameter.
+unsafe impl<T: DeviceCopy> KernelArg for T {
+    fn address(&self) -> *const c_void {
+        std::ptr::from_ref(self).cast()
+    }
+    fn size(&self) -> usize {
+        size_of::<T>()
+    }
+}
+
+// SAFETY: a transparent 64-bit address; as an argument it is the kernel's `T *`, in a buffer an array of such.
+unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
+
+// SAFETY: passes the address that the buffer's shared part holds, in place.
+unsafe impl<T: DeviceCopy> KernelArg for &Buffer<T> {
+    fn address(&self) -> *const c_void {
+        self.address_place().cast()
+    }
+    fn size(&self) -> usize {
+        size_of::<CUdeviceptr>()
+    }
+}
+
+// SAFETY: as for a shared reference.
+unsafe impl<T: DeviceCopy> KernelArg for &mut Buffer<T> {
+    fn address(&self) -> *const c_void {
+        self.address_place().cast()
+    }
+    fn size(&self) -> usize {
+        size_of::<CUdeviceptr>()
+    }
+}
+
+/// The arguments of a launch: a tuple of up to 16, or a slice of references for more.
+///
+/// # Safety
+///
+/// As [`KernelArg`], for each.
+pub unsafe trait KernelArgs {
+    /// Hands the argument addresses and sizes to `body`; no allocation for tuples.
+    fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R;
+}
+
+// SAFETY: no arguments.
+unsafe impl KernelArgs for () {
+    fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R {
+        body(&[], &[])
+    }
+}
+
+// SAFETY: each element upholds the contract of `KernelArg`.
+unsafe impl KernelArgs for [&dyn KernelArg] {
+    fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R {
+        let addresses: Vec<_> = self.iter().map(|a| a.address()).collect();
+        let sizes: Vec<_> = self.iter().map(|a| a.size()).collect();
+        body(&addresses, &sizes)
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        // SAFETY: each element upholds the contract of `KernelArg`.
+        unsafe impl<$($name: KernelArg),+> KernelArgs for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R {
+                let ($($name,)+) = self;
+                body(&[$($name.address()),+], &[$($name.size()),+])
+            }
+        }
+    };
+}
+tuples!(A);
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);
+tuples!(A B C D E F G H I);
+tuples!(A B C D E F G H I J);
+tuples!(A B C D E F G H I J K);
+tuples!(A B C D E F G H I J K L);
+tuples!(A B C D E F G H I J K L M);
+tuples!(A B C D E F G H I J K L M N);
+tuples!(A B C D E F G H I J K L M N O);
+tuples!(A B C D E F G H I J K L M N O P);

@@ -1,0 +1,428 @@
+//! Loaded code: a library is loaded once and serves every context.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult};
+
+use crate::context::capture_mode;
+use crate::context::device::Device;
+use crate::error::{Error, Result, driver};
+use crate::fork::ForkGeneration;
+use crate::module::image;
+use crate::module::kernel::Kernel;
+
+/// Room for what the driver says about code that it cannot load.
+const LOG_BYTES: usize = 16 << 10;
+
+/// Code that the driver has loaded; cheap to clone, unloaded with the last clone and the last of its kernels.
+///
+/// Libraries and their kernels belong to no context: the driver puts the code into a context when it is first used
+/// there (CUDA driver API, "Library Management").
+#[derive(Clone, Debug)]
+pub struct Library {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    handle: CUlibrary,
+    generation: ForkGeneration,
+    /// Kernels asked for, which [`of_kernel`] knows by their handles.
+    kernels: Mutex<Vec<usize>>,
+    /// The log that the driver was given to write to: it may do so until the library is unloaded.
+    _log: Option<Box<[u8]>>,
+}
+
+// SAFETY: library handles may be used from any thread, and belong to no context.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the driver serialises what needs it.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.generation.is_current() {
+            // In a is_forked_child child nothing is called, and the lock may be somebody's who is not there.
+            return;
+        }
+        let mut owners = owners();
+        for kernel in self.kernels.get_mut().unwrap_or_else(|e| e.into_inner()) {
+            owners.remove(kernel);
+        }
+        drop(owners);
+        // SAFETY: the handle was made by `load` and is unloaded once, here.
+        capture_mode::release(|| unsafe { driver!(cuLibraryUnload(self.handle)) });
+    }
+}
+
+/// Which library a kernel handle is of, for handles that come back from outside.
+fn owners() -> std::sync::MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
+    static OWNERS: OnceLock<Mutex<HashMap<usize, Weak<Inner>>>> = OnceLock::new();
+    let owners = OWNERS.get_or_init(Mutex::default);
+    owners.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The library that a kernel handle was got from, if it was one of this crate's and still lives.
+pub(crate) fn of_kernel(kernel: CUkernel) -> Option<Library> {
+    let found = owners().get(&(kernel as usize)).cloned();
+    let inner = found?.upgrade()?;
+    Some(Library { inner })
+}
+
+/// Where the driver finds the code.
+enum Source<'a> {
+    /// In memory, followed by a NUL.
+    Memory(&'a [u8]),
+    File(&'a CStr),
+}
+
+impl Source<'_> {
+    fn load(&self, handle: &mut CUlibrary, log: Option<&mut [u8]>) -> Result<()> {
+        let mut options = [
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        let mut values = [std::ptr::null_mut::<c_void>(); 2];
+        let mut count = 0;
+        if let Some(log) = log {
+            values = [log.as_mut_ptr().cast(), log.len() as *mut c_void];
+            count = options.len() as c_uint;
+        }
+        let none = std::ptr::null_mut();
+        // SAFETY: `handle` is a valid place for the result; the image was checked to end where its headers say, and
+        // text and file name end in NUL; options and values are as many as said, and the log buffer as long as said.
+        unsafe {
+            match self {
+                Source::Memory(code) => driver!(cuLibraryLoadData(
+                    handle,
+                    code.as_ptr().cast(),
+                    options.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                    count,
+                    none,
+                    none.cast(),
+                    0,
+                )),
+                Source::File(name) => driver!(cuLibraryLoadFromFile(
+                    handle,
+                    name.as_ptr(),
+                    options.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                    count,
+                    none,
+                    none.cast(),
+                    0,
+                )),
+            }
+        }
+    }
+}
+
+impl Library {
+    /// Loads PTX text, a cubin or a fat binary.
+    ///
+    /// The driver may compile PTX only when a kernel is first used (lazy loading), and raise its errors then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`] with the loader's log: `CUDA_ERROR_INVALID_PTX` with line and column,
+    /// `CUDA_ERROR_NO_BINARY_FOR_GPU` for code of another architecture, `CUDA_ERROR_INVALID_IMAGE` for anything else.
+    pub fn load(code: &[u8]) -> Result<Library> {
+        image::check(code).map_err(|log| Error::Driver {
+            call: "cuLibraryLoadData",
+            status: CUresult::CUDA_ERROR_INVALID_IMAGE,
+            log,
+        })?;
+        // PTX is text and must end in NUL; the other formats carry their length.
+        let mut owned = Vec::with_capacity(code.len() + 1);
+        owned.extend_from_slice(code);
+        owned.push(0);
+        Self::load_from(&Source::Memory(&owned))
+    }
+
+    /// Loads a file with PTX text, a cubin or a fat binary.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_FILE_NOT_FOUND`, else as [`Library::load`].
+    pub fn load_file(path: &Path) -> Result<Library> {
+        use std::os::unix::ffi::OsStrExt;
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| {
+            let problem = format!("{} contains a NUL", path.display());
+            Error::argument("Library::load_file", "path", problem)
+        })?;
+        if !path.exists() {
+            return Err(Error::Driver {
+                call: "cuLibraryLoadFromFile",
+                status: CUresult::CUDA_ERROR_FILE_NOT_FOUND,
+                log: format!("there is no file {}", path.display()),
+            });
+        }
+        Self::load_from(&Source::File(&name))
+    }
+
+    fn load_from(source: &Source<'_>) -> Result<Library> {
+        // SAFETY: takes a plain integer; initialising twice does nothing.
+        unsafe { driver!(cuInit(0))? };
+        crate::fork::mark_driver_used();
+        let mut handle: CUlibrary = std::ptr::null_mut();
+        let mut kept = None;
+        if let Err(first) = source.load(&mut handle, None) {
+            // Once more, for the log. Not at first: the driver may keep the buffer's address for as long as the
+            // library lives, and nearly every library loads.
+            let mut log = vec![0u8; LOG_BYTES].into_boxed_slice();
+            if source.load(&mut handle, Some(&mut log)).is_err() {
+                return Err(first.with_log(&text_of(&log)));
+            }
+            kept = Some(log);
+        }
+        Ok(Library {
+            inner: Arc::new(Inner {
+                handle,
+                generation: ForkGeneration::current(),
+                kernels: Mutex::default(),
+                _log: kept,
+            }),
+        })
+    }
+
+    /// The driver's handle; valid while a clone of this library or one of its kernels lives.
+    pub fn handle(&self) -> CUlibrary {
+        self.inner.handle
+    }
+
+    /// A kernel by its name in the code (mangled for C++ without `extern "C"`).
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of that name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let c_name = c_name("kernel", name)?;
+        let mut handle: CUkernel = std::ptr::null_mut();
+        // SAFETY: `handle` is a valid place for the result, the name ends in NUL, the library is live.
+        let found = unsafe {
+            driver!(cuLibraryGetKernel(
+                &mut handle,
+                self.handle(),
+                c_name.as_ptr()
+            ))
+        };
+        found.map_err(|e| match e.status() {
+            Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
+                let names = self.kernel_names().unwrap_or_default();
+                e.with_log(&missing(name, &names, "kernel", "the code"))
+            }
+            _ => e,
+        })?;
+        self.adopt(handle);
+        Ok(Kernel::from_library(handle, name, self.clone()))
+    }
+
+    /// Notes that a kernel handle is of this library.
+    fn adopt(&self, kernel: CUkernel) {
+        let mut owners = owners();
+        let weak = Arc::downgrade(&self.inner);
+        if owners.insert(kernel as usize, weak).is_none() {
+            let mut kernels = self.inner.kernels.lock();
+            kernels
+                .as_mut()
+                .unwrap_or_else(|e| e.get_mut())
+                .push(kernel as usize);
+        }
+    }
+
+    /// The names of the kernels in the code, in the driver's order; empty where the driver is too old to tell
+    /// (before CUDA 12.4).
+    ///
+    /// # Errors
+    ///
+    /// What the driver says; code that is compiled on first use may fail here.
+    pub fn kernel_names(&self) -> Result<Vec<String>> {
+        let mut count: c_uint = 0;
+        // SAFETY: the library is live, `count` is a valid place for the result.
+        match unsafe { driver!(cuLibraryGetKernelCount(&mut count, self.handle())) } {
+            Err(Error::Load(_)) => return Ok(Vec::new()),
+            other => other?,
+        }
+        let mut handles = vec![std::ptr::null_mut() as CUkernel; count as usize];
+        if count > 0 {
+            // SAFETY: there is room for as many handles as said.
+            match unsafe {
+                driver!(cuLibraryEnumerateKernels(
+                    handles.as_mut_ptr(),
+                    count,
+                    self.handle()
+                ))
+            } {
+                Err(Error::Load(_)) => return Ok(Vec::new()),
+                other => other?,
+            }
+        }
+        let mut names = Vec::with_capacity(handles.len());
+        for handle in handles {
+            // SAFETY: a kernel of this library, which is live.
+            match unsafe { kernel_name(handle) } {
+                Err(Error::Load(_)) => return Ok(Vec::new()),
+                other => names.push(other?),
+            }
+        }
+        Ok(names)
+    }
+
+    /// Address and size in bytes of a `__device__` or `__constant__` variable on a device.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_FOUND` if there is none of that name.
+    pub fn global(&self, device: &Device, name: &str) -> Result<(u64, usize)> {
+        let c_name = c_name("global", name)?;
+        let (mut address, mut size) = (0u64, 0usize);
+        device
+            .context()?
+            .with_current(|| {
+                // SAFETY: both results have valid places, the name ends in NUL, the library is live.
+                unsafe {
+                    driver!(cuLibraryGetGlobal(
+                        &mut address,
+                        &mut size,
+                        self.handle(),
+                        c_name.as_ptr()
+                    ))
+                }
+            })
+            .map_err(|e| match e.status() {
+                Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
+                    e.with_log(&format!("the code has no variable `{name}`"))
+                }
+                _ => e,
+            })?;
+        Ok((address, size))
+    }
+
+    /// The module that this library is in the context that is current; it lives as long as the library.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_CONTEXT` if none is current; errors of loading the code there.
+    pub fn module(&self) -> Result<CUmodule> {
+        let mut module: CUmodule = std::ptr::null_mut();
+        // SAFETY: `module` is a valid place for the result, the library is live.
+        unsafe { driver!(cuLibraryGetModule(&mut module, self.handle()))? };
+        Ok(module)
+    }
+}
+
+impl PartialEq for Library {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+impl Eq for Library {}
+
+fn c_name(function: &'static str, name: &str) -> Result<CString> {
+    CString::new(name).map_err(|_| {
+        let function = match function {
+            "global" => "Library::global",
+            _ => "Library::kernel",
+        };
+        Error::argument(function, "name", format!("{name:?} contains a NUL"))
+    })
+}
+
+/// The name of a kernel in its code.
+///
+/// # Safety
+///
+/// The handle must be of a kernel whose library is loaded.
+pub(crate) unsafe fn kernel_name(kernel: CUkernel) -> Result<String> {
+    let mut name: *const c_char = std::ptr::null();
+    // SAFETY: `name` is a valid place for the result; the kernel is live.
+    unsafe { driver!(cuKernelGetName(&mut name, kernel))? };
+    if name.is_null() {
+        return Ok(String::new());
+    }
+    // SAFETY: the driver gives a text that ends in NUL and lives as long as the kernel.
+    Ok(unsafe { CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned())
+}
+
+fn text_of(log: &[u8]) -> String {
+    let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(&log[..end]).into_owned()
+}
+
+/// Says that a name is not there: the nearest one there is, and what there is.
+pub(crate) fn missing(name: &str, names: &[String], what: &str, whose: &str) -> String {
+    const SHOWN: usize = 20;
+    let mut text = format!("{whose} has no {what} `{name}`");
+    if names.is_empty() {
+        return text;
+    }
+    let near = names
+        .iter()
+        .map(|n| (distance(name, n), n))
+        .filter(|(d, n)| {
+            *d <= name.len().max(n.len()) / 3 || (!name.is_empty() && n.contains(name))
+        })
+        .min();
+    if let Some((_, near)) = near {
+        text.push_str(&format!("; did you mean `{near}`?"));
+    }
+    let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let more = sorted.len().saturating_sub(SHOWN);
+    sorted.truncate(SHOWN);
+    text.push_str(&format!("\nIt has: {}", sorted.join(", ")));
+    if more > 0 {
+        text.push_str(&format!(", and {more} more"));
+    }
+    text
+}
+
+/// Levenshtein's distance, for names of at most 200 bytes; longer ones are only compared.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() > 200 || b.len() > 200 {
+        return if a == b { 0 } else { usize::MAX };
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_name_gets_a_hint() {
+        let names = ["saxpy", "daxpy", "copy"].map(String::from);
+        let text = missing("saxpi", &names, "kernel", "the code");
+        assert!(text.contains("did you mean `saxpy`?"), "{text}");
+        assert!(text.contains("copy, daxpy, saxpy"), "{text}");
+        let text = missing("something_else", &names, "kernel", "the code");
+        assert!(!text.contains("did you mean"), "{text}");
+        let many: Vec<String> = (0..30).map(|i| format!("k{i:02}")).collect();
+        assert!(missing("q", &many, "kernel", "the code").ends_with("k19, and 10 more"));
+        let mangled = ["_Z5scaleIfEvPT_".to_owned()];
+        assert!(missing("scale", &mangled, "kernel", "the code").contains("did you mean"));
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+}

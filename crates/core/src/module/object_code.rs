@@ -1,0 +1,297 @@
+//! Compiled code: what a program or a linker made, or a file holds.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::error::{Error, Result};
+use crate::module::kernel::Kernel;
+use crate::module::library::{self, Library};
+
+/// What an [`ObjectCode`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CodeKind {
+    /// PTX text.
+    Ptx,
+    /// Machine code of one architecture.
+    Cubin,
+    /// NVVM IR for optimisation at link time.
+    LtoIr,
+    /// Code for several architectures.
+    Fatbin,
+    /// A host object file with device code in it.
+    Object,
+    /// An archive of host object files with device code in them.
+    Library,
+}
+
+impl CodeKind {
+    /// All of them.
+    pub const ALL: [CodeKind; 6] = [
+        CodeKind::Ptx,
+        CodeKind::Cubin,
+        CodeKind::LtoIr,
+        CodeKind::Fatbin,
+        CodeKind::Object,
+        CodeKind::Library,
+    ];
+
+    /// The short name: `ptx`, `cubin`, `ltoir`, `fatbin`, `object` or `library`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CodeKind::Ptx => "ptx",
+            CodeKind::Cubin => "cubin",
+            CodeKind::LtoIr => "ltoir",
+            CodeKind::Fatbin => "fatbin",
+            CodeKind::Object => "object",
+            CodeKind::Library => "library",
+        }
+    }
+
+    /// The kind with a short name.
+    pub fn from_name(name: &str) -> Option<CodeKind> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether the driver loads it as it is; the others must be linked first.
+    pub const fn is_loadable(self) -> bool {
+        matches!(self, CodeKind::Ptx | CodeKind::Cubin | CodeKind::Fatbin)
+    }
+}
+
+impl fmt::Display for CodeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where the code is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeSource {
+    /// Here.
+    Bytes(Vec<u8>),
+    /// In a file, which is read when the code is needed.
+    File(PathBuf),
+}
+
+/// Compiled code; cheap to clone. It is loaded when a kernel is first asked for, once, and unloaded with the last clone
+/// and the last of its kernels.
+///
+/// Two are equal if one is a clone of the other: each loads on its own, with variables of its own.
+#[derive(Clone, Debug)]
+pub struct ObjectCode {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    kind: CodeKind,
+    code: CodeSource,
+    name: String,
+    symbols: Vec<(String, String)>,
+    log: String,
+    library: OnceLock<Library>,
+    /// Held while the code is loaded, so that it is loaded once; not needed to use what is loaded.
+    loading: Mutex<()>,
+}
+
+impl ObjectCode {
+    /// Code in memory: PTX without a closing NUL, or the bytes of another kind.
+    pub fn new(kind: CodeKind, code: impl Into<Vec<u8>>) -> ObjectCode {
+        Self::of(kind, CodeSource::Bytes(code.into()))
+    }
+
+    /// Code in a file, which is read when it is needed.
+    pub fn from_file(kind: CodeKind, path: impl Into<PathBuf>) -> ObjectCode {
+        Self::of(kind, CodeSource::File(path.into()))
+    }
+
+    fn of(kind: CodeKind, code: CodeSource) -> ObjectCode {
+        ObjectCode {
+            inner: Arc::new(Inner {
+                kind,
+                code,
+                name: String::new(),
+                symbols: Vec::new(),
+                log: String::new(),
+                library: OnceLock::new(),
+                loading: Mutex::new(()),
+            }),
+        }
+    }
+
+    /// The parts, to be changed by the functions that take `self`: in place as long as there is one owner, which is the
+    /// rule right after construction, else in a copy that loads on its own.
+    fn parts(&mut self) -> &mut Inner {
+        if Arc::get_mut(&mut self.inner).is_none() {
+            let inner = &self.inner;
+            self.inner = Arc::new(Inner {
+                kind: inner.kind,
+                code: inner.code.clone(),
+                name: inner.name.clone(),
+                symbols: inner.symbols.clone(),
+                log: inner.log.clone(),
+                library: OnceLock::new(),
+                loading: Mutex::new(()),
+            });
+        }
+        Arc::get_mut(&mut self.inner).expect("there is one owner now")
+    }
+
+    /// Gives it a name, which messages show.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> ObjectCode {
+        self.parts().name = name.into();
+        self
+    }
+
+    /// Names by which kernels can be asked for, each with the name in the code: a name expression such as
+    /// `scale<float>` and its mangled name, say.
+    #[must_use]
+    pub fn with_symbols(mut self, symbols: Vec<(String, String)>) -> ObjectCode {
+        self.parts().symbols = symbols;
+        self
+    }
+
+    /// Keeps what the compiler or the linker said.
+    #[must_use]
+    pub fn with_log(mut self, log: impl Into<String>) -> ObjectCode {
+        self.parts().log = log.into();
+        self
+    }
+
+    /// What it holds.
+    pub fn kind(&self) -> CodeKind {
+        self.inner.kind
+    }
+
+    /// Its name; may be empty.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Where the code is.
+    pub fn code(&self) -> &CodeSource {
+        &self.inner.code
+    }
+
+    /// The code itself; a file is read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the file cannot be read.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        match &self.inner.code {
+            CodeSource::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+            CodeSource::File(path) => read(path).map(Cow::Owned),
+        }
+    }
+
+    /// What the compiler or the linker said: warnings, since it succeeded.
+    pub fn log(&self) -> &str {
+        &self.inner.log
+    }
+
+    /// Names by which kernels can be asked for, each with the name in the code.
+    pub fn symbols(&self) -> &[(String, String)] {
+        &self.inner.symbols
+    }
+
+    /// The name in the code of a name expression given before compiling.
+    pub fn lowered_name(&self, expression: &str) -> Option<&str> {
+        self.inner
+            .symbols
+            .iter()
+            .find(|(e, _)| e == expression)
+            .map(|(_, name)| name.as_str())
+    }
+
+    /// The loaded code; loads it if nothing has yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Library::load`]. Nothing is kept of a failure: the next call tries again.
+    pub fn library(&self) -> Result<&Library> {
+        let inner = &*self.inner;
+        if let Some(library) = inner.library.get() {
+            return Ok(library);
+        }
+        let _loading = inner.loading.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(library) = inner.library.get() {
+            return Ok(library);
+        }
+        let library = match &inner.code {
+            CodeSource::Bytes(bytes) => Library::load(bytes)?,
+            CodeSource::File(path) => Library::load_file(path)?,
+        };
+        Ok(inner.library.get_or_init(|| library))
+    }
+
+    /// The loaded code, if it has been loaded.
+    pub fn loaded_library(&self) -> Option<&Library> {
+        self.inner.library.get()
+    }
+
+    /// A kernel by its name in the code, or by one of [`ObjectCode::symbols`]; loads the code if nothing has yet.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Library::load`], which code of a kind that must be linked first usually gets; else
+    /// [`Error::InvalidArgument`] for such code; `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of
+    /// that name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        const LINK: &str = "must be linked before kernels can be taken from it; only ptx, cubin and fatbin are loaded as \
+                            they are";
+        let kind = self.kind();
+        let library = match self.library() {
+            Err(e) if !kind.is_loadable() => return Err(e.with_log(&format!("{kind} {LINK}"))),
+            Ok(_) if !kind.is_loadable() => {
+                let problem = format!("is {kind}, which {LINK}");
+                return Err(Error::argument("ObjectCode::kernel", "self", problem));
+            }
+            other => other?,
+        };
+        match self.lowered_name(name) {
+            Some(lowered) => library.kernel(lowered),
+            None => library.kernel(name).map_err(|e| self.explain(e, name)),
+        }
+    }
+
+    /// Adds the names of [`ObjectCode::symbols`] to what is said about a name that is not there.
+    fn explain(&self, e: Error, name: &str) -> Error {
+        let expressions: Vec<String> = self.symbols().iter().map(|(e, _)| e.clone()).collect();
+        if expressions.is_empty()
+            || e.status() != Some(cupyrite_sys::driver::CUresult::CUDA_ERROR_NOT_FOUND)
+        {
+            return e;
+        }
+        e.with_log(&library::missing(
+            name,
+            &expressions,
+            "name",
+            "its symbol mapping",
+        ))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| {
+        let problem = format!("{}: {e}", path.display());
+        Error::argument("ObjectCode::bytes", "path", problem)
+    })
+}
+
+impl PartialEq for ObjectCode {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+impl Eq for ObjectCode {}
+
+impl std::hash::Hash for ObjectCode {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.inner).hash(state);
+    }
+}

@@ -1,0 +1,225 @@
+//! What ends while a graph is captured. Alone in its process: a capture is any thread's business.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use cupyrite::sys::driver::{self, CUdeviceptr, CUgraph, CUresult, CUstreamCaptureMode};
+use cupyrite::{
+    ContextGuard, Device, DeviceBuffer, Error, HostBuffer, HostMemoryResource, Library, MemoryKind,
+    MemoryLocation, MemoryResource, RelaxedCapture, Result, Stream, VirtualMemoryOptions,
+    VirtualMemoryResource, pointer_info,
+};
+
+const OK: CUresult = CUresult::CUDA_SUCCESS;
+const BYTES: usize = 4 << 20;
+const PTX: &str = "\
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry nothing() { ret; }
+";
+
+/// A resource of somebody else's, which frees by a call that captures do not allow.
+#[derive(Debug)]
+struct Plain;
+
+// SAFETY: the driver gives out memory once, and it is freed where it is asked to be.
+unsafe impl MemoryResource for Plain {
+    fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
+        let _entered = Device::current()?.enter()?;
+        let mut address = 0;
+        // SAFETY: a place for the result.
+        let status = unsafe { driver::cuMemAlloc(&mut address, bytes) };
+        assert_eq!(status.unwrap(), OK);
+        Ok(address)
+    }
+
+    unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, _: &Stream) -> Result<()> {
+        let _entered = Device::current()?.enter()?;
+        // SAFETY: the caller's promise.
+        match unsafe { driver::cuMemFree(address) }.unwrap() {
+            OK => Ok(()),
+            status => Err(Error::Driver {
+                call: "cuMemFree",
+                status,
+                log: String::new(),
+            }),
+        }
+    }
+
+    fn device(&self) -> Option<Device> {
+        Device::new(0).ok()
+    }
+
+    fn is_device_accessible(&self) -> bool {
+        true
+    }
+
+    fn is_host_accessible(&self) -> bool {
+        false
+    }
+}
+
+fn begin(stream: &Stream) {
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: a live stream.
+    let status = unsafe { driver::cuStreamBeginCapture(stream.handle(), mode) };
+    assert_eq!(status.unwrap(), OK);
+}
+
+/// Ends a capture; what the driver says of it.
+fn end(stream: &Stream) -> CUresult {
+    let mut graph: CUgraph = std::ptr::null_mut();
+    // SAFETY: a live stream and a place for the result; the graph is destroyed once.
+    unsafe {
+        let status = driver::cuStreamEndCapture(stream.handle(), &mut graph).unwrap();
+        if status == OK {
+            assert_eq!(driver::cuGraphDestroy(graph).unwrap(), OK);
+        }
+        status
+    }
+}
+
+fn is_there(address: CUdeviceptr) -> bool {
+    pointer_info(address).is_ok_and(|info| info.kind != MemoryKind::Unknown)
+}
+
+/// Ends something while the stream is captured: by the thread that captures, and the next one by another thread.
+fn ends<T: Send>(stream: &Stream, make: impl Fn() -> (T, Option<CUdeviceptr>)) {
+    for in_thread in [false, true] {
+        let (one, address) = make();
+        assert!(address.is_none_or(is_there));
+        begin(stream);
+        if in_thread {
+            thread::scope(|scope| {
+                scope.spawn(move || drop(one));
+            });
+        } else {
+            drop(one);
+        }
+        assert_eq!(end(stream), OK, "in another thread: {in_thread}");
+        assert!(!address.is_some_and(is_there));
+    }
+}
+
+/// Nobody else captures meanwhile; the device's context is current; a stream to capture, and another one.
+struct Place {
+    captured: Stream,
+    stream: Stream,
+    device: Device,
+    _entered: ContextGuard,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    fn new() -> Place {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = Device::new(0).unwrap();
+        Place {
+            captured: device.create_stream().unwrap(),
+            stream: device.create_stream().unwrap(),
+            device,
+            _entered: device.context().unwrap().enter().unwrap(),
+            _alone: alone,
+        }
+    }
+
+    fn ends_of(&self, resource: Arc<dyn MemoryResource>) {
+        ends(&self.captured, || {
+            let resource = resource.clone();
+            let memory = DeviceBuffer::from_resource(resource, BYTES, &self.stream).unwrap();
+            let address = memory.address();
+            (memory, Some(address))
+        });
+    }
+}
+
+#[test]
+fn memory_of_a_device() {
+    let place = Place::new();
+    ends(&place.captured, || {
+        let memory = place.device.buffer::<u8>(BYTES).unwrap();
+        let address = memory.address();
+        (memory, Some(address))
+    });
+}
+
+#[test]
+fn page_locked_memory() {
+    let place = Place::new();
+    place.ends_of(Arc::new(HostMemoryResource));
+    ends(&place.captured, || {
+        let memory = HostBuffer::filled(BYTES, 1u8).unwrap();
+        let address = memory.address();
+        (memory, Some(address))
+    });
+}
+
+#[test]
+fn virtual_memory() {
+    let place = Place::new();
+    let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
+    place.ends_of(Arc::new(VirtualMemoryResource::new(options)));
+}
+
+#[test]
+fn memory_of_a_resource_of_somebody_else() {
+    Place::new().ends_of(Arc::new(Plain));
+}
+
+#[test]
+fn code() {
+    let place = Place::new();
+    ends(&place.captured, || {
+        let library = Library::load(PTX.as_bytes()).unwrap();
+        let kernel = library.kernel("nothing").unwrap();
+        // Loaded in this context, too.
+        kernel.function_for_current_context().unwrap();
+        ((library, kernel), None)
+    });
+}
+
+#[test]
+fn memory_by_its_address() {
+    let place = Place::new();
+    let mut address = 0;
+    // SAFETY: a place for the result.
+    let status = unsafe { driver::cuMemAlloc(&mut address, BYTES) };
+    assert_eq!(status.unwrap(), OK);
+    begin(&place.captured);
+    // SAFETY: allocated just now, and nobody else's.
+    unsafe { place.device.free(address, Some(&place.stream)) }.unwrap();
+    assert_eq!(end(&place.captured), OK);
+    assert!(!is_there(address));
+}
+
+#[test]
+fn copies_that_borrow_are_waited_for_whoever_captures() {
+    let place = Place::new();
+    let (data, there) = (vec![1u8; 64], place.device.buffer::<u8>(64).unwrap());
+    begin(&place.captured);
+    let copied = place.stream.scope(|scope| scope.upload(&data, &there));
+    assert_eq!(end(&place.captured), OK);
+    copied.unwrap();
+    assert_eq!(there.to_vec().unwrap(), data);
+}
+
+#[test]
+fn what_a_program_asks_for_stays_refused() {
+    let Place {
+        captured, device, ..
+    } = &Place::new();
+    {
+        let _outer = RelaxedCapture::enter();
+        drop(RelaxedCapture::enter());
+        begin(captured);
+        drop(device.buffer::<u8>(BYTES).unwrap());
+        assert_eq!(end(captured), OK);
+    }
+    begin(captured);
+    let refused = device.buffer::<u8>(BYTES).unwrap_err();
+    let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    assert_eq!(refused.status(), Some(unsupported));
+    assert_ne!(end(captured), OK);
+}
