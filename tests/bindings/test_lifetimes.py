@@ -139,10 +139,19 @@ def test_everything_at_once():
                     repr(it), int(it), it == kind()
                 shared[number].pid = turn
                 assert nvml.Return(3) is nvml.Return.ERROR_NOT_SUPPORTED and int(cudla.Status.SUCCESS) == 0
-                for call in (lambda: nvvm.destroy_program(1), lambda: nvjitlink.destroy(1), lambda: nvfatbin.destroy(1)):
+                for call in (
+                    lambda: nvvm.destroy_program(1),
+                    lambda: nvjitlink.destroy(1),
+                    lambda: nvfatbin.destroy(1),
+                ):
                     try:
                         call()
-                    except (nvvm.nvvmError, nvjitlink.nvJitLinkError, nvfatbin.nvFatbinError, pathfinder.DynamicLibNotFoundError):
+                    except (
+                        nvvm.nvvmError,
+                        nvjitlink.nvJitLinkError,
+                        nvfatbin.nvFatbinError,
+                        pathfinder.DynamicLibNotFoundError,
+                    ):
                         pass
                 try:
                     program = nvvm.create_program()
@@ -180,10 +189,20 @@ kept = nvml.ComputeInstanceInfo().placement, nvml.ProcessInfo(4)[1:3]
 """
 
 
-@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "import os; os._exit(0)", "import atexit; atexit.register(lambda: (nvml.PciInfo(), kept))"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "raise SystemExit(0)",
+        "import os; os._exit(0)",
+        "import atexit; atexit.register(lambda: (nvml.PciInfo(), kept))",
+    ],
+)
 def test_the_interpreter_ends_in_mid_flight(end):
     for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -224,8 +243,16 @@ sys.kept = Slow()
 @pytest.mark.parametrize("what", CUT)
 def test_python_ends_a_thread_that_the_module_has_called_it_on(what, tmp_path):
     """CPython before 3.14 unwinds the stack of such a thread, and Rust's frames would abort the process."""
-    (tmp_path / "numpy.py").write_text("import sys, threading, time\nsys.began = threading.current_thread()\nwhile True: time.sleep(0.0001)\n")
+    (tmp_path / "numpy.py").write_text(
+        "import sys, threading, time\nsys.began = threading.current_thread()\nwhile True: time.sleep(0.0001)\n"
+    )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     script = CUT_SCRIPT.replace("{what}", CUT[what])
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+    )
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]

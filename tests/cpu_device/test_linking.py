@@ -142,7 +142,11 @@ def test_lto_calls_an_object(arch):
 def test_ptx_to_cubin(arch):
     """What a PTX program's link to machine code is."""
     whole = (HELPER + MAIN).replace('extern "C" __device__ float helper(float x);', "")
-    whole = whole.replace("extern __device__ int counter;", "").replace("own = 40", "own2 = 40").replace("+ own;", "+ own2;")
+    whole = (
+        whole.replace("extern __device__ int counter;", "")
+        .replace("own = 40", "own2 = 40")
+        .replace("+ own;", "+ own2;")
+    )
     run(jit_link([(InputType.PTX, compile_to(whole, "PTX", arch), "whole")], f"-arch=sm_{arch}"))
 
 

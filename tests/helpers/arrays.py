@@ -177,7 +177,14 @@ READ_AS_INTEGER, NORMALIZED, SRGB, SEAMLESS = 1, 2, 0x10, 0x40
 
 
 def texture_descriptor(
-    address=CLAMP, linear=False, flags=0, border=(0, 0, 0, 0), mip_linear=False, bias=0.0, clamp=(0.0, 0.0), anisotropy=0
+    address=CLAMP,
+    linear=False,
+    flags=0,
+    border=(0, 0, 0, 0),
+    mip_linear=False,
+    bias=0.0,
+    clamp=(0.0, 0.0),
+    anisotropy=0,
 ):
     t = driver.CUDA_TEXTURE_DESC()
     t.addressMode = [address] * 3 if isinstance(address, driver.CUaddress_mode) else list(address)

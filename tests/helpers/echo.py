@@ -70,9 +70,7 @@ class Echo:
         self.device = Device(0)
         self.device.set_current()
         self.stream = self.device.create_stream()
-        program = Program(
-            _KERNELS + _many(), "c++", ProgramOptions(arch=f"sm_{self.device.arch}", std="c++17")
-        )
+        program = Program(_KERNELS + _many(), "c++", ProgramOptions(arch=f"sm_{self.device.arch}", std="c++17"))
         names = [f"echo<{size}>" for size in SIZES]
         self.code = program.compile("cubin", name_expressions=names)
         self.echoes = {size: self.code.get_kernel(name) for size, name in zip(SIZES, names)}

@@ -20,9 +20,40 @@ def rng(tag):
 def floats(tag, dtype, n=N, low=-40.0, high=40.0):
     """Special values, then magnitudes from tiny to huge, then an ordinary range."""
     info = np.finfo(dtype)
-    special = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 2.0**31, -(2.0**31), 2.0**63, 255.0, 256.0, 65535.5,
-               np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal,
-               info.tiny * 0.75, info.eps, 1 + info.eps, 1 - info.epsneg, 3.0, 1 / 3, 1e-3, -7.0]
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        1.5,
+        -1.5,
+        2.5,
+        -2.5,
+        2.0**31,
+        -(2.0**31),
+        2.0**63,
+        255.0,
+        256.0,
+        65535.5,
+        np.inf,
+        -np.inf,
+        np.nan,
+        info.max,
+        -info.max,
+        info.tiny,
+        -info.tiny,
+        info.smallest_subnormal,
+        info.tiny * 0.75,
+        info.eps,
+        1 + info.eps,
+        1 - info.epsneg,
+        3.0,
+        1 / 3,
+        1e-3,
+        -7.0,
+    ]
     r = rng(tag)
     wide = np.exp2(r.uniform(info.minexp / 2, info.maxexp / 2, n // 4)) * r.choice([-1, 1], n // 4)
     rest = r.uniform(low, high, n - len(special) - len(wide))
@@ -54,7 +85,9 @@ def halves(tag, n=N):
 
 def bfloats(tag, n=N):
     """bfloat16 values as their 16 bits."""
-    f = np.concatenate([[0.0, -0.0, 1.0, -1.0, 3e38, 1e-39, np.inf, -np.inf, np.nan, 0.333], rng(tag).normal(0, 4, n - 10)])
+    f = np.concatenate(
+        [[0.0, -0.0, 1.0, -1.0, 3e38, 1e-39, np.inf, -np.inf, np.nan, 0.333], rng(tag).normal(0, 4, n - 10)]
+    )
     return (f.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
@@ -90,8 +123,14 @@ def every(rows):
     return list(range(rows))
 
 
-I32, I64 = (integers("i32a", np.int32), integers("i32b", np.int32)), (integers("i64a", np.int64), integers("i64b", np.int64))
-F32, F64 = (floats("f32a", np.float32), floats("f32b", np.float32)), (floats("f64a", np.float64), floats("f64b", np.float64))
+I32, I64 = (
+    (integers("i32a", np.int32), integers("i32b", np.int32)),
+    (integers("i64a", np.int64), integers("i64b", np.int64)),
+)
+F32, F64 = (
+    (floats("f32a", np.float32), floats("f32b", np.float32)),
+    (floats("f64a", np.float64), floats("f64b", np.float64)),
+)
 M32 = (ordinary("m32a", np.float32), ordinary("m32b", np.float32))
 M64 = (ordinary("m64a", np.float64), ordinary("m64b", np.float64))
 U32 = (integers("u32a", np.uint32), np.roll(integers("u32b", np.uint32), 5))
@@ -112,13 +151,46 @@ CASES = [
     Case("math_f32.cu", "math_f32", [*M32], 42, np.float32, [], rtol=5e-3, atol=2e-3, options=("--use_fast_math",)),
     Case("inline_ptx.cu", "bits", [*U32], 35, np.uint32, every(35)),
     Case("video.cu", "packed", [*U32], 29, np.uint32, every(29), skip=(23,)),
-    Case("half_bf16.cu", "half_ops", [halves("h1"), np.roll(halves("h2"), 7)], 26, np.float16,
-         [k for k in range(26) if k not in (3, 10, 11, 12, 13, 14, 15)], rtol=2e-3, atol=2e-3),
-    Case("half_bf16.cu", "half2_ops", [halves("h3"), np.roll(halves("h4"), 7)], 13, np.float16,
-         [k for k in range(13) if k not in (3, 12)], rtol=2e-3, atol=2e-3, per_thread=2),
-    Case("half_bf16.cu", "bf16_ops", [bfloats("b1"), np.roll(bfloats("b2"), 7)], 14, np.uint16,
-         [k for k in range(14) if k not in (3, 12)], arch=80),
-    Case("half_bf16.cu", "bf162_ops", [bfloats("b3"), np.roll(bfloats("b4"), 7)], 5, np.uint16, every(5), per_thread=2, arch=80),
+    Case(
+        "half_bf16.cu",
+        "half_ops",
+        [halves("h1"), np.roll(halves("h2"), 7)],
+        26,
+        np.float16,
+        [k for k in range(26) if k not in (3, 10, 11, 12, 13, 14, 15)],
+        rtol=2e-3,
+        atol=2e-3,
+    ),
+    Case(
+        "half_bf16.cu",
+        "half2_ops",
+        [halves("h3"), np.roll(halves("h4"), 7)],
+        13,
+        np.float16,
+        [k for k in range(13) if k not in (3, 12)],
+        rtol=2e-3,
+        atol=2e-3,
+        per_thread=2,
+    ),
+    Case(
+        "half_bf16.cu",
+        "bf16_ops",
+        [bfloats("b1"), np.roll(bfloats("b2"), 7)],
+        14,
+        np.uint16,
+        [k for k in range(14) if k not in (3, 12)],
+        arch=80,
+    ),
+    Case(
+        "half_bf16.cu",
+        "bf162_ops",
+        [bfloats("b3"), np.roll(bfloats("b4"), 7)],
+        5,
+        np.uint16,
+        every(5),
+        per_thread=2,
+        arch=80,
+    ),
 ]
 
 

@@ -40,7 +40,9 @@ def outside(index, length, mode):
 class Texture:
     """An image of 1 to 3 dimensions, shape ([depth, [height,]] width, channels), as a texture object sees it."""
 
-    def __init__(self, texels, address=CLAMP, linear=False, normalized=False, normalized_read=False, border=(0, 0, 0, 0)):
+    def __init__(
+        self, texels, address=CLAMP, linear=False, normalized=False, normalized_read=False, border=(0, 0, 0, 0)
+    ):
         self.texels = four_components(component_values(texels, normalized_read))
         self.lengths = self.texels.shape[:-1][::-1]
         self.address = [address] * 3

@@ -368,7 +368,9 @@ def test_stubtest():
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE], ids=["bindings", "raising", "pathfinder", "core"])
+@pytest.mark.parametrize(
+    "text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE], ids=["bindings", "raising", "pathfinder", "core"]
+)
 def test_strict_program(tmp_path, text):
     program = tmp_path / "program.py"
     program.write_text(text)

@@ -148,7 +148,9 @@ def test_every_name_is_known_to_its_function(forgetful):
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-@pytest.mark.parametrize("given", [None, b"nvrtc", 1, 1.5, True, [], {}, ("nvrtc",), object, "x" * 100_000, "naïve\udc80"])
+@pytest.mark.parametrize(
+    "given", [None, b"nvrtc", 1, 1.5, True, [], {}, ("nvrtc",), object, "x" * 100_000, "naïve\udc80"]
+)
 def test_what_is_no_name(name, given):
     with pytest.raises(UNKNOWN[name]) as caught:
         getattr(pathfinder, name)(given)

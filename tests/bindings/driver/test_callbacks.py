@@ -58,7 +58,9 @@ def has_runtime():
     return hasattr(runtime, "cudaLaunchHostFunc")
 
 
-@pytest.fixture(params=["driver", pytest.param("runtime", marks=pytest.mark.skipif(not has_runtime(), reason="no runtime"))])
+@pytest.fixture(
+    params=["driver", pytest.param("runtime", marks=pytest.mark.skipif(not has_runtime(), reason="no runtime"))]
+)
 def run(request):
     def run(script, returncode=0, timeout=60):
         text = BEGINNING.format(tests=str(TESTS), api=request.param) + textwrap.dedent(script)

@@ -110,7 +110,11 @@ def _open_memory(pipe):
         assert int(check(driver.cuIpcOpenMemHandle(handle, LAZY_PEERS))) == int(address)
         if on_cpu_device():
             # Undefined, says CUDA.
-            for call in (driver.cuMemFree(address), driver.cuMemFreeAsync(address, 0), driver.cuIpcGetMemHandle(address)):
+            for call in (
+                driver.cuMemFree(address),
+                driver.cuMemFreeAsync(address, 0),
+                driver.cuIpcGetMemHandle(address),
+            ):
                 assert call[0] == driver.CUresult.CUDA_ERROR_INVALID_VALUE
         check(driver.cuIpcCloseMemHandle(address))
         assert (read(address) == values + 1).all()

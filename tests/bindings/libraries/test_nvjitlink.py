@@ -265,7 +265,13 @@ def test_options_in_other_forms(create):
         pass
 
     array = (ctypes.c_char_p * 2)(b"-arch=sm_80", b"-lto")
-    for options in (["-arch=sm_80"], ("-arch=sm_80",), [b"-arch=sm_80"], [Text("-arch=sm_80")], ctypes.addressof(array)):
+    for options in (
+        ["-arch=sm_80"],
+        ("-arch=sm_80",),
+        [b"-arch=sm_80"],
+        [Text("-arch=sm_80")],
+        ctypes.addressof(array),
+    ):
         nvjitlink.destroy(nvjitlink.create(1, options))
     nvjitlink.destroy(nvjitlink.create(1, ["-arch=sm_80", "-not-looked-at"]))
     nvjitlink.destroy(nvjitlink.create(num_options=2, options=ctypes.addressof(array)))
@@ -274,7 +280,9 @@ def test_options_in_other_forms(create):
         nvjitlink.create(1, ctypes.addressof(wild))
 
 
-@pytest.mark.parametrize("count, error", [(-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError)])
+@pytest.mark.parametrize(
+    "count, error", [(-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError)]
+)
 def test_wrong_counts(count, error):
     with pytest.raises(error, match="'num_options'"):
         nvjitlink.create(count, ["-arch=sm_80"])
@@ -305,7 +313,13 @@ def test_buffers_that_are_read(create):
             nvjitlink.add_data(handle, InputType.PTX, address, 10, "x")
     with pytest.raises(OverflowError, match="'size'"):
         nvjitlink.add_data(handle, InputType.PTX, ptx, -1, "x")
-    for name, error in ((None, TypeError), (b"x", TypeError), (5, TypeError), ("a\0b", ValueError), ("\udc80", UnicodeEncodeError)):
+    for name, error in (
+        (None, TypeError),
+        (b"x", TypeError),
+        (5, TypeError),
+        ("a\0b", ValueError),
+        ("\udc80", UnicodeEncodeError),
+    ):
         with pytest.raises(error):
             nvjitlink.add_data(handle, InputType.PTX, ptx, len(ptx), name)
 
@@ -322,7 +336,14 @@ def test_buffers_that_are_written(create):
         assert nvjitlink.get_linked_cubin(handle, buffer) is None
     assert bytes(storage) == bytes(flat) == bytes(larger[:size])
     assert larger[size:] == b"xxx"
-    for wrong in (bytes(size), memoryview(bytes(size)), memoryview(bytearray(2 * size))[::2], "x" * size, [0] * size, 1.5):
+    for wrong in (
+        bytes(size),
+        memoryview(bytes(size)),
+        memoryview(bytearray(2 * size))[::2],
+        "x" * size,
+        [0] * size,
+        1.5,
+    ):
         with pytest.raises(ValueError, match="'cubin'"):
             nvjitlink.get_linked_cubin(handle, wrong)
     for short in (0, 1, size - 1):

@@ -218,7 +218,14 @@ def test_buffers(program):
     storage = ctypes.create_string_buffer(module, len(module))
     for data in (bytearray(module), memoryview(module), storage, ctypes.addressof(storage)):
         nvvm.add_module_to_program(handle, data, len(module), "x")
-    for data, size in ((module.decode(), len(module)), (module, len(module) - 1), (b"abc", 10), (b"abc", 0), (1.5, 1), (8, 10)):
+    for data, size in (
+        (module.decode(), len(module)),
+        (module, len(module) - 1),
+        (b"abc", 10),
+        (b"abc", 0),
+        (1.5, 1),
+        (8, 10),
+    ):
         with pytest.raises(ValueError, match="'buffer'"):
             nvvm.add_module_to_program(handle, data, size, "x")
     for name in (None, b"x", 1):

@@ -8,7 +8,9 @@ E = runtime.cudaError_t
 
 
 def test_memory_of_graphs():
-    used = check(runtime.cudaDeviceGetGraphMemAttribute(0, runtime.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent))
+    used = check(
+        runtime.cudaDeviceGetGraphMemAttribute(0, runtime.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent)
+    )
     assert type(used) is driver.cuuint64_t
 
 

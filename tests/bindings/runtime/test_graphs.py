@@ -107,7 +107,10 @@ def ends(what, stream, later):
 
         return create, lambda: None
     if what == "cudaMemPoolSetAttribute":
-        pool, name = check(runtime.cudaMemPoolCreate(properties)), runtime.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold
+        pool, name = (
+            check(runtime.cudaMemPoolCreate(properties)),
+            runtime.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold,
+        )
         later.callback(lambda: check(runtime.cudaMemPoolDestroy(pool)))
 
         def unset():

@@ -232,7 +232,9 @@ def test_read_only_covers_what_is_inside():
 
 @ours
 def test_read_only_covers_arrays():
-    report = nvml.ConfComputeGpuAttestationReport.from_buffer(bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize))
+    report = nvml.ConfComputeGpuAttestationReport.from_buffer(
+        bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize)
+    )
     assert not report.nonce.flags.writeable
     many = nvml.ProcessInfo.from_buffer(bytes(72))
     assert not many.pid.flags.writeable and not many[1:]._data.flags.writeable

@@ -39,7 +39,13 @@ def test_numbers():
     info.device_ = True
     info.pci_device_id = 1.7
     assert (info.bus, info.domain, info.device_, info.pci_device_id) == (3, 7, 1, 1)
-    for value, error in ((-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError), ([1], TypeError)):
+    for value, error in (
+        (-1, OverflowError),
+        (2**32, OverflowError),
+        ("1", TypeError),
+        (None, TypeError),
+        ([1], TypeError),
+    ):
         with pytest.raises(error):
             info.bus = value
     assert info.bus == 3

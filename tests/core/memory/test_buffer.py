@@ -475,7 +475,11 @@ CHILD = """
 
 def run(code):
     path = os.pathsep.join([str(TESTS), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning",
+    }
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD) + textwrap.dedent(code)],
         capture_output=True,

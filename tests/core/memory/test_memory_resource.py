@@ -18,7 +18,6 @@ from cuda.core import (
     DeviceMemoryResourceOptions,
     MemoryResource,
 )
-from cuda.core._memory import _peer_access_utils as peers
 from cuda.core._memory._device_memory_resource import DMR_mempool_get_access
 from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._memory._memory_pool import _MemPool
@@ -354,16 +353,6 @@ def test_peers_of_one_device(device):
     pool.close()
     with pytest.raises(RuntimeError, match="was closed"):
         list(proxy)
-
-
-def test_plans():
-    plan = peers.plan_peer_access_update(
-        0, [1, 2], [2, 3, 0], resolve_device_id=int, can_access_peer=lambda peer: True
-    )
-    assert plan == peers.PeerAccessPlan(target_ids=(2, 3), to_add=(3,), to_remove=(1,))
-    assert peers.normalize_peer_access_targets(0, [2, 0, 1, 2], resolve_device_id=int) == (1, 2)
-    with pytest.raises(ValueError, match="3, 4"):
-        peers.plan_peer_access_update(0, [], [4, 3], resolve_device_id=int, can_access_peer=lambda peer: False)
 
 
 def test_peers_of_two_devices(stream):

@@ -464,7 +464,11 @@ ARGUMENTS = [
     ("ManagedMemoryResource(3)", TypeError, "options"),
     ("ManagedMemoryResource({'preferred_location': -2})", ValueError, "preferred_location"),
     ("ManagedMemoryResource({'preferred_location': 2**40})", OverflowError, "preferred_location"),
-    ("ManagedMemoryResource({'preferred_location': 99})", CUDAError, r"(?s)INVALID.*preferred_location is the device 99"),
+    (
+        "ManagedMemoryResource({'preferred_location': 99})",
+        CUDAError,
+        r"(?s)INVALID.*preferred_location is the device 99",
+    ),
     (
         "ManagedMemoryResource({'preferred_location': 9999, 'preferred_location_type': 'host_numa'})",
         CUDAError,

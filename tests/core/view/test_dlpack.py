@@ -299,8 +299,12 @@ def test_exchange_api_of_views():
     assert current(2, 0, ctypes.addressof(stream)) == 0 and stream.value is None
     told = []
     set_error = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
-    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, set_error)(api.allocate)
-    assert allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: told.append(a))) == -1
+    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, set_error)(
+        api.allocate
+    )
+    assert (
+        allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: told.append(a))) == -1
+    )
     assert told[0][1] == b"NotImplementedError"
 
 
@@ -334,7 +338,9 @@ def exchange(version=1, *, stream=0, fails=False, name=b"dlpack_exchange_api"):
     pointer = [ctypes.cast(f, ctypes.c_void_p) for f in (export, current)]
     api = ExchangeApi(version, 0, None, None, pointer[0], None, None, pointer[1])
     capsule = new_capsule(ctypes.addressof(api), name, None)
-    made = type("Foreign", (), {"__dlpack_c_exchange_api__": capsule, "kept": (kept, api, export, current, delete, source)})
+    made = type(
+        "Foreign", (), {"__dlpack_c_exchange_api__": capsule, "kept": (kept, api, export, current, delete, source)}
+    )
     return made, counts
 
 

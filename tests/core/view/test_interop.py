@@ -57,9 +57,11 @@ def seen(view, stream):
 
 
 def numbers(name, shape=(3, 4)):
-    return (np.arange(np.prod(shape, dtype=int)) % 2 if name == "?" else np.arange(np.prod(shape, dtype=int))).reshape(
-        shape
-    ).astype(name)
+    return (
+        (np.arange(np.prod(shape, dtype=int)) % 2 if name == "?" else np.arange(np.prod(shape, dtype=int)))
+        .reshape(shape)
+        .astype(name)
+    )
 
 
 # Theirs, seen by us
@@ -192,7 +194,9 @@ def test_the_ways_agree(library, stream):
         if one.size:
             assert one.ptr == two.ptr
             assert one._layout.to_dense("C") == two._layout.to_dense("C")
-            assert (one.strides or one._layout.to_dense("C").strides) == (two.strides or two._layout.to_dense("C").strides)
+            assert (one.strides or one._layout.to_dense("C").strides) == (
+                two.strides or two._layout.to_dense("C").strides
+            )
 
 
 def test_the_array_interfaces_of_device_arrays(library, stream):

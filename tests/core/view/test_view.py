@@ -116,7 +116,10 @@ def test_structured_types():
         with pytest.raises(BufferError, match="no type"):
             view.__dlpack__()
     # A description that contradicts the size is none.
-    assert StridedMemoryView.from_array_interface(Ai(np.zeros(99), typestr="|V8", descr=[("x", "f8"), ("y", "f8")])).dtype == "V8"
+    assert (
+        StridedMemoryView.from_array_interface(Ai(np.zeros(99), typestr="|V8", descr=[("x", "f8"), ("y", "f8")])).dtype
+        == "V8"
+    )
 
 
 def test_read_only_arrays():
@@ -265,9 +268,7 @@ def test_dlpack_is_told_the_stream(stream):
         exporter = Exporter(source, says=(13, 0), device=(13, 0))
         StridedMemoryView.from_dlpack(exporter, given)
         asked[given] = exporter.calls
-    assert asked == {
-        given: [{"stream": None if given == 0 else given, "max_version": (1, 3)}] for given in asked
-    }
+    assert asked == {given: [{"stream": None if given == 0 else given, "max_version": (1, 3)}] for given in asked}
     host = Exporter(source)
     StridedMemoryView.from_dlpack(host, 1)
     assert host.calls == [{"stream": None, "max_version": (1, 3)}]
@@ -440,7 +441,12 @@ def test_copies_between_layouts(device, stream, shape):
     source = rng.integers(0, 1000, shape, dtype=np.int32)
     buffer = device.allocate(max(source.nbytes, 1) * 2, stream=stream)
     axes = tuple(reversed(range(len(shape))))
-    for make in (lambda a: a, lambda a: a.T.copy().T, lambda a: a[..., ::-1] if a.ndim else a, lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a):
+    for make in (
+        lambda a: a,
+        lambda a: a.T.copy().T,
+        lambda a: a[..., ::-1] if a.ndim else a,
+        lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a,
+    ):
         for order in (None, _StridedLayout.dense(shape, 4, axes).strides):
             given = make(source)
             there = StridedMemoryView.from_buffer(buffer, shape, order, dtype=np.dtype("i4"))
@@ -554,7 +560,17 @@ def test_the_class(buffer):
     assert view.shape is view.shape and view._layout is view._layout
     assert view == view and hash(view) and view != StridedMemoryView.from_array_interface(floats())
     assert weakref.ref(view)() is view
-    for name in ("ptr", "shape", "strides", "dtype", "device_id", "is_device_accessible", "readonly", "exporting_obj", "new"):
+    for name in (
+        "ptr",
+        "shape",
+        "strides",
+        "dtype",
+        "device_id",
+        "is_device_accessible",
+        "readonly",
+        "exporting_obj",
+        "new",
+    ):
         with pytest.raises(AttributeError):
             setattr(view, name, 3)
     for function in (copy.copy, copy.deepcopy, pickle.dumps):
