@@ -68,5 +68,5 @@ def find_static_library(name: str) -> tuple[str, str]:
 def find_bitcode_library(name: str) -> tuple[str, str]:
     """Find a bitcode library: (path, how it was found)."""
 
-def remembering(values: dict[str | None, object], miss: Callable[..., object]) -> Any:
+def memoize(values: dict[str | None, object], miss: Callable[..., object]) -> Any:
     """Return a function that looks its argument up in `values` and calls `miss` if it is not there."""

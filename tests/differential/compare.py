@@ -213,11 +213,11 @@ class Comparison:
             status = peer["value"].get("tuple", [None])[0] if isinstance(peer["value"], dict) else None
             if isinstance(status, dict) and "enum" in status and status["value"]:
                 # A tuple whose status is an error is an error, however it comes.
-                reached, why = SAME_ERROR, f"both answer {status['name']}"
+                reached, why = SAME_ERROR, f"both return {status['name']}"
         elif verdict == "same" and "raises" in peer and "status" in peer["raises"]:
             reached, why = SAME_ERROR, f"both raise {peer['raises']['exception'].rpartition('.')[2]}"
         elif verdict == "same" and "raises" in peer and "FunctionNotFound" in peer["raises"]["exception"]:
-            reached, why = SAME_ERROR, "the installed library does not have it"
+            reached, why = SAME_ERROR, "the installed library lacks it"
         self.verdicts[verdict] += 1
         if reached == SAME_ERROR and self.recorder:
             reached = RECORDED_ERROR
