@@ -69,7 +69,7 @@ pub fn snake_case(name: &str, words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::SOURCES;
+    use crate::read::sources::SOURCES;
 
     #[test]
     fn words_of_a_name() {

@@ -776,7 +776,7 @@ fn the_real_loader_is_asked_without_loading() {
     // On a machine without a toolkit there is none around the runtime, and with one there is a folder.
     let environment = Environment::default();
     let finder = Finder {
-        loader: &dl::System,
+        loader: &loader::System,
         ..Finder::new(&environment)
     };
     match finder.header_directory("cudart") {

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode, System};
+use cupyrite_pathfinder::loader::{Handle, Loader, Mode, System};
 use cupyrite_pathfinder::{
     Environment, Fault, Finder, FoundVia, LoadErrorKind, Loaded, Outcome, set_site_packages,
 };

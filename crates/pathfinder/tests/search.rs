@@ -2,7 +2,7 @@
 
 mod libraries_support;
 
-use cupyrite_pathfinder::dl::{Loader, Mode, System};
+use cupyrite_pathfinder::loader::{Loader, Mode, System};
 use cupyrite_pathfinder::{Fault, FoundVia, LoadError, LoadErrorKind, Outcome, load};
 use libraries_support::{LINUX, LINUX_ARM, WINDOWS, World, elf};
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::stubs::{argument, result};
+use crate::interface::raising::structs::numpy;
 use crate::ir::{self, AttrKind, Builtin, ClassKind, ErrorText, ResultKind};
 use crate::naming::title;
-use crate::pods::numpy;
 
 /// Arguments and results of functions written by hand: function, argument (`->` for the result), type.
 const BY_HAND: &[(&str, &str, &str)] = &[

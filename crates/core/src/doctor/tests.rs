@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
 use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::loader::{Handle, Loader, Mode};
 use cupyrite_pathfinder::{Environment, Finder, Platform};
 
 use super::isolate::{End, Outcome};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
 use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::loader::{Handle, Loader, Mode};
 use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform};
 
 pub const LINUX: Platform = on(Os::Linux, Arch::X86_64);

@@ -9,8 +9,8 @@ use std::ffi::{OsStr, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
 use cupyrite_pathfinder::files::{Entry, Files, MadeUpFiles};
+use cupyrite_pathfinder::loader::{Handle, Loader, Mode};
 use cupyrite_pathfinder::{
     Arch, Environment, Finder, FoundVia, LoadError, Loaded, Located, Os, Platform,
 };

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
 use cupyrite_pathfinder as pathfinder;
-use pathfinder::dl::Handle;
+use pathfinder::loader::Handle;
 
 use super::{
     Backend, CpuGetProc, Library, LoadError, LoadErrorKind, Row, Source, driver, driver_backend,

@@ -32,11 +32,11 @@ fn missing() -> Result<pathfinder::Loaded, pathfinder::LoadError> {
 
 /// A loader that knows no library.
 struct Nothing;
-impl pathfinder::dl::Loader for Nothing {
+impl pathfinder::loader::Loader for Nothing {
     fn loaded(&self, _: &str) -> Option<Handle> {
         None
     }
-    fn open(&self, path: &std::ffi::OsStr, _: pathfinder::dl::Mode) -> Result<Handle, String> {
+    fn open(&self, path: &std::ffi::OsStr, _: pathfinder::loader::Mode) -> Result<Handle, String> {
         Err(format!(
             "{}: cannot open shared object file: No such file or directory",
             path.to_string_lossy()

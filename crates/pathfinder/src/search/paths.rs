@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use crate::environment::{Environment, MAJOR_VARIABLE, PROGRAM_FILES};
 use crate::error::{Fault, FindError, FindErrorKind, Outcome};
 use crate::files::Entry;
-use crate::find_toolkit as toolkit;
-use crate::found::{Found, FoundVia};
+use crate::found_via::FoundVia;
+use crate::platform::Platform;
+use crate::search::Finder;
+use crate::search::located::Found;
+use crate::search::probe::{Kin, Probe, Trail, expand, is_absolute, probe_file};
+use crate::search::toolkit;
 use crate::table::{self, Archive, Binary, HeaderSet, Origin, Packages};
-use crate::walk::{Kin, Probe, Trail, expand, is_absolute, probe_file};
-use crate::{Finder, Platform};
 
 const HEADER_SET: &str = "header set";
 const TOOL: &str = "tool";

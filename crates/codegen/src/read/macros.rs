@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::read::Macro;
+use crate::read::declarations::Macro;
 
 /// A macro's value and the type it is cast to, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]

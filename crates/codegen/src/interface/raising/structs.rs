@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::enums;
+use crate::interface::overlay::{MemberOverlay, Overlay};
+use crate::interface::raising::enums;
 use crate::ir::{
     AttrKind, Builtin, ClassKind, Field, Library, PyAttr, PyClass, PyModule, Record, Type,
 };
 use crate::naming;
-use crate::overlay::{MemberOverlay, Overlay};
 
 /// Fills in `Library::python`, but for the functions, and the library's status.
 ///

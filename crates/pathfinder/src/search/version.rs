@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Finder;
-use crate::elf::Said;
 use crate::files::Entry;
-use crate::find_toolkit;
+use crate::loader::elf::Said;
+use crate::search::Finder;
+use crate::search::probe::{expand, natural};
+use crate::search::toolkit;
 use crate::table::{self, LIBRARIES, Library};
-use crate::walk::{expand, natural};
 
 /// The CUDA major that a library's dependencies tell: what needs `libnvJitLink.so.13` is for CUDA 13.
 pub(crate) fn major_of_needed(said: &Said) -> Option<u32> {
@@ -29,7 +29,7 @@ pub(crate) fn major_of_place(finder: &Finder<'_>, library: &Library, path: &Path
         .or_else(|| major_beside(finder, path))
         .or_else(|| {
             let mut roots = path.ancestors().skip(2).take(3);
-            roots.find_map(|root| find_toolkit::major(finder.files, finder.platform, root))
+            roots.find_map(|root| toolkit::major(finder.files, finder.platform, root))
         })
 }
 

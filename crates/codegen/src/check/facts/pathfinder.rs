@@ -9,7 +9,7 @@ use cupyrite_pathfinder::table::{
     Archive, BINARIES, BITCODE_LIBRARIES, HEADERS, HeaderSet, LIBRARIES, Library, Origin,
     STATIC_LIBRARIES,
 };
-use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform, dl};
+use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform, loader};
 use serde_json::{Map, Value, json};
 
 /// The parts of the facts that the tables answer for.
@@ -202,7 +202,7 @@ fn root_variables() -> Value {
             platform: RECORDED_ON,
             environment: &environment,
             files: &MadeUpFiles::new(),
-            loader: &dl::System,
+            loader: &loader::System,
         };
         finder.cuda_path_or_home()
     };

@@ -1,13 +1,13 @@
 //! One translation unit of headers to plain declarations.
 //!
-//! The result is still "what one header set says in one configuration"; [`crate::merge`] joins configurations and
+//! The result is still "what one header set says in one configuration"; [`crate::read::merge`] joins configurations and
 //! CUDA majors into the IR.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use crate::clang::{Clang, Cursor, Ty, cursor, kind};
 use crate::ir::{Builtin, Enum, EnumMember, Field, Record, Type, Typedef};
+use crate::read::clang::{Clang, Cursor, Ty, cursor, kind};
 
 /// A function declaration.
 #[derive(Clone, Debug)]

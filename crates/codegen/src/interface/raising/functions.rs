@@ -6,14 +6,14 @@
 
 use std::collections::HashMap;
 
+use crate::interface::overlay::{FunctionOverlay, HandWritten, Overlay, ParamOverlay, listed};
+use crate::interface::raising::requests;
+use crate::interface::raising::structs::class_of;
 use crate::ir::{
     ArgKind, Builtin, Function, Gil, Len, Library, OutSize, PodRule, PyArg, PyFunction, PyResult,
     Request, ResultKind, Ret, Role, Sizing, Type,
 };
 use crate::naming::snake_case;
-use crate::overlay::{FunctionOverlay, HandWritten, Overlay, ParamOverlay, listed};
-use crate::pods::class_of;
-use crate::requests;
 
 /// Fills in `Function::python`, the parameters' roles and `PyModule::functions`.
 ///

@@ -1,10 +1,10 @@
 //! Structs that a function takes apart or completes: fields that are arguments, fields that are results, and the version
 //! word at their start.
 
+use crate::interface::overlay::ParamOverlay;
+use crate::interface::raising::functions::{Work, arg, integer, result, simple_kind};
 use crate::ir::{Builtin, Len, Record, Request, RequestField, ResultKind, Role, Store, Type};
 use crate::naming::snake_case;
-use crate::overlay::ParamOverlay;
-use crate::raises::{Work, arg, integer, result, simple_kind};
 
 /// A result that C wants to see a version in.
 pub(crate) fn completed_result(

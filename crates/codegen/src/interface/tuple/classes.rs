@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::interface::overlay::{MemberOverlay, Overlay, listed};
+use crate::interface::tuple::functions::{Nature, by_hand, element, element_name, nature};
 use crate::ir::{
     AttrKind, Builtin, ClassKind, Element, Library, PyAttr, PyClass, PyConstant, PyEnum, PyModule,
     Record, Type,
 };
-use crate::overlay::{MemberOverlay, Overlay, listed};
-use crate::python::{Nature, by_hand, element, element_name, nature};
 
 /// Fills in `Library::python` and the library's status.
 ///

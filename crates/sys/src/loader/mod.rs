@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use cupyrite_pathfinder as pathfinder;
-use pathfinder::dl::Handle;
+use pathfinder::loader::Handle;
 
 mod library;
 mod nvml;

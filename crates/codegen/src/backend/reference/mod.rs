@@ -50,7 +50,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
     let mut files = vec![
         (
             PathBuf::from("style.css"),
-            include_str!("reference/style.css").to_owned(),
+            include_str!("style.css").to_owned(),
         ),
         (PathBuf::from("index.html"), index(&shown, &by_hand)),
         (PathBuf::from("names.html"), all_names(&names)),

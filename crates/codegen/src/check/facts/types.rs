@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{differ, keys, names, text};
+use crate::interface::raising::structs::{numpy, record};
 use crate::ir::{AttrKind, Builtin, ClassKind, Library, PyClass, PyEnum, Style};
-use crate::pods::{numpy, record};
 
 /// Compares everything a module has but its functions.
 pub fn compare(lib: &Library, module: &Value, out: &mut Vec<String>) {

@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::elf;
 use crate::files::{Entry, Files, RealFiles};
+use crate::loader::elf;
 use crate::platform::{Arch, Platform};
 
 /// The loader's cache.
@@ -245,7 +245,7 @@ mod tests {
     /// The cache of this machine, against what the loader itself takes.
     #[test]
     fn the_real_cache() {
-        use crate::dl::{Loader, System};
+        use crate::loader::{Loader, System};
         let handle = System.loaded("libc.so.6").expect("glibc is in the process");
         let path = System.path(handle).expect("it has a file");
         let found = System.resolve("libc.so.6");

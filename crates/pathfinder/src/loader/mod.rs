@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use crate::files::RealFiles;
-use crate::found::FoundVia;
-use crate::ldso;
+use crate::found_via::FoundVia;
 use crate::platform::Platform;
+
+pub(crate) mod elf;
+mod ldso;
 
 /// A library in this process. It is never unloaded: the driver and its companions keep threads and exit
 /// handlers of their own.

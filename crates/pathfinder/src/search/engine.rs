@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Finder;
-use crate::dl::Handle;
-use crate::elf::{self, Said};
 use crate::environment::{MAJOR_VARIABLE, PROGRAM_FILES, override_variable};
 use crate::error::{Fault, LoadError, LoadErrorKind, OVERRIDE, Outcome};
-use crate::found::FoundVia;
+use crate::found_via::FoundVia;
+use crate::loader::Handle;
+use crate::loader::elf::{self, Said};
+use crate::search::Finder;
+use crate::search::probe::{Kin, Probe, Trail, expand, is_absolute, probe_file};
+use crate::search::version;
 use crate::table::{Library, Origin, wheel_major};
-use crate::version;
-use crate::walk::{Kin, Probe, Trail, expand, is_absolute, probe_file};
 
 /// The step that asks the system's loader.
 const SYSTEM: &str = "system loader";

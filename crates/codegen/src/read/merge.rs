@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::clang::Clang;
-use crate::foreign;
 use crate::ir::{
     Api, Constant, EntryPoint, Enum, Function, Library, Param, Record, Role, StreamMode, Type,
     Typedef,
 };
-use crate::macros;
-use crate::read::{self, Declarations, Macro, Pfn, Prototype, Request};
-use crate::sources::{Internal, OLDER_VERSIONS, Source};
+use crate::read::clang::Clang;
+use crate::read::declarations::{self, Declarations, Macro, Pfn, Prototype, Request};
+use crate::read::foreign;
+use crate::read::macros;
+use crate::read::sources::{Internal, OLDER_VERSIONS, Source};
 
 /// One CUDA major's headers.
 pub struct Toolkit {
@@ -47,10 +47,10 @@ fn parse(
         major: toolkit.major,
     };
     let context = |e: String| format!("{} of CUDA {}: {e}", source.name, toolkit.major);
-    let current = read::read(clang, &request).map_err(context)?;
+    let current = declarations::read(clang, &request).map_err(context)?;
     let all = if source.internal != Internal::Nothing {
         request.defines = OLDER_VERSIONS;
-        read::read(clang, &request).map_err(context)?
+        declarations::read(clang, &request).map_err(context)?
     } else {
         current.clone()
     };

@@ -1,7 +1,7 @@
 //! Units of numbers, which the reference pages tell.
 
+use crate::interface::overlay::Overlay;
 use crate::ir::Library;
-use crate::overlay::Overlay;
 
 /// Fills in [`Library::units`].
 ///

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::interface::overlay::{FunctionOverlay, Overlay, ParamOverlay, listed};
 use crate::ir::{
     ArgKind, Builtin, Element, Function, Gil, Len, Library, Param, PodRule, PyArg, PyFunction,
     PyResult, ResultKind, Ret, Role, Type,
 };
-use crate::overlay::{FunctionOverlay, Overlay, ParamOverlay, listed};
 
 /// What a named type is to Python.
 #[derive(Clone, Debug, PartialEq, Eq)]

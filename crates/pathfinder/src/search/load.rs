@@ -3,15 +3,16 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Finder;
-use crate::dl::{Handle, Mode};
 use crate::error::{Fault, LoadError, LoadErrorKind, Outcome};
-use crate::found::{FoundVia, Loaded, Located};
+use crate::found_via::FoundVia;
+use crate::loader::{Handle, Mode};
 use crate::platform::Os;
-use crate::search::{Candidate, Goal, Parent, Problem, Request, search};
+use crate::search::Finder;
+use crate::search::engine::{Candidate, Goal, Parent, Problem, Request, search};
+use crate::search::located::{Loaded, Located};
+use crate::search::probe::Kin;
+use crate::search::version;
 use crate::table::{self, LIBRARIES, Library, Origin};
-use crate::version;
-use crate::walk::Kin;
 
 impl Finder<'_> {
     /// Finds the library called `name` and loads it into this process, with every symbol resolved at once and

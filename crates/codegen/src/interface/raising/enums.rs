@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::interface::overlay::{EnumOverlay, Overlay, listed};
 use crate::ir::{Constant, Library, PyConstant, PyEnum, PyErrors, PyException};
-use crate::overlay::{EnumOverlay, Overlay, listed};
 
 /// The enum classes, by name.
 ///
@@ -194,7 +194,7 @@ fn number(lib: &Library, given: &toml::Value) -> Result<i64, String> {
 
 /// `ErrorInvalidParam` is `ERROR_INVALID_PARAM`, `DlaSWVersion` is `DLA_SW_VERSION`.
 pub fn upper(camel: &str) -> String {
-    crate::pods::snake(camel).to_uppercase()
+    crate::interface::raising::structs::snake(camel).to_uppercase()
 }
 
 /// The constants the overlay names.
