@@ -30,14 +30,16 @@ mod search;
 pub mod table;
 
 pub use environment::{Environment, set_site_packages, site_packages};
-pub use error::{Fault, FindError, FindErrorKind, LoadError, LoadErrorKind, Looked, Outcome};
+pub use error::{
+    FileDefect, FindError, FindErrorKind, LoadError, LoadErrorKind, SearchOutcome, SearchedLocation,
+};
 pub use found_via::FoundVia;
 pub use platform::{Arch, Os, Platform};
 pub use search::{
-    Finder, Found, Loaded, Located, binary, bitcode_library, cuda_path_or_home, header_directory,
-    locate_binary, locate_header_directory, static_library,
+    Finder, LoadedLibrary, LocatedLibrary, LocatedPath, binary, bitcode_library, cuda_path_or_home,
+    find_header_directory, locate_binary, locate_header_directory, static_library,
 };
-pub use table::{LIBRARIES, Library};
+pub use table::{LIBRARIES, LibraryDescriptor};
 
 /// Finds the library called `name` (`"nvrtc"`, `"cuda"`) and loads it into this process, what it depends on
 /// first. See [`Finder::load`].
@@ -45,7 +47,7 @@ pub use table::{LIBRARIES, Library};
 /// # Errors
 ///
 /// As [`Finder::load`].
-pub fn load(name: &str) -> Result<Loaded, LoadError> {
+pub fn load(name: &str) -> Result<LoadedLibrary, LoadError> {
     Finder::new(&Environment::current()).load(name)
 }
 
@@ -54,6 +56,6 @@ pub fn load(name: &str) -> Result<Loaded, LoadError> {
 /// # Errors
 ///
 /// As [`Finder::locate`].
-pub fn locate(name: &str) -> Result<Located, LoadError> {
+pub fn locate(name: &str) -> Result<LocatedLibrary, LoadError> {
     Finder::new(&Environment::current()).locate(name)
 }

@@ -1,19 +1,19 @@
 //! Units of numbers, which the reference pages tell.
 
 use crate::interface::overlay::Overlay;
-use crate::ir::Library;
+use crate::ir::LibraryApi;
 
-/// Fills in [`Library::units`].
+/// Fills in [`LibraryApi::units`].
 ///
 /// # Errors
 ///
 /// An entry that no parameter and no member has the unit of.
-pub fn note(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
+pub fn note(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.units = overlay.units.clone();
     for key in overlay.units.keys() {
-        let one = Library {
+        let one = LibraryApi {
             units: [(key.clone(), "some".to_owned())].into(),
-            ..Library::default()
+            ..LibraryApi::default()
         };
         let parameter = (lib.functions.iter()).any(|f| {
             f.params
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::ir::{Builtin, Field, Record, Type};
 
-    fn library() -> Library {
+    fn library() -> LibraryApi {
         let field = |name: &str| Field {
             name: name.into(),
             anonymous: false,
@@ -53,7 +53,7 @@ mod tests {
             size: 4,
             bits: None,
         };
-        Library {
+        LibraryApi {
             records: vec![Record {
                 name: "S".into(),
                 c_name: None,
@@ -66,7 +66,7 @@ mod tests {
                 header: String::new(),
                 majors: vec![13],
             }],
-            ..Library::default()
+            ..LibraryApi::default()
         }
     }
 

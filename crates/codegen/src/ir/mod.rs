@@ -19,19 +19,19 @@ pub use raising::*;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Api {
     /// One entry a C library, in the order of `sources::SOURCES`.
-    pub libraries: Vec<Library>,
+    pub libraries: Vec<LibraryApi>,
 }
 
 impl Api {
     /// The library called `name` (`driver`, `nvrtc`).
-    pub fn library(&self, name: &str) -> Option<&Library> {
+    pub fn library(&self, name: &str) -> Option<&LibraryApi> {
         self.libraries.iter().find(|l| l.name == name)
     }
 }
 
 /// One C library and the Python module that exposes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Library {
+pub struct LibraryApi {
     /// Short name: `driver`, `nvrtc`. Also the module name in `cupyrite_sys` and in `cuda.bindings`.
     pub name: String,
     /// Status enum every function returns, e.g. `CUresult`.
@@ -64,7 +64,7 @@ pub struct Library {
     pub python: PyModule,
 }
 
-impl Library {
+impl LibraryApi {
     /// The record called `name`.
     pub fn record(&self, name: &str) -> Option<&Record> {
         self.records.iter().find(|r| r.name == name)

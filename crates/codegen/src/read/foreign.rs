@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{Api, Foreign, Library, Type};
+use crate::ir::{Api, Foreign, LibraryApi, Type};
 
-/// Fills in [`Library::uses`]: every name that `lib` does not declare, as one of the libraries in `from` does.
+/// Fills in [`LibraryApi::uses`]: every name that `lib` does not declare, as one of the libraries in `from` does.
 ///
 /// # Errors
 ///
 /// A name that none of them declares.
-pub fn note(lib: &mut Library, from: &[&str], known: &Api) -> Result<(), String> {
+pub fn note(lib: &mut LibraryApi, from: &[&str], known: &Api) -> Result<(), String> {
     let mut names = BTreeSet::new();
     for f in &lib.functions {
         collect(&f.ret, &mut names);
@@ -45,7 +45,7 @@ pub fn note(lib: &mut Library, from: &[&str], known: &Api) -> Result<(), String>
     Ok(())
 }
 
-fn declares(lib: &Library, name: &str) -> bool {
+fn declares(lib: &LibraryApi, name: &str) -> bool {
     lib.typedef(name).is_some()
         || lib.record(name).is_some()
         || lib.enumeration(name).is_some()
@@ -53,7 +53,7 @@ fn declares(lib: &Library, name: &str) -> bool {
 }
 
 /// What a name of `lib` is to C, and whether it is an enum. Structs cross no border between libraries.
-fn meaning(lib: &Library, name: &str) -> Option<(Type, bool)> {
+fn meaning(lib: &LibraryApi, name: &str) -> Option<(Type, bool)> {
     if let Some(e) = lib.enumeration(name) {
         let builtin = e.underlying;
         return Some((Type::Builtin { builtin }, true));
@@ -106,7 +106,7 @@ mod tests {
 
     fn driver() -> Api {
         Api {
-            libraries: vec![Library {
+            libraries: vec![LibraryApi {
                 name: "driver".into(),
                 opaques: vec!["CUstream_st".into()],
                 typedefs: vec![typedef("CUstream", pointer(named("CUstream_st")))],
@@ -117,21 +117,21 @@ mod tests {
                     members: Vec::new(),
                     majors: vec![13],
                 }],
-                ..Library::default()
+                ..LibraryApi::default()
             }],
         }
     }
 
     #[test]
     fn names_are_found_in_the_other_library_with_their_meaning() {
-        let mut lib = Library {
+        let mut lib = LibraryApi {
             name: "cufile".into(),
             typedefs: vec![
                 typedef("mine", pointer(named("CUstream"))),
                 typedef("status", named("CUresult")),
                 typedef("again", named("mine")),
             ],
-            ..Library::default()
+            ..LibraryApi::default()
         };
         note(&mut lib, &["driver"], &driver()).unwrap();
         let found: Vec<(&str, bool)> = lib
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_name_that_nobody_declares_is_an_error() {
-        let mut lib = Library {
+        let mut lib = LibraryApi {
             name: "cufile".into(),
             typedefs: vec![typedef("mine", pointer(named("CUevent")))],
-            ..Library::default()
+            ..LibraryApi::default()
         };
         let error = note(&mut lib, &["driver"], &driver()).unwrap_err();
         assert!(error.contains("CUevent"), "{error}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::ir::{
-    Api, Constant, EntryPoint, Enum, Function, Library, Param, Record, Role, StreamMode, Type,
+    Api, Constant, EntryPoint, Enum, Function, LibraryApi, Param, Record, Role, StreamMode, Type,
     Typedef,
 };
 use crate::read::clang::Clang;
@@ -64,7 +64,7 @@ fn parse(
 /// A library, and the records of each CUDA major as its own headers have them.
 pub struct Read {
     /// The joined description.
-    pub library: Library,
+    pub library: LibraryApi,
     /// CUDA major and its records.
     pub records: Vec<(u32, Vec<Record>)>,
 }
@@ -92,10 +92,10 @@ pub fn library(
         .iter()
         .map(|m| (m.major, m.all.records.clone()))
         .collect();
-    let mut lib = Library {
+    let mut lib = LibraryApi {
         name: source.name.to_owned(),
         doc_url: source.doc_url.to_owned(),
-        ..Library::default()
+        ..LibraryApi::default()
     };
     for m in &mut majors {
         type_macros(&mut m.current);
@@ -142,7 +142,7 @@ fn type_macros(set: &mut Declarations) {
     }
 }
 
-fn merge_types(lib: &mut Library, majors: &mut [Major]) {
+fn merge_types(lib: &mut LibraryApi, majors: &mut [Major]) {
     // Records whose layout contradicts the newest one get their own name in the older header set, and so do the typedefs
     // that name them. Functions do not: drivers accept the layout that belongs to the symbol, whichever header is newer.
     let newest: HashMap<String, Record> = (majors[0].current.records.iter())
@@ -273,7 +273,7 @@ fn merge_enum(into: &mut Enum, from: &Enum, major: u32) {
     }
 }
 
-fn merge_constants(lib: &mut Library, majors: &[Major]) {
+fn merge_constants(lib: &mut LibraryApi, majors: &[Major]) {
     let mut out: BTreeMap<String, Constant> = BTreeMap::new();
     for m in majors {
         let known: HashMap<String, i64> = (m.current.enums.iter())
@@ -484,7 +484,7 @@ fn match_versions(symbols: &[&str], versions: &[(u32, &str)]) -> Vec<Option<u32>
     out
 }
 
-fn merge_functions(lib: &mut Library, majors: &[Major], names: &Names) -> Result<(), String> {
+fn merge_functions(lib: &mut LibraryApi, majors: &[Major], names: &Names) -> Result<(), String> {
     let mut out: BTreeMap<String, (Function, String)> = BTreeMap::new();
     for (index, m) in majors.iter().enumerate() {
         for f in &m.current.functions {
@@ -540,7 +540,7 @@ fn same_types(a: &Function, b: &Function) -> bool {
 }
 
 fn make_function(
-    lib: &Library,
+    lib: &LibraryApi,
     major: u32,
     f: &Prototype,
     name: &str,

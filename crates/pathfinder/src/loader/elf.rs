@@ -12,8 +12,8 @@ use object::pe;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::read::{ReadCache, StringTable};
 
-use crate::error::Fault;
-use crate::files::Files;
+use crate::error::FileDefect;
+use crate::files::FileSystem;
 use crate::platform::{Arch, Os, Platform};
 
 /// A dynamic segment is at most this long: those of NVIDIA's libraries have below one kilobyte.
@@ -23,7 +23,7 @@ const BLOCK: usize = 4096;
 
 /// What a library says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct DynamicInfo {
     /// `DT_SONAME`.
     pub soname: Option<String>,
     /// `DT_NEEDED`, in order: what the loader loads with it. `None` where it is not read (Windows).
@@ -34,31 +34,35 @@ pub(crate) struct Said {
 
 /// Reads what a library says of itself, and finds out if it cannot be one for `platform`. The file must be a
 /// regular one.
-pub(crate) fn inspect(files: &dyn Files, platform: Platform, path: &Path) -> Result<Said, Fault> {
+pub(crate) fn inspect(
+    files: &dyn FileSystem,
+    platform: Platform,
+    path: &Path,
+) -> Result<DynamicInfo, FileDefect> {
     let first = files.read(path, 0, BLOCK).map_err(unreadable)?;
     if first.is_empty() {
-        return Err(Fault::Empty);
+        return Err(FileDefect::Empty);
     }
     let is_elf = first.starts_with(&elf::ELFMAG);
     match platform.os {
         Os::Linux if is_elf => inspect_elf(files, platform, path, &first),
         Os::Windows if first.starts_with(b"MZ") => {
-            inspect_pe(files, platform, path, &first).map(|()| Said::default())
+            inspect_pe(files, platform, path, &first).map(|()| DynamicInfo::default())
         }
-        Os::Windows if is_elf => Err(Fault::NotALibrary("a library of Linux")),
-        _ => Err(Fault::NotALibrary(likely(&first))),
+        Os::Windows if is_elf => Err(FileDefect::NotALibrary("a library of Linux")),
+        _ => Err(FileDefect::NotALibrary(likely(&first))),
     }
 }
 
-fn unreadable(error: io::Error) -> Fault {
+fn unreadable(error: io::Error) -> FileDefect {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Fault::Denied(error.to_string()),
-        _ => Fault::Unreadable(error.to_string()),
+        io::ErrorKind::PermissionDenied => FileDefect::Denied(error.to_string()),
+        _ => FileDefect::Unreadable(error.to_string()),
     }
 }
 
-/// `DT_RPATH` of a program, as [`Said::run_path`].
-pub(crate) fn run_path_of_program(files: &dyn Files, program: &Path) -> Option<String> {
+/// `DT_RPATH` of a program, as [`DynamicInfo::run_path`].
+pub(crate) fn run_path_of_program(files: &dyn FileSystem, program: &Path) -> Option<String> {
     let first = files.read(program, 0, BLOCK).ok()?;
     dynamic(files, program, &first)?.run_path
 }
@@ -103,13 +107,13 @@ fn machine(machine: elf::Machine) -> String {
 }
 
 fn inspect_elf(
-    files: &dyn Files,
+    files: &dyn FileSystem,
     platform: Platform,
     path: &Path,
     first: &[u8],
-) -> Result<Said, Fault> {
-    const CUT: Fault = Fault::Damaged("its header is cut off");
-    let foreign = |found: String| Fault::Architecture {
+) -> Result<DynamicInfo, FileDefect> {
+    const CUT: FileDefect = FileDefect::Damaged("its header is cut off");
+    let foreign = |found: String| FileDefect::Architecture {
         found,
         wanted: platform,
     };
@@ -137,20 +141,20 @@ fn inspect_elf(
         )));
     }
     if kind != elf::ET_DYN {
-        return Err(Fault::NotALibrary(match kind {
+        return Err(FileDefect::NotALibrary(match kind {
             elf::ET_REL => "an object file for static linking",
             elf::ET_EXEC => "a program",
             elf::ET_CORE => "a memory dump",
             _ => "another kind of ELF file",
         }));
     }
-    dynamic(files, path, first).ok_or(Fault::Damaged(
+    dynamic(files, path, first).ok_or(FileDefect::Damaged(
         "its dynamic segment is cut off or written over",
     ))
 }
 
 /// The dynamic segment; `None` if it leads outside the file.
-fn dynamic(files: &dyn Files, path: &Path, first: &[u8]) -> Option<Said> {
+fn dynamic(files: &dyn FileSystem, path: &Path, first: &[u8]) -> Option<DynamicInfo> {
     let data = &ReadCache::new(Reader {
         files,
         path,
@@ -197,7 +201,7 @@ fn dynamic(files: &dyn Files, path: &Path, first: &[u8]) -> Option<Said> {
         Some(offset) => text(offset).map(Some),
         None => Some(None),
     };
-    Some(Said {
+    Some(DynamicInfo {
         soname: optional(elf::DT_SONAME)?,
         needed: Some(needed),
         run_path: match value(elf::DT_RUNPATH) {
@@ -208,12 +212,12 @@ fn dynamic(files: &dyn Files, path: &Path, first: &[u8]) -> Option<Said> {
 }
 
 fn inspect_pe(
-    files: &dyn Files,
+    files: &dyn FileSystem,
     platform: Platform,
     path: &Path,
     first: &[u8],
-) -> Result<(), Fault> {
-    const CUT: Fault = Fault::Damaged("its header is cut off");
+) -> Result<(), FileDefect> {
+    const CUT: FileDefect = FileDefect::Damaged("its header is cut off");
     // The header of old names the place of the one that counts.
     let at = first.get(60..64).ok_or(CUT)?;
     let at = u32::from_le_bytes([at[0], at[1], at[2], at[3]]);
@@ -235,7 +239,7 @@ fn inspect_pe(
     if fits {
         return Ok(());
     }
-    Err(Fault::Architecture {
+    Err(FileDefect::Architecture {
         found: match found {
             pe::IMAGE_FILE_MACHINE_AMD64 => "x86-64".to_owned(),
             pe::IMAGE_FILE_MACHINE_ARM64 => "AArch64".to_owned(),
@@ -248,7 +252,7 @@ fn inspect_pe(
 
 /// A file as a stream, read in blocks.
 struct Reader<'a> {
-    files: &'a dyn Files,
+    files: &'a dyn FileSystem,
     path: &'a Path,
     at: u64,
     /// Where the block begins.
@@ -283,7 +287,7 @@ impl Read for Reader<'_> {
 impl Seek for Reader<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let length = || match self.files.entry(self.path) {
-            crate::files::Entry::File(length) => Ok(length),
+            crate::files::FileEntry::File(length) => Ok(length),
             _ => Err(io::Error::from(io::ErrorKind::NotFound)),
         };
         let at = match to {
@@ -299,7 +303,7 @@ impl Seek for Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{MadeUpFiles, RealFiles};
+    use crate::files::{HostFiles, InMemoryFiles};
 
     const LINUX: Platform = Platform {
         os: Os::Linux,
@@ -314,8 +318,8 @@ mod tests {
         ..LINUX
     };
 
-    fn of(platform: Platform, bytes: &[u8]) -> Result<Said, Fault> {
-        let files = MadeUpFiles::new().file("/x", bytes);
+    fn of(platform: Platform, bytes: &[u8]) -> Result<DynamicInfo, FileDefect> {
+        let files = InMemoryFiles::new().file("/x", bytes);
         inspect(&files, platform, Path::new("/x"))
     }
 
@@ -330,7 +334,7 @@ mod tests {
     fn a_real_file() {
         let (path, bytes) = own();
         let here = Platform::CURRENT;
-        let said = inspect(&RealFiles, here, &path).expect("it is whole");
+        let said = inspect(&HostFiles, here, &path).expect("it is whole");
         let needed = said.needed.clone().expect("it is an ELF file");
         assert!(needed.iter().any(|name| name == "libc.so.6"), "{needed:?}");
         assert_eq!(of(here, &bytes), Ok(said));
@@ -344,7 +348,7 @@ mod tests {
             let cut = of(Platform::CURRENT, &bytes[..length]);
             assert!(cut == whole || cut.is_err(), "{length}: {cut:?}");
         }
-        assert_eq!(of(Platform::CURRENT, &[]), Err(Fault::Empty));
+        assert_eq!(of(Platform::CURRENT, &[]), Err(FileDefect::Empty));
     }
 
     #[test]
@@ -394,9 +398,9 @@ mod tests {
         header[4] = 2;
         header[18] = 62;
         header[16] = 1;
-        let object = Fault::NotALibrary("an object file for static linking");
+        let object = FileDefect::NotALibrary("an object file for static linking");
         assert_eq!(of(LINUX, &header), Err(object));
-        let elf = Fault::NotALibrary("a library of Linux");
+        let elf = FileDefect::NotALibrary("a library of Linux");
         assert_eq!(of(WINDOWS, &header), Err(elf));
         for (bytes, what) in [
             (
@@ -424,7 +428,7 @@ mod tests {
         dll.resize(60, 0);
         dll.extend([64, 0, 0, 0]);
         dll.extend(b"PE\0\0\x64\x86");
-        assert_eq!(of(WINDOWS, &dll), Ok(Said::default()));
+        assert_eq!(of(WINDOWS, &dll), Ok(DynamicInfo::default()));
         let arm = Platform {
             arch: Arch::Aarch64,
             ..WINDOWS

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::files::{Entry, Files, RealFiles};
+use crate::files::{FileEntry, FileSystem, HostFiles};
 use crate::loader::elf;
 use crate::platform::{Arch, Platform};
 
@@ -44,7 +44,7 @@ pub fn program_path() -> Vec<PathBuf> {
     let Ok(program) = std::fs::read_link("/proc/self/exe") else {
         return Vec::new();
     };
-    let run_path = elf::run_path_of_program(&RealFiles, &program);
+    let run_path = elf::run_path_of_program(&HostFiles, &program);
     let origin = program.parent().unwrap_or(Path::new("/"));
     run_path.map_or_else(Vec::new, |run_path| expand_origin(&run_path, origin))
 }
@@ -79,7 +79,7 @@ fn split(value: &[u8]) -> Vec<PathBuf> {
 
 /// Every file called `soname` that the loader's own search knows, in its order.
 pub fn resolve(
-    files: &dyn Files,
+    files: &dyn FileSystem,
     platform: Platform,
     library_path: &[PathBuf],
     soname: &str,
@@ -89,7 +89,7 @@ pub fn resolve(
     }
     let mut found = Vec::new();
     let mut add = |path: PathBuf| {
-        if !found.contains(&path) && files.entry(&path) != Entry::Absent {
+        if !found.contains(&path) && files.entry(&path) != FileEntry::Absent {
             found.push(path);
         }
     };
@@ -155,7 +155,7 @@ const ENTRY: usize = 24;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::MadeUpFiles;
+    use crate::files::InMemoryFiles;
     use crate::platform::Os;
 
     const LINUX: Platform = Platform {
@@ -199,7 +199,7 @@ mod tests {
                 (0x0a03, "libx.so.1", "/arm/libx.so.1"),
             ],
         );
-        let files = MadeUpFiles::new()
+        let files = InMemoryFiles::new()
             .file(CACHE, &bytes)
             .file("/lib32/libx.so.1", b"")
             .file("/cuda/libx.so.1", b"")
@@ -245,10 +245,12 @@ mod tests {
     /// The cache of this machine, against what the loader itself takes.
     #[test]
     fn the_real_cache() {
-        use crate::loader::{Loader, System};
-        let handle = System.loaded("libc.so.6").expect("glibc is in the process");
-        let path = System.path(handle).expect("it has a file");
-        let found = System.resolve("libc.so.6");
+        use crate::loader::{DynamicLoader, SystemLoader};
+        let handle = SystemLoader
+            .find_loaded("libc.so.6")
+            .expect("glibc is in the process");
+        let path = SystemLoader.path(handle).expect("it has a file");
+        let found = SystemLoader.resolve("libc.so.6");
         assert_eq!(
             found.first().and_then(|path| path.canonicalize().ok()),
             path.canonicalize().ok()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use crate::files::RealFiles;
+use crate::files::HostFiles;
 use crate::found_via::FoundVia;
 use crate::platform::Platform;
 
@@ -17,14 +17,14 @@ mod ldso;
 /// A library in this process. It is never unloaded: the driver and its companions keep threads and exit
 /// handlers of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handle(pub *mut c_void);
+pub struct LibraryHandle(pub *mut c_void);
 
 // SAFETY: a handle is a token for `dlsym`, which may be called from any thread; it is never closed.
-unsafe impl Send for Handle {}
+unsafe impl Send for LibraryHandle {}
 // SAFETY: as above.
-unsafe impl Sync for Handle {}
+unsafe impl Sync for LibraryHandle {}
 
-impl Handle {
+impl LibraryHandle {
     /// The address of `name`, or null if the library has no such symbol.
     pub fn symbol(self, name: &CStr) -> *mut c_void {
         // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a nul.
@@ -34,7 +34,7 @@ impl Handle {
 
 /// How a library is loaded. On Linux all symbols are resolved at once and visible to libraries loaded later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mode {
+pub struct OpenMode {
     /// `RTLD_DEEPBIND`: it prefers its own symbols to the process's.
     pub deep_bind: bool,
     /// Windows: its folder is added to the search path of libraries, and stays there.
@@ -42,45 +42,45 @@ pub struct Mode {
 }
 
 /// What the search asks of a loader.
-pub trait Loader: Sync {
+pub trait DynamicLoader: Sync {
     /// The library called `soname` if it is in the process already, under whatever path it was loaded.
-    fn loaded(&self, soname: &str) -> Option<Handle>;
+    fn find_loaded(&self, soname: &str) -> Option<LibraryHandle>;
 
     /// Loads a path, or a bare name through the loader's own search.
     ///
     /// # Errors
     ///
     /// The loader's message. It begins with `name: ` if a bare name was not found at all.
-    fn open(&self, path: &OsStr, mode: Mode) -> Result<Handle, String>;
+    fn open(&self, path: &OsStr, mode: OpenMode) -> Result<LibraryHandle, String>;
 
     /// The file behind a handle.
-    fn path(&self, handle: Handle) -> Option<PathBuf>;
+    fn path(&self, handle: LibraryHandle) -> Option<PathBuf>;
 
     /// The files that the loader's own search knows by this name, in its order: it would take the first. On
     /// Linux: `LD_LIBRARY_PATH`, `/etc/ld.so.cache`, the default folders. Only files are read.
     fn resolve(&self, soname: &str) -> Vec<PathBuf>;
 
     /// Remembers which step found a library.
-    fn remember(&self, _handle: Handle, _found_via: FoundVia) {}
+    fn record_found_via(&self, _handle: LibraryHandle, _found_via: FoundVia) {}
 
-    /// What [`Loader::remember`] was told of this library; the first answer counts.
-    fn remembered(&self, _handle: Handle) -> Option<FoundVia> {
+    /// What [`DynamicLoader::record_found_via`] was told of this library; the first answer counts.
+    fn recorded_found_via(&self, _handle: LibraryHandle) -> Option<FoundVia> {
         None
     }
 }
 
 /// What this crate has loaded: a list that only grows, at its front. Without a lock, because a process may fork
 /// while another thread holds one.
-static REMEMBERED: AtomicPtr<Remembered> = AtomicPtr::new(std::ptr::null_mut());
+static FOUND_VIA_RECORDS: AtomicPtr<FoundViaRecord> = AtomicPtr::new(std::ptr::null_mut());
 
-struct Remembered {
-    handle: Handle,
+struct FoundViaRecord {
+    handle: LibraryHandle,
     found_via: FoundVia,
-    next: *const Remembered,
+    next: *const FoundViaRecord,
 }
 
 /// The entries from one on.
-fn remembered_from(mut entry: *const Remembered) -> impl Iterator<Item = &'static Remembered> {
+fn records_from(mut entry: *const FoundViaRecord) -> impl Iterator<Item = &'static FoundViaRecord> {
     std::iter::from_fn(move || {
         // SAFETY: null, or from a box that is never freed and never written to after it was put into the list.
         let this = unsafe { entry.as_ref() }?;
@@ -91,12 +91,12 @@ fn remembered_from(mut entry: *const Remembered) -> impl Iterator<Item = &'stati
 
 /// The real loader.
 #[derive(Debug, Clone, Copy)]
-pub struct System;
+pub struct SystemLoader;
 
-impl Loader for System {
+impl DynamicLoader for System {
     /// Asking `dlopen` for a bare name with `RTLD_NOLOAD` would search the file system for it, and block on a
     /// pipe that lies there. So the list of what is loaded is read, and `dlopen` only asked for a name in it.
-    fn loaded(&self, soname: &str) -> Option<Handle> {
+    fn find_loaded(&self, soname: &str) -> Option<LibraryHandle> {
         let mut wanted = Wanted {
             soname: soname.as_bytes(),
             found: None,
@@ -112,10 +112,10 @@ impl Loader for System {
             )
         }
         .ok()
-        .map(|library| Handle(library.into_raw()))
+        .map(|library| LibraryHandle(library.into_raw()))
     }
 
-    fn open(&self, path: &OsStr, mode: Mode) -> Result<Handle, String> {
+    fn open(&self, path: &OsStr, mode: OpenMode) -> Result<LibraryHandle, String> {
         let deep = if mode.deep_bind {
             libc::RTLD_DEEPBIND
         } else {
@@ -139,13 +139,13 @@ impl Loader for System {
         }
         // SAFETY: initialisers of NVIDIA's libraries run here, which is what the caller asks for.
         match unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL | deep) } {
-            Ok(library) => Ok(Handle(library.into_raw())),
+            Ok(library) => Ok(LibraryHandle(library.into_raw())),
             Err(libloading::Error::DlOpen { source, .. }) => Err(source.to_string()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn path(&self, handle: Handle) -> Option<PathBuf> {
+    fn path(&self, handle: LibraryHandle) -> Option<PathBuf> {
         let mut map: *const LinkMap = std::ptr::null();
         // SAFETY: the handle is live and RTLD_DI_LINKMAP stores one pointer.
         let status =
@@ -171,34 +171,39 @@ impl Loader for System {
     fn resolve(&self, soname: &str) -> Vec<PathBuf> {
         let mut folders = ldso::program_path();
         folders.extend(ldso::library_path());
-        ldso::resolve(&RealFiles, Platform::CURRENT, &folders, soname)
+        ldso::resolve(&HostFiles, Platform::CURRENT, &folders, soname)
     }
 
-    fn remember(&self, handle: Handle, found_via: FoundVia) {
-        if self.remembered(handle).is_some() {
+    fn record_found_via(&self, handle: LibraryHandle, found_via: FoundVia) {
+        if self.recorded_found_via(handle).is_some() {
             return;
         }
-        let entry = Box::into_raw(Box::new(Remembered {
+        let entry = Box::into_raw(Box::new(FoundViaRecord {
             handle,
             found_via,
             next: std::ptr::null(),
         }));
-        let mut first = REMEMBERED.load(Ordering::Acquire);
+        let mut first = FOUND_VIA_RECORDS.load(Ordering::Acquire);
         loop {
             // SAFETY: the entry is this thread's own until the exchange below succeeds.
             unsafe { (*entry).next = first };
             // Two threads may note the same library at once; the later entry hides the earlier one, and both
             // found it in this very moment.
-            match REMEMBERED.compare_exchange(first, entry, Ordering::AcqRel, Ordering::Acquire) {
+            match FOUND_VIA_RECORDS.compare_exchange(
+                first,
+                entry,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
                 Ok(_) => return,
                 Err(now) => first = now,
             }
         }
     }
 
-    fn remembered(&self, handle: Handle) -> Option<FoundVia> {
+    fn recorded_found_via(&self, handle: LibraryHandle) -> Option<FoundVia> {
         // A library has one handle as long as it is in the process, which is for ever.
-        remembered_from(REMEMBERED.load(Ordering::Acquire))
+        records_from(FOUND_VIA_RECORDS.load(Ordering::Acquire))
             .find(|entry| entry.handle == handle)
             .map(|entry| entry.found_via)
     }

@@ -1,20 +1,20 @@
 //! The search for a library: one engine for every row of the table, and for both loading and locating.
 //!
-//! The engine knows the places and their order. What is done with a file that fits is the [`Goal`]'s business.
+//! The engine knows the places and their order. What is done with a file that fits is the [`SearchGoal`]'s business.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::environment::{MAJOR_VARIABLE, PROGRAM_FILES, override_variable};
-use crate::error::{Fault, LoadError, LoadErrorKind, OVERRIDE, Outcome};
+use crate::environment::{MAJOR_VARIABLE, PROGRAM_FILES, path_override_variable};
+use crate::error::{FileDefect, LoadError, LoadErrorKind, OVERRIDE, SearchOutcome};
 use crate::found_via::FoundVia;
-use crate::loader::Handle;
-use crate::loader::elf::{self, Said};
+use crate::loader::LibraryHandle;
+use crate::loader::elf::{self, DynamicInfo};
 use crate::search::Finder;
-use crate::search::probe::{Kin, Probe, Trail, expand, is_absolute, probe_file};
+use crate::search::probe::{Probe, Relation, SearchLog, expand, is_absolute, probe_file};
 use crate::search::version;
-use crate::table::{Library, Origin, wheel_major};
+use crate::table::{LibraryDescriptor, Origin, wheel_major};
 
 /// The step that asks the system's loader.
 const SYSTEM: &str = "system loader";
@@ -23,18 +23,18 @@ const SYSTEM: &str = "system loader";
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// The row.
-    pub library: &'static Library,
+    pub library: &'static LibraryDescriptor,
     /// The file names that count, each with the CUDA major it tells.
     pub names: Vec<(&'static str, Option<u32>)>,
     /// The only CUDA major that counts, if one does.
     pub major: Option<u32>,
     /// The library that needs this one, if it was not asked for itself.
-    pub parent: Option<Parent>,
+    pub parent: Option<Dependent>,
 }
 
 /// A library that needs another one.
 #[derive(Debug, Clone)]
-pub(crate) struct Parent {
+pub(crate) struct Dependent {
     /// Its name.
     pub name: &'static str,
     /// The folder it lies in.
@@ -47,7 +47,7 @@ impl Request {
     /// A request for whatever the row names, of one CUDA major or of any.
     pub(crate) fn any(
         finder: &Finder<'_>,
-        library: &'static Library,
+        library: &'static LibraryDescriptor,
         major: Option<u32>,
     ) -> Request {
         Request {
@@ -71,12 +71,12 @@ pub(crate) struct Candidate {
     /// The CUDA major it is for, if something tells.
     pub major: Option<u32>,
     /// What the file says of itself.
-    pub said: Said,
+    pub said: DynamicInfo,
 }
 
 /// Why a goal does not take a file.
 #[derive(Debug)]
-pub(crate) enum Problem {
+pub(crate) enum Rejection {
     /// The loader's message.
     Refused(String),
     /// A library that it needs is not there.
@@ -84,40 +84,40 @@ pub(crate) enum Problem {
 }
 
 /// What a search is for.
-pub(crate) trait Goal {
+pub(crate) trait SearchGoal {
     /// What comes out of it.
     type Out;
     /// Takes what is in the process already.
-    fn loaded(&mut self, handle: Handle, path: PathBuf, major: Option<u32>) -> Self::Out;
+    fn loaded(&mut self, handle: LibraryHandle, path: PathBuf, major: Option<u32>) -> Self::Out;
     /// Takes a file that fits.
-    fn file(&mut self, candidate: Candidate) -> Result<Self::Out, Problem>;
+    fn file(&mut self, candidate: Candidate) -> Result<Self::Out, Rejection>;
     /// Takes what the loader finds for a name where its files are not known: on run paths of the program.
-    fn by_name(&mut self, name: &'static str) -> Result<Option<Self::Out>, Problem>;
+    fn by_name(&mut self, name: &'static str) -> Result<Option<Self::Out>, Rejection>;
 }
 
 /// Why a search ends before its last place.
 #[derive(Debug)]
-enum Stop {
+enum SearchAbort {
     /// A file is broken, or was refused.
     Failed(PathBuf),
     /// An override leads nowhere.
-    Setting,
+    InvalidSetting,
     /// A library that a file needs is not there.
     Dependency(Box<LoadError>),
 }
 
-type Step<T> = Result<Option<T>, Stop>;
+type Step<T> = Result<Option<T>, SearchAbort>;
 
 /// Looks for a library at every place, in order, until the goal takes one.
-pub(crate) fn search<G: Goal>(
+pub(crate) fn search<G: SearchGoal>(
     finder: Finder<'_>,
     request: Request,
     goal: &mut G,
-) -> Result<(G::Out, Trail), LoadError> {
+) -> Result<(G::Out, SearchLog), LoadError> {
     let mut search = Search {
         finder,
         request,
-        trail: Trail::default(),
+        trail: SearchLog::default(),
         refused: None,
         folders: HashMap::new(),
     };
@@ -127,22 +127,25 @@ pub(crate) fn search<G: Goal>(
     if let Some(text) = &finder.environment.rejected_major
         && search.request.library.origin != Origin::Driver
     {
-        let outcome = Outcome::Refused("no number of a CUDA major".to_owned());
+        let outcome = SearchOutcome::Refused("no number of a CUDA major".to_owned());
         let place = format!("{MAJOR_VARIABLE}={text}");
         search.trail.note("settings", place, outcome);
-        return Err(search.error(LoadErrorKind::Setting, None));
+        return Err(search.error(LoadErrorKind::InvalidSetting, None));
     }
     if search.request.names.is_empty() {
         let known = search.request.library.majors(finder.platform);
         let known: Vec<String> = known.iter().map(u32::to_string).collect();
-        let outcome = Outcome::Refused(format!(
+        let outcome = SearchOutcome::Refused(format!(
             "{} is known for CUDA {}",
             search.request.library.name,
             known.join(", ")
         ));
         let major = search.request.major.unwrap_or_default();
         let (kind, place) = match search.request.parent {
-            None => (LoadErrorKind::Setting, format!("{MAJOR_VARIABLE}={major}")),
+            None => (
+                LoadErrorKind::InvalidSetting,
+                format!("{MAJOR_VARIABLE}={major}"),
+            ),
             Some(_) => (LoadErrorKind::NotFound, format!("CUDA {major}")),
         };
         search.trail.note("settings", place, outcome);
@@ -154,16 +157,16 @@ pub(crate) fn search<G: Goal>(
             None => Err(search.error(LoadErrorKind::NotFound, None)),
             file => Err(search.error(LoadErrorKind::Failed, file)),
         },
-        Err(Stop::Failed(file)) => Err(search.error(LoadErrorKind::Failed, Some(file))),
-        Err(Stop::Setting) => Err(search.error(LoadErrorKind::Setting, None)),
-        Err(Stop::Dependency(error)) => Err(*error),
+        Err(SearchAbort::Failed(file)) => Err(search.error(LoadErrorKind::Failed, Some(file))),
+        Err(SearchAbort::InvalidSetting) => Err(search.error(LoadErrorKind::InvalidSetting, None)),
+        Err(SearchAbort::Dependency(error)) => Err(*error),
     }
 }
 
 struct Search<'a> {
     finder: Finder<'a>,
     request: Request,
-    trail: Trail,
+    trail: SearchLog,
     /// The first file that the system's loader knows and that does not load. The search goes on after it, as
     /// the loader's own does, but must not end with "not found".
     refused: Option<PathBuf>,
@@ -172,7 +175,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn run<G: Goal>(&mut self, goal: &mut G) -> Step<G::Out> {
+    fn run<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         if let found @ Some(_) = self.in_process(goal) {
             return Ok(found);
         }
@@ -191,16 +194,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn in_process<G: Goal>(&mut self, goal: &mut G) -> Option<G::Out> {
+    fn in_process<G: SearchGoal>(&mut self, goal: &mut G) -> Option<G::Out> {
         for (name, major) in self.request.names.clone() {
-            let Some(handle) = self.finder.loader.loaded(name) else {
+            let Some(handle) = self.finder.loader.find_loaded(name) else {
                 continue;
             };
             let path = self.finder.loader.path(handle);
             let path = path.unwrap_or_else(|| name.into());
             // What a library needs is taken from the process by its name alone: so does the loader.
             let major = match self.request.parent {
-                None => self.major(&path, major, None, &Said::default()),
+                None => self.major(&path, major, None, &DynamicInfo::default()),
                 Some(_) => major,
             };
             if self.request.parent.is_none() && self.is_other_major("process", &path, major) {
@@ -211,7 +214,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn toolkit<G: Goal>(&mut self, goal: &mut G) -> Step<G::Out> {
+    fn toolkit<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         if let found @ Some(_) = self.wheels(goal)? {
             return Ok(found);
         }
@@ -260,7 +263,7 @@ impl<'a> Search<'a> {
                         return Ok(found);
                     }
                 }
-                None => self.trail.note(step, "cudart", Outcome::NoSuchName),
+                None => self.trail.note(step, "cudart", SearchOutcome::NoSuchName),
             }
         }
         for root in &env.toolkit_roots {
@@ -271,13 +274,13 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        if let Some(Parent { folder, via, .. }) = self.request.parent.clone() {
+        if let Some(Dependent { folder, via, .. }) = self.request.parent.clone() {
             return self.folders("beside what needs it", &[folder], via, goal);
         }
         Ok(None)
     }
 
-    fn driver<G: Goal>(&mut self, goal: &mut G) -> Step<G::Out> {
+    fn driver<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         if let found @ Some(_) = self.system(goal)? {
             return Ok(found);
         }
@@ -288,15 +291,15 @@ impl<'a> Search<'a> {
             .filter(|dir| is_absolute(platform, dir))
             .cloned()
             .collect();
-        self.folders("driver folders", &dirs, FoundVia::System, goal)
+        self.folders("driver folders", &dirs, FoundVia::SystemLoader, goal)
     }
 
-    fn wheels<G: Goal>(&mut self, goal: &mut G) -> Step<G::Out> {
+    fn wheels<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         const STEP: &str = "wheels";
         let (platform, env) = (self.finder.platform, self.finder.environment);
         if env.site_packages.is_empty() {
             let place = "site-packages or VIRTUAL_ENV";
-            self.trail.note(STEP, place, Outcome::NotSet);
+            self.trail.note(STEP, place, SearchOutcome::NotSet);
             return Ok(None);
         }
         let mut roots = Vec::new();
@@ -304,7 +307,7 @@ impl<'a> Search<'a> {
             if is_absolute(platform, root) {
                 roots.push(root);
             } else {
-                self.trail.note_path(STEP, root, Outcome::Relative);
+                self.trail.note_path(STEP, root, SearchOutcome::Relative);
             }
         }
         let dirs = self.request.library.wheel_dirs(platform);
@@ -333,7 +336,7 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    fn program_files<G: Goal>(&mut self, goal: &mut G) -> Step<G::Out> {
+    fn program_files<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         let finder = self.finder;
         let patterns = self.request.library.program_files_dirs(finder.platform);
         if patterns.is_empty() {
@@ -349,7 +352,7 @@ impl<'a> Search<'a> {
             let found = expand(finder.files, root, pattern);
             if found.is_empty() {
                 self.trail
-                    .note_path(step, &root.join(pattern), Outcome::Absent);
+                    .note_path(step, &root.join(pattern), SearchOutcome::Absent);
             }
             folders.extend(found);
         }
@@ -357,7 +360,7 @@ impl<'a> Search<'a> {
     }
 
     /// Folders below a root that may hold the library.
-    fn root<G: Goal>(
+    fn root<G: SearchGoal>(
         &mut self,
         step: &'static str,
         root: &Path,
@@ -387,7 +390,7 @@ impl<'a> Search<'a> {
     }
 
     /// Folders that may hold the library, the best name first.
-    fn folders<G: Goal>(
+    fn folders<G: SearchGoal>(
         &mut self,
         step: &'static str,
         folders: &[PathBuf],
@@ -411,7 +414,7 @@ impl<'a> Search<'a> {
     }
 
     /// One place. A file that cannot be the library ends the search: a broken installation must be seen.
-    fn candidate<G: Goal>(
+    fn candidate<G: SearchGoal>(
         &mut self,
         step: &'static str,
         path: PathBuf,
@@ -422,8 +425,9 @@ impl<'a> Search<'a> {
     ) -> Step<G::Out> {
         match probe_file(self.finder.files, &path) {
             Probe::Absent => return Ok(None),
-            Probe::Fault(fault) => {
-                self.trail.note_path(step, &path, Outcome::Broken(fault));
+            Probe::FileDefect(fault) => {
+                self.trail
+                    .note_path(step, &path, SearchOutcome::Broken(fault));
                 return Ok(None);
             }
             Probe::File => {}
@@ -431,8 +435,9 @@ impl<'a> Search<'a> {
         let said = match elf::inspect(self.finder.files, self.finder.platform, &path) {
             Ok(said) => said,
             Err(fault) => {
-                self.trail.note_path(step, &path, Outcome::Broken(fault));
-                return Err(Stop::Failed(path));
+                self.trail
+                    .note_path(step, &path, SearchOutcome::Broken(fault));
+                return Err(SearchAbort::Failed(path));
             }
         };
         let major = self.major(&path, of_name, of_dir, &said);
@@ -448,49 +453,52 @@ impl<'a> Search<'a> {
         };
         match goal.file(candidate) {
             Ok(out) => Ok(Some(out)),
-            Err(Problem::Refused(message)) => {
-                self.trail.note_path(step, &path, Outcome::Refused(message));
-                Err(Stop::Failed(path))
+            Err(Rejection::Refused(message)) => {
+                self.trail
+                    .note_path(step, &path, SearchOutcome::Refused(message));
+                Err(SearchAbort::Failed(path))
             }
-            Err(Problem::Dependency(error)) => Err(Stop::Dependency(error)),
+            Err(Rejection::Dependency(error)) => Err(SearchAbort::Dependency(error)),
         }
     }
 
     /// A file, or a folder that holds the library, named by the user: nothing else is tried after it.
-    fn override_path<G: Goal>(&mut self, path: &'a Path, goal: &mut G) -> Step<G::Out> {
+    fn override_path<G: SearchGoal>(&mut self, path: &'a Path, goal: &mut G) -> Step<G::Out> {
         let finder = self.finder;
         let place = format!(
             "{}={}",
-            override_variable(self.request.library.name),
+            path_override_variable(self.request.library.name),
             path.display()
         );
         if !is_absolute(finder.platform, path) {
-            self.trail.note(OVERRIDE, place, Outcome::Relative);
-            return Err(Stop::Setting);
+            self.trail.note(OVERRIDE, place, SearchOutcome::Relative);
+            return Err(SearchAbort::InvalidSetting);
         }
         let via = FoundVia::Override;
         match probe_file(finder.files, path) {
             Probe::File => {}
             Probe::Absent => {
-                self.trail.note(OVERRIDE, place, Outcome::Absent);
-                return Err(Stop::Setting);
+                self.trail.note(OVERRIDE, place, SearchOutcome::Absent);
+                return Err(SearchAbort::InvalidSetting);
             }
-            Probe::Fault(Fault::Folder) => {
+            Probe::FileDefect(FileDefect::Folder) => {
                 return match self.folders(OVERRIDE, &[path.to_owned()], via, goal)? {
-                    None => Err(Stop::Setting),
+                    None => Err(SearchAbort::InvalidSetting),
                     found => Ok(found),
                 };
             }
-            Probe::Fault(fault) => {
-                self.trail.note(OVERRIDE, place, Outcome::Broken(fault));
-                return Err(Stop::Setting);
+            Probe::FileDefect(fault) => {
+                self.trail
+                    .note(OVERRIDE, place, SearchOutcome::Broken(fault));
+                return Err(SearchAbort::InvalidSetting);
             }
         }
         let said = match elf::inspect(finder.files, finder.platform, path) {
             Ok(said) => said,
             Err(fault) => {
-                self.trail.note(OVERRIDE, place, Outcome::Broken(fault));
-                return Err(Stop::Failed(path.to_owned()));
+                self.trail
+                    .note(OVERRIDE, place, SearchOutcome::Broken(fault));
+                return Err(SearchAbort::Failed(path.to_owned()));
             }
         };
         // What another library needs must have the very name it needs: an override for one CUDA major does
@@ -499,7 +507,7 @@ impl<'a> Search<'a> {
         if self.request.parent.is_some()
             && own.is_some_and(|own| self.request.names.iter().all(|(name, _)| *name != own))
         {
-            let outcome = Outcome::Refused(format!("is {}", own.unwrap_or_default()));
+            let outcome = SearchOutcome::Refused(format!("is {}", own.unwrap_or_default()));
             self.trail.note(OVERRIDE, place, outcome);
             return Ok(None);
         }
@@ -519,17 +527,18 @@ impl<'a> Search<'a> {
         };
         match goal.file(candidate) {
             Ok(out) => Ok(Some(out)),
-            Err(Problem::Refused(message)) => {
-                self.trail.note(OVERRIDE, place, Outcome::Refused(message));
-                Err(Stop::Failed(path.to_owned()))
+            Err(Rejection::Refused(message)) => {
+                self.trail
+                    .note(OVERRIDE, place, SearchOutcome::Refused(message));
+                Err(SearchAbort::Failed(path.to_owned()))
             }
-            Err(Problem::Dependency(error)) => Err(Stop::Dependency(error)),
+            Err(Rejection::Dependency(error)) => Err(SearchAbort::Dependency(error)),
         }
     }
 
     /// The system's own search (`LD_LIBRARY_PATH`, `ld.so.conf`, the default folders), name by name. What it
     /// passes over is passed over here too; a file that it refuses ends its search for that name only.
-    fn system<G: Goal>(&mut self, goal: &mut G) -> Step<G::Out> {
+    fn system<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         for (name, of_name) in self.request.names.clone() {
             if let found @ Some(_) = self.system_name(name, of_name, goal)? {
                 return Ok(found);
@@ -538,48 +547,51 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    fn system_name<G: Goal>(
+    fn system_name<G: SearchGoal>(
         &mut self,
         name: &'static str,
         of_name: Option<u32>,
         goal: &mut G,
     ) -> Step<G::Out> {
-        let (finder, via) = (self.finder, FoundVia::System);
+        let (finder, via) = (self.finder, FoundVia::SystemLoader);
         let paths = finder.loader.resolve(name);
         if paths.is_empty() {
             return match goal.by_name(name) {
                 Ok(Some(out)) => Ok(Some(out)),
                 Ok(None) => {
-                    self.trail.note(SYSTEM, name, Outcome::NoSuchName);
+                    self.trail.note(SYSTEM, name, SearchOutcome::NoSuchName);
                     Ok(None)
                 }
-                Err(Problem::Refused(message)) => {
-                    self.trail.note(SYSTEM, name, Outcome::Refused(message));
+                Err(Rejection::Refused(message)) => {
+                    self.trail
+                        .note(SYSTEM, name, SearchOutcome::Refused(message));
                     self.refused.get_or_insert(name.into());
                     Ok(None)
                 }
-                Err(Problem::Dependency(error)) => Err(Stop::Dependency(error)),
+                Err(Rejection::Dependency(error)) => Err(SearchAbort::Dependency(error)),
             };
         }
         for (index, path) in paths.into_iter().enumerate() {
             let fault = if self.is_stub(&path) {
-                Some(Fault::Stub)
+                Some(FileDefect::Stub)
             } else {
                 match probe_file(finder.files, &path) {
                     Probe::File => None,
                     Probe::Absent => continue,
-                    Probe::Fault(fault) => Some(fault),
+                    Probe::FileDefect(fault) => Some(fault),
                 }
             };
             if let Some(fault) = fault {
-                self.trail.note_path(SYSTEM, &path, Outcome::Broken(fault));
+                self.trail
+                    .note_path(SYSTEM, &path, SearchOutcome::Broken(fault));
                 continue;
             }
             let said = match elf::inspect(finder.files, finder.platform, &path) {
                 Ok(said) => said,
                 Err(fault) => {
-                    let foreign = matches!(fault, Fault::Architecture { .. });
-                    self.trail.note_path(SYSTEM, &path, Outcome::Broken(fault));
+                    let foreign = matches!(fault, FileDefect::Architecture { .. });
+                    self.trail
+                        .note_path(SYSTEM, &path, SearchOutcome::Broken(fault));
                     if foreign {
                         continue;
                     }
@@ -601,13 +613,13 @@ impl<'a> Search<'a> {
             };
             match goal.file(candidate) {
                 Ok(out) => return Ok(Some(out)),
-                Err(Problem::Refused(message)) => {
+                Err(Rejection::Refused(message)) => {
                     self.trail
-                        .note_path(SYSTEM, &path, Outcome::Refused(message));
+                        .note_path(SYSTEM, &path, SearchOutcome::Refused(message));
                     self.refused.get_or_insert(path);
                     return Ok(None);
                 }
-                Err(Problem::Dependency(error)) => return Err(Stop::Dependency(error)),
+                Err(Rejection::Dependency(error)) => return Err(SearchAbort::Dependency(error)),
             }
         }
         Ok(None)
@@ -632,7 +644,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.folders.get(folder) {
             return *known;
         }
-        let is = self.finder.files.entry(folder) == crate::files::Entry::Folder;
+        let is = self.finder.files.entry(folder) == crate::files::FileEntry::Folder;
         self.folders.insert(folder.to_owned(), is);
         is
     }
@@ -642,7 +654,7 @@ impl<'a> Search<'a> {
         path: &Path,
         of_name: Option<u32>,
         of_dir: Option<u32>,
-        said: &Said,
+        said: &DynamicInfo,
     ) -> Option<u32> {
         if self.request.library.origin == Origin::Driver {
             return None;
@@ -664,7 +676,7 @@ impl<'a> Search<'a> {
     fn is_other_major(&mut self, step: &'static str, path: &Path, major: Option<u32>) -> bool {
         match (major, self.request.major) {
             (Some(found), Some(wanted)) if found != wanted => {
-                let outcome = Outcome::OtherMajor { found, wanted };
+                let outcome = SearchOutcome::OtherMajor { found, wanted };
                 self.trail.note_path(step, path, outcome);
                 true
             }
@@ -708,13 +720,13 @@ impl<'a> Search<'a> {
         let looked = self.trail.finish(self.finder.files, |_, file| {
             let file = file.to_string_lossy();
             if names.iter().any(|(name, _)| *name == file) {
-                return Kin::None;
+                return Relation::None;
             }
             let other = all.iter().position(|name| *name == file);
             match (other.and_then(|index| majors.get(index)), major) {
-                (Some(found), Some(wanted)) => Kin::OtherMajor(*found, wanted),
-                _ if file.starts_with(stem) => Kin::Similar,
-                _ => Kin::None,
+                (Some(found), Some(wanted)) => Relation::OtherMajor(*found, wanted),
+                _ if file.starts_with(stem) => Relation::Similar,
+                _ => Relation::None,
             }
         });
         LoadError {

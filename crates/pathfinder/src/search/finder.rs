@@ -1,8 +1,8 @@
 //! What a search depends on.
 
 use crate::environment::Environment;
-use crate::files::{self, Files};
-use crate::loader::{self, Loader};
+use crate::files::{self, FileSystem};
+use crate::loader::{self, DynamicLoader};
 use crate::platform::Platform;
 
 /// Everything a search depends on.
@@ -13,9 +13,9 @@ pub struct Finder<'a> {
     /// Variables and the folders of the Python installation.
     pub environment: &'a Environment,
     /// The file system.
-    pub files: &'a dyn Files,
+    pub files: &'a dyn FileSystem,
     /// The dynamic loader.
-    pub loader: &'a dyn Loader,
+    pub loader: &'a dyn DynamicLoader,
 }
 
 impl<'a> Finder<'a> {
@@ -24,8 +24,8 @@ impl<'a> Finder<'a> {
         Finder {
             platform: Platform::CURRENT,
             environment,
-            files: &files::RealFiles,
-            loader: &loader::System,
+            files: &files::HostFiles,
+            loader: &loader::SystemLoader,
         }
     }
 }

@@ -3,16 +3,16 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Fault, LoadError, LoadErrorKind, Outcome};
+use crate::error::{FileDefect, LoadError, LoadErrorKind, SearchOutcome};
 use crate::found_via::FoundVia;
-use crate::loader::{Handle, Mode};
+use crate::loader::{LibraryHandle, OpenMode};
 use crate::platform::Os;
 use crate::search::Finder;
-use crate::search::engine::{Candidate, Goal, Parent, Problem, Request, search};
-use crate::search::located::{Loaded, Located};
-use crate::search::probe::Kin;
+use crate::search::engine::{Candidate, Dependent, Rejection, Request, SearchGoal, search};
+use crate::search::located::{LoadedLibrary, LocatedLibrary};
+use crate::search::probe::Relation;
 use crate::search::version;
-use crate::table::{self, LIBRARIES, Library, Origin};
+use crate::table::{self, LIBRARIES, LibraryDescriptor, Origin};
 
 impl Finder<'_> {
     /// Finds the library called `name` and loads it into this process, with every symbol resolved at once and
@@ -28,13 +28,13 @@ impl Finder<'_> {
     /// not exist for the platform, [`LoadErrorKind::NotFound`] if it, or a library it needs, lies in none of the
     /// places, [`LoadErrorKind::Failed`] if a file was found that is broken or that the system's loader refused:
     /// the search then stops, because a broken installation should be seen, not skipped.
-    /// [`LoadErrorKind::Setting`] if an override leads nowhere or `CUPYRITE_CUDA_MAJOR` is no known number.
-    pub fn load(&self, name: &str) -> Result<Loaded, LoadError> {
+    /// [`LoadErrorKind::InvalidSetting`] if an override leads nowhere or `CUPYRITE_CUDA_MAJOR` is no known number.
+    pub fn load(&self, name: &str) -> Result<LoadedLibrary, LoadError> {
         let library = self.row(name)?;
         let request = Request::any(self, library, self.wanted(library));
-        let mut session = Session::default();
+        let mut session = LoadSession::default();
         let loaded = load(*self, request, &mut session)?;
-        let Loaded {
+        let LoadedLibrary {
             path, found_via, ..
         } = &loaded;
         log::debug!("{name}: {} ({found_via})", path.display());
@@ -47,7 +47,7 @@ impl Finder<'_> {
     /// # Errors
     ///
     /// As [`Finder::load`], less what only the system's loader would notice.
-    pub fn locate(&self, name: &str) -> Result<Located, LoadError> {
+    pub fn locate(&self, name: &str) -> Result<LocatedLibrary, LoadError> {
         let library = self.row(name)?;
         let request = Request::any(self, library, self.wanted(library));
         let mut goal = Locate {
@@ -55,16 +55,16 @@ impl Finder<'_> {
             library,
         };
         let (mut located, trail) = search(*self, request, &mut goal)?;
-        located.looked = trail.finish(self.files, |_, _| Kin::None);
+        located.searched = trail.finish(self.files, |_, _| Relation::None);
         Ok(located)
     }
 
-    fn row(&self, name: &str) -> Result<&'static Library, LoadError> {
-        table::library(name).ok_or_else(|| LoadError::unknown(name, self.platform))
+    fn row(&self, name: &str) -> Result<&'static LibraryDescriptor, LoadError> {
+        table::find_library(name).ok_or_else(|| LoadError::unknown(name, self.platform))
     }
 
     /// The CUDA major that is asked for; the driver has none.
-    fn wanted(&self, library: &Library) -> Option<u32> {
+    fn wanted(&self, library: &LibraryDescriptor) -> Option<u32> {
         match library.origin {
             Origin::Driver => None,
             Origin::Toolkit | Origin::Product => self.environment.major,
@@ -79,12 +79,12 @@ impl Finder<'_> {
 
     /// The same for one CUDA major.
     pub(crate) fn toolkit_root(&self, major: Option<u32>) -> Option<PathBuf> {
-        let cudart = table::library("cudart")?;
+        let cudart = table::find_library("cudart")?;
         Request::any(self, cudart, major)
             .names
             .into_iter()
             .find_map(|(name, _)| {
-                let loaded = self.loader.loaded(name);
+                let loaded = self.loader.find_loaded(name);
                 loaded
                     .and_then(|handle| self.loader.path(handle))
                     .into_iter()
@@ -118,7 +118,7 @@ impl Finder<'_> {
 
 /// What is being loaded for one call.
 #[derive(Debug, Default)]
-struct Session {
+struct LoadSession {
     /// The libraries whose dependencies are being loaded, the one asked for first.
     active: Vec<&'static str>,
     /// Those that were loaded as dependencies, by the names that counted.
@@ -127,7 +127,7 @@ struct Session {
 
 /// How badly a dependency is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum DependencyStrength {
     /// The file names it: the loader will not load the one without the other.
     Linked,
     /// The table says so, and the file does not tell.
@@ -138,7 +138,11 @@ enum Need {
     Tried,
 }
 
-fn load(finder: Finder<'_>, request: Request, session: &mut Session) -> Result<Loaded, LoadError> {
+fn load(
+    finder: Finder<'_>,
+    request: Request,
+    session: &mut LoadSession,
+) -> Result<LoadedLibrary, LoadError> {
     let library = request.library;
     session.active.push(library.name);
     let mut goal = Load {
@@ -153,16 +157,16 @@ fn load(finder: Finder<'_>, request: Request, session: &mut Session) -> Result<L
 
 struct Load<'a, 's> {
     finder: Finder<'a>,
-    library: &'static Library,
-    session: &'s mut Session,
+    library: &'static LibraryDescriptor,
+    session: &'s mut LoadSession,
 }
 
-impl Goal for Load<'_, '_> {
-    type Out = Loaded;
+impl SearchGoal for Load<'_, '_> {
+    type Out = LoadedLibrary;
 
-    fn loaded(&mut self, handle: Handle, path: PathBuf, _: Option<u32>) -> Loaded {
-        let before = self.finder.loader.remembered(handle);
-        Loaded {
+    fn loaded(&mut self, handle: LibraryHandle, path: PathBuf, _: Option<u32>) -> LoadedLibrary {
+        let before = self.finder.loader.recorded_found_via(handle);
+        LoadedLibrary {
             library: self.library,
             handle,
             path,
@@ -170,44 +174,48 @@ impl Goal for Load<'_, '_> {
         }
     }
 
-    fn file(&mut self, candidate: Candidate) -> Result<Loaded, Problem> {
+    fn file(&mut self, candidate: Candidate) -> Result<LoadedLibrary, Rejection> {
         let missing = self.dependencies(&candidate)?;
         let name = candidate.by_name.map(OsStr::new);
         match self.open(name.unwrap_or(candidate.path.as_os_str())) {
             Ok(handle) => Ok(self.opened(handle, candidate.path, candidate.via)),
             Err(message) => Err(match missing {
-                Some(error) => Problem::Dependency(error),
-                None => Problem::Refused(message),
+                Some(error) => Rejection::Dependency(error),
+                None => Rejection::Refused(message),
             }),
         }
     }
 
-    fn by_name(&mut self, name: &'static str) -> Result<Option<Loaded>, Problem> {
+    fn by_name(&mut self, name: &'static str) -> Result<Option<LoadedLibrary>, Rejection> {
         match self.open(name.as_ref()) {
-            Ok(handle) => Ok(Some(self.opened(handle, name.into(), FoundVia::System))),
+            Ok(handle) => Ok(Some(self.opened(
+                handle,
+                name.into(),
+                FoundVia::SystemLoader,
+            ))),
             // A bare name in front means that this very file was not found. Otherwise a file was, and it, or
             // something that it needs, does not load. (The words after it are in the user's language.)
             Err(message) if message.starts_with(&format!("{name}: ")) => Ok(None),
-            Err(message) => Err(Problem::Refused(message)),
+            Err(message) => Err(Rejection::Refused(message)),
         }
     }
 }
 
 impl Load<'_, '_> {
-    fn open(&self, path: &OsStr) -> Result<Handle, String> {
-        let mode = Mode {
+    fn open(&self, path: &OsStr) -> Result<LibraryHandle, String> {
+        let mode = OpenMode {
             deep_bind: self.library.deep_bind,
             add_folder: self.library.add_dll_directory,
         };
         self.finder.loader.open(path, mode)
     }
 
-    fn opened(&self, handle: Handle, path: PathBuf, found_via: FoundVia) -> Loaded {
+    fn opened(&self, handle: LibraryHandle, path: PathBuf, found_via: FoundVia) -> LoadedLibrary {
         let loader = self.finder.loader;
-        loader.remember(handle, found_via);
+        loader.record_found_via(handle, found_via);
         let path = loader.path(handle).unwrap_or(path);
         self.open_companions(&path);
-        Loaded {
+        LoadedLibrary {
             library: self.library,
             handle,
             path,
@@ -226,7 +234,11 @@ impl Load<'_, '_> {
                 log::debug!("no {prefix}* that fits beside {}", path.display());
                 continue;
             };
-            match self.finder.loader.open(file.as_os_str(), Mode::default()) {
+            match self
+                .finder
+                .loader
+                .open(file.as_os_str(), OpenMode::default())
+            {
                 Ok(_) => {}
                 Err(message) => log::warn!("{} does not load: {message}", file.display()),
             }
@@ -235,7 +247,7 @@ impl Load<'_, '_> {
 
     /// Loads what a file needs. What it names and is nowhere is no error yet, because the file's own run path
     /// may lead to it: that is given back, for the case that the file does not load.
-    fn dependencies(&mut self, candidate: &Candidate) -> Result<Option<Box<LoadError>>, Problem> {
+    fn dependencies(&mut self, candidate: &Candidate) -> Result<Option<Box<LoadError>>, Rejection> {
         let mut missing = None;
         let finder = self.finder;
         let major = candidate.major.or(finder.environment.major);
@@ -257,7 +269,7 @@ impl Load<'_, '_> {
             if self.session.active.contains(&library.name) || self.session.done.contains(&key) {
                 continue;
             }
-            request.parent = Some(Parent {
+            request.parent = Some(Dependent {
                 name: self.library.name,
                 folder: candidate
                     .path
@@ -270,14 +282,15 @@ impl Load<'_, '_> {
                 Ok(_) => self.session.done.push(key),
                 Err(error) => match (need, error.kind) {
                     (_, LoadErrorKind::NotAvailable) => {}
-                    (Need::Tried, _) | (Need::Optional, LoadErrorKind::NotFound) => {
+                    (DependencyStrength::Tried, _)
+                    | (DependencyStrength::Optional, LoadErrorKind::NotFound) => {
                         log::debug!("{} without {}: {error}", self.library.name, library.name);
                     }
                     // The loader would come across what blocks: it must not get there.
-                    (Need::Linked, LoadErrorKind::NotFound) if !blocks(&error) => {
+                    (DependencyStrength::Linked, LoadErrorKind::NotFound) if !blocks(&error) => {
                         missing.get_or_insert(Box::new(error));
                     }
-                    _ => return Err(Problem::Dependency(Box::new(error))),
+                    _ => return Err(Rejection::Dependency(Box::new(error))),
                 },
             }
         }
@@ -287,17 +300,21 @@ impl Load<'_, '_> {
 
 /// Whether a search came across something that must not be opened.
 fn blocks(error: &LoadError) -> bool {
-    let mut looked = error.looked.iter();
-    looked.any(|looked| looked.outcome == Outcome::Broken(Fault::Special))
+    let mut looked = error.searched.iter();
+    looked.any(|looked| looked.outcome == SearchOutcome::Broken(FileDefect::Special))
 }
 
 /// The libraries of the table that a file needs: what the table says first, in its order, then what else the
 /// file names.
 fn needed(
-    library: &'static Library,
+    library: &'static LibraryDescriptor,
     candidate: &Candidate,
-) -> Vec<(&'static Library, Option<&'static str>, Need)> {
-    let linked: Vec<(&'static Library, &'static str)> = candidate
+) -> Vec<(
+    &'static LibraryDescriptor,
+    Option<&'static str>,
+    DependencyStrength,
+)> {
+    let linked: Vec<(&'static LibraryDescriptor, &'static str)> = candidate
         .said
         .needed
         .iter()
@@ -322,18 +339,20 @@ fn needed(
     let mut all = Vec::new();
     for name in library.dependencies {
         let need = match name_of(name) {
-            Some(_) => Need::Linked,
-            None if tells => Need::Tried,
-            None => Need::Required,
+            Some(_) => DependencyStrength::Linked,
+            None if tells => DependencyStrength::Tried,
+            None => DependencyStrength::Required,
         };
-        all.extend(table::library(name).map(|row| (row, name_of(name), need)));
+        all.extend(table::find_library(name).map(|row| (row, name_of(name), need)));
     }
     for name in library.optional_dependencies {
-        all.extend(table::library(name).map(|row| (row, name_of(name), Need::Optional)));
+        all.extend(
+            table::find_library(name).map(|row| (row, name_of(name), DependencyStrength::Optional)),
+        );
     }
     for (row, soname) in linked {
         if !all.iter().any(|(known, ..)| known.name == row.name) {
-            all.push((row, Some(soname), Need::Tried));
+            all.push((row, Some(soname), DependencyStrength::Tried));
         }
     }
     all
@@ -341,40 +360,45 @@ fn needed(
 
 struct Locate<'a> {
     finder: Finder<'a>,
-    library: &'static Library,
+    library: &'static LibraryDescriptor,
 }
 
 impl Locate<'_> {
-    fn located(&self, path: PathBuf, found_via: FoundVia, major: Option<u32>) -> Located {
+    fn located(&self, path: PathBuf, found_via: FoundVia, major: Option<u32>) -> LocatedLibrary {
         let major = match self.library.origin {
             Origin::Driver => None,
             _ => major.or_else(|| version::major_of_place(&self.finder, self.library, &path)),
         };
         let version = version::version(&self.finder, self.library, &path, major);
-        Located {
+        LocatedLibrary {
             library: self.library,
             path,
             found_via,
             major,
             version,
-            looked: Vec::new(),
+            searched: Vec::new(),
         }
     }
 }
 
-impl Goal for Locate<'_> {
-    type Out = Located;
+impl SearchGoal for Locate<'_> {
+    type Out = LocatedLibrary;
 
-    fn loaded(&mut self, handle: Handle, path: PathBuf, major: Option<u32>) -> Located {
-        let before = self.finder.loader.remembered(handle);
+    fn loaded(
+        &mut self,
+        handle: LibraryHandle,
+        path: PathBuf,
+        major: Option<u32>,
+    ) -> LocatedLibrary {
+        let before = self.finder.loader.recorded_found_via(handle);
         self.located(path, before.unwrap_or(FoundVia::AlreadyLoaded), major)
     }
 
-    fn file(&mut self, candidate: Candidate) -> Result<Located, Problem> {
+    fn file(&mut self, candidate: Candidate) -> Result<LocatedLibrary, Rejection> {
         Ok(self.located(candidate.path, candidate.via, candidate.major))
     }
 
-    fn by_name(&mut self, _: &'static str) -> Result<Option<Located>, Problem> {
+    fn by_name(&mut self, _: &'static str) -> Result<Option<LocatedLibrary>, Rejection> {
         Ok(None)
     }
 }

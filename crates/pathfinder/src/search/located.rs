@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use crate::error::Looked;
+use crate::error::SearchedLocation;
 use crate::found_via::FoundVia;
-use crate::loader::Handle;
-use crate::table::Library;
+use crate::loader::LibraryHandle;
+use crate::table::LibraryDescriptor;
 
 /// A library in this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedLibrary {
     /// The row it belongs to.
-    pub library: &'static Library,
+    pub library: &'static LibraryDescriptor,
     /// For symbols; never closed.
-    pub handle: Handle,
+    pub handle: LibraryHandle,
     /// The file, as the loader names it.
     pub path: PathBuf,
     /// The step that found it. What this crate has loaded before keeps the step of that time, so that a
@@ -23,9 +23,9 @@ pub struct Loaded {
 
 /// A library that would be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
+pub struct LocatedLibrary {
     /// The row it belongs to.
-    pub library: &'static Library,
+    pub library: &'static LibraryDescriptor,
     /// The file.
     pub path: PathBuf,
     /// The step that found it.
@@ -36,12 +36,12 @@ pub struct Located {
     /// own words.
     pub version: Option<String>,
     /// Every place that was looked at before, in order.
-    pub looked: Vec<Looked>,
+    pub searched: Vec<SearchedLocation>,
 }
 
 /// A folder of headers, a tool or an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct LocatedPath {
     /// The name in its table.
     pub name: &'static str,
     /// The folder or the file.

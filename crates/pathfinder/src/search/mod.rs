@@ -14,8 +14,8 @@ mod toolkit;
 mod version;
 
 pub use finder::Finder;
-pub use located::{Found, Loaded, Located};
+pub use located::{LoadedLibrary, LocatedLibrary, LocatedPath};
 pub use paths::{
-    binary, bitcode_library, cuda_path_or_home, header_directory, locate_binary,
+    binary, bitcode_library, cuda_path_or_home, find_header_directory, locate_binary,
     locate_header_directory, static_library,
 };

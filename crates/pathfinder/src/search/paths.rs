@@ -8,15 +8,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::environment::{Environment, MAJOR_VARIABLE, PROGRAM_FILES};
-use crate::error::{Fault, FindError, FindErrorKind, Outcome};
-use crate::files::Entry;
+use crate::error::{FileDefect, FindError, FindErrorKind, SearchOutcome};
+use crate::files::FileEntry;
 use crate::found_via::FoundVia;
 use crate::platform::Platform;
 use crate::search::Finder;
 use crate::search::located::Found;
-use crate::search::probe::{Kin, Probe, Trail, expand, is_absolute, probe_file};
+use crate::search::probe::{Probe, Relation, SearchLog, expand, is_absolute, probe_file};
 use crate::search::toolkit;
-use crate::table::{self, Archive, Binary, HeaderSet, Origin, Packages};
+use crate::table::{self, Binary, HeaderSet, LinkableFile, Origin, Packages};
 
 const HEADER_SET: &str = "header set";
 const TOOL: &str = "tool";
@@ -33,18 +33,18 @@ impl Finder<'_> {
     /// # Errors
     ///
     /// [`FindErrorKind::Unknown`] if no set of headers is called so, [`FindErrorKind::NotAvailable`] if it does
-    /// not exist for the platform, [`FindErrorKind::Setting`] if `CUPYRITE_CUDA_MAJOR` is no number.
-    pub fn header_directory(&self, name: &str) -> Result<Option<Found>, FindError> {
+    /// not exist for the platform, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR` is no number.
+    pub fn find_header_directory(&self, name: &str) -> Result<Option<LocatedPath>, FindError> {
         let (row, hit, _) = self.search_header(name)?;
         Ok(hit.map(|hit| found(row, hit)))
     }
 
-    /// As [`Finder::header_directory`]; where the headers are in no place, the error tells every place.
+    /// As [`Finder::find_header_directory`]; where the headers are in no place, the error tells every place.
     ///
     /// # Errors
     ///
-    /// As [`Finder::header_directory`], and [`FindErrorKind::NotFound`].
-    pub fn locate_header_directory(&self, name: &str) -> Result<Found, FindError> {
+    /// As [`Finder::find_header_directory`], and [`FindErrorKind::NotFound`].
+    pub fn locate_header_directory(&self, name: &str) -> Result<LocatedPath, FindError> {
         let (row, hit, search) = self.search_header(name)?;
         hit.map(|hit| found(row, hit))
             .ok_or_else(|| search.error(FindErrorKind::NotFound))
@@ -52,7 +52,8 @@ impl Finder<'_> {
 
     fn search_header(&self, name: &str) -> Result<(&'static str, Hit, Search<'_>), FindError> {
         let known = || table::HEADERS.iter().map(|row| row.name).collect();
-        let row = table::header_set(name).ok_or_else(|| self.unknown(HEADER_SET, name, known()))?;
+        let row =
+            table::find_header_set(name).ok_or_else(|| self.unknown(HEADER_SET, name, known()))?;
         let mut search = Search::new(self, HEADER_SET, row.name, &row.packages, row.origin)?;
         if !row.exists_on(self.platform) {
             return Err(search.error(FindErrorKind::NotAvailable));
@@ -70,19 +71,19 @@ impl Finder<'_> {
     ///
     /// # Errors
     ///
-    /// [`FindErrorKind::Unknown`] if no tool is called so, [`FindErrorKind::Setting`] if `CUPYRITE_CUDA_MAJOR`
+    /// [`FindErrorKind::Unknown`] if no tool is called so, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR`
     /// is no number.
-    pub fn binary(&self, name: &str) -> Result<Option<Found>, FindError> {
+    pub fn find_binary(&self, name: &str) -> Result<Option<LocatedPath>, FindError> {
         let (row, hit, _) = self.search_binary(name)?;
         Ok(hit.map(|hit| found(row, hit)))
     }
 
-    /// As [`Finder::binary`]; where the tool is in no place, the error tells every place.
+    /// As [`Finder::find_binary`]; where the tool is in no place, the error tells every place.
     ///
     /// # Errors
     ///
-    /// As [`Finder::binary`], and [`FindErrorKind::NotFound`].
-    pub fn locate_binary(&self, name: &str) -> Result<Found, FindError> {
+    /// As [`Finder::find_binary`], and [`FindErrorKind::NotFound`].
+    pub fn locate_binary(&self, name: &str) -> Result<LocatedPath, FindError> {
         let (row, hit, search) = self.search_binary(name)?;
         hit.map(|hit| found(row, hit))
             .ok_or_else(|| search.error(FindErrorKind::NotFound))
@@ -90,7 +91,7 @@ impl Finder<'_> {
 
     fn search_binary(&self, name: &str) -> Result<(&'static str, Hit, Search<'_>), FindError> {
         let known = || table::BINARIES.iter().map(|row| row.name).collect();
-        let row = table::binary(name).ok_or_else(|| self.unknown(TOOL, name, known()))?;
+        let row = table::find_binary(name).ok_or_else(|| self.unknown(TOOL, name, known()))?;
         let mut search = Search::new(self, TOOL, row.name, &row.packages, row.origin)?;
         let hit = search.binary(row);
         Ok((row.name, hit, search))
@@ -104,19 +105,19 @@ impl Finder<'_> {
     /// # Errors
     ///
     /// [`FindErrorKind::NotFound`] if it is in no place, [`FindErrorKind::Unknown`] if no archive is called so,
-    /// [`FindErrorKind::NotAvailable`] if it does not exist for the platform, [`FindErrorKind::Setting`] if
+    /// [`FindErrorKind::NotAvailable`] if it does not exist for the platform, [`FindErrorKind::InvalidSetting`] if
     /// `CUPYRITE_CUDA_MAJOR` is no number.
-    pub fn static_library(&self, name: &str) -> Result<Found, FindError> {
+    pub fn locate_static_library(&self, name: &str) -> Result<LocatedPath, FindError> {
         self.archive(STATIC_LIBRARY, name, table::STATIC_LIBRARIES)
     }
 
     /// The library in LLVM bitcode called `name` (`"device"` for `libdevice.10.bc`), in the places and the
-    /// order of [`Finder::static_library`].
+    /// order of [`Finder::locate_static_library`].
     ///
     /// # Errors
     ///
-    /// As [`Finder::static_library`].
-    pub fn bitcode_library(&self, name: &str) -> Result<Found, FindError> {
+    /// As [`Finder::locate_static_library`].
+    pub fn locate_bitcode_library(&self, name: &str) -> Result<LocatedPath, FindError> {
         self.archive(BITCODE_LIBRARY, name, table::BITCODE_LIBRARIES)
     }
 
@@ -135,8 +136,8 @@ impl Finder<'_> {
         &self,
         what: &'static str,
         name: &str,
-        rows: &'static [Archive],
-    ) -> Result<Found, FindError> {
+        rows: &'static [LinkableFile],
+    ) -> Result<LocatedPath, FindError> {
         let known = || rows.iter().map(|row| row.name).collect();
         let row = rows.iter().find(|row| row.name == name);
         let row = row.ok_or_else(|| self.unknown(what, name, known()))?;
@@ -157,19 +158,19 @@ impl Finder<'_> {
             known,
             platform: self.platform,
             major: self.environment.major,
-            looked: Vec::new(),
+            searched: Vec::new(),
             packages: &Packages::NONE,
         }
     }
 }
 
-/// [`Finder::header_directory`] on this machine.
+/// [`Finder::find_header_directory`] on this machine.
 ///
 /// # Errors
 ///
 /// As there.
-pub fn header_directory(name: &str) -> Result<Option<Found>, FindError> {
-    Finder::new(&Environment::current()).header_directory(name)
+pub fn find_header_directory(name: &str) -> Result<Option<LocatedPath>, FindError> {
+    Finder::new(&Environment::current()).find_header_directory(name)
 }
 
 /// [`Finder::locate_header_directory`] on this machine.
@@ -177,17 +178,17 @@ pub fn header_directory(name: &str) -> Result<Option<Found>, FindError> {
 /// # Errors
 ///
 /// As there.
-pub fn locate_header_directory(name: &str) -> Result<Found, FindError> {
+pub fn locate_header_directory(name: &str) -> Result<LocatedPath, FindError> {
     Finder::new(&Environment::current()).locate_header_directory(name)
 }
 
-/// [`Finder::binary`] on this machine.
+/// [`Finder::find_binary`] on this machine.
 ///
 /// # Errors
 ///
 /// As there.
-pub fn binary(name: &str) -> Result<Option<Found>, FindError> {
-    Finder::new(&Environment::current()).binary(name)
+pub fn find_binary(name: &str) -> Result<Option<LocatedPath>, FindError> {
+    Finder::new(&Environment::current()).find_binary(name)
 }
 
 /// [`Finder::locate_binary`] on this machine.
@@ -195,26 +196,26 @@ pub fn binary(name: &str) -> Result<Option<Found>, FindError> {
 /// # Errors
 ///
 /// As there.
-pub fn locate_binary(name: &str) -> Result<Found, FindError> {
+pub fn locate_binary(name: &str) -> Result<LocatedPath, FindError> {
     Finder::new(&Environment::current()).locate_binary(name)
 }
 
-/// [`Finder::static_library`] on this machine.
+/// [`Finder::locate_static_library`] on this machine.
 ///
 /// # Errors
 ///
 /// As there.
-pub fn static_library(name: &str) -> Result<Found, FindError> {
-    Finder::new(&Environment::current()).static_library(name)
+pub fn locate_static_library(name: &str) -> Result<LocatedPath, FindError> {
+    Finder::new(&Environment::current()).locate_static_library(name)
 }
 
-/// [`Finder::bitcode_library`] on this machine.
+/// [`Finder::locate_bitcode_library`] on this machine.
 ///
 /// # Errors
 ///
 /// As there.
-pub fn bitcode_library(name: &str) -> Result<Found, FindError> {
-    Finder::new(&Environment::current()).bitcode_library(name)
+pub fn locate_bitcode_library(name: &str) -> Result<LocatedPath, FindError> {
+    Finder::new(&Environment::current()).locate_bitcode_library(name)
 }
 
 /// [`Finder::cuda_path_or_home`] on this machine.
@@ -225,9 +226,9 @@ pub fn cuda_path_or_home() -> Option<PathBuf> {
 /// What was found, and the step that found it.
 type Hit = Option<(PathBuf, FoundVia)>;
 
-fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> Found {
+fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> LocatedPath {
     log::debug!("{name}: {} ({found_via})", path.display());
-    Found {
+    LocatedPath {
         name,
         path,
         found_via,
@@ -237,7 +238,7 @@ fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> Found {
 /// One walk for one thing.
 struct Search<'f> {
     finder: &'f Finder<'f>,
-    trail: Trail,
+    trail: SearchLog,
     what: &'static str,
     name: &'static str,
     packages: &'static Packages,
@@ -251,7 +252,7 @@ struct Search<'f> {
 
 /// What a file must be besides being a regular one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Must {
+enum FileRequirement {
     /// Nothing: a header is taken as it is.
     Exist,
     /// Some bytes.
@@ -270,7 +271,7 @@ impl<'f> Search<'f> {
     ) -> Result<Search<'f>, FindError> {
         let mut search = Search {
             finder,
-            trail: Trail::default(),
+            trail: SearchLog::default(),
             what,
             name,
             packages,
@@ -281,12 +282,14 @@ impl<'f> Search<'f> {
         if let Some(value) = &finder.environment.rejected_major {
             let text = "no number of a CUDA major".to_owned();
             let place = format!("{MAJOR_VARIABLE}={value}");
-            search.trail.note("settings", place, Outcome::Refused(text));
-            return Err(search.error(FindErrorKind::Setting));
+            search
+                .trail
+                .note("settings", place, SearchOutcome::Refused(text));
+            return Err(search.error(FindErrorKind::InvalidSetting));
         }
         if finder.environment.site_packages.is_empty() {
             let place = "site-packages or VIRTUAL_ENV";
-            search.trail.note("wheels", place, Outcome::NotSet);
+            search.trail.note("wheels", place, SearchOutcome::NotSet);
         }
         Ok(search)
     }
@@ -307,7 +310,7 @@ impl<'f> Search<'f> {
             }
         }
         if let Some(root) = self.conda() {
-            for dir in self.with_targets(row.root_dirs, Targets::First) {
+            for dir in self.with_targets(row.root_dirs, TargetDirOrder::First) {
                 for folder in join_all(&root.join(dir), &subdirs) {
                     if let Some(path) = self.header_in("conda", &folder, &names) {
                         return Some((path, FoundVia::Conda));
@@ -330,7 +333,7 @@ impl<'f> Search<'f> {
             let Some((step, root, via)) = self.toolkit(place) else {
                 continue;
             };
-            for dir in self.with_targets(row.root_dirs, Targets::Last) {
+            for dir in self.with_targets(row.root_dirs, TargetDirOrder::Last) {
                 for folder in join_all(&root.join(dir), &subdirs) {
                     if let Some(path) = self.header_in(step, &folder, &names) {
                         return Some((path, via));
@@ -350,13 +353,14 @@ impl<'f> Search<'f> {
         let names = row.names(self.platform());
         for dir in row.wheel_dirs.iter().chain(row.further_wheel_dirs) {
             for folder in self.wheel_folders(dir, &names) {
-                if let Some(path) = self.file_in("wheels", &folder, &names, Must::Run) {
+                if let Some(path) = self.file_in("wheels", &folder, &names, FileRequirement::Run) {
                     return Some((path, FoundVia::SitePackages));
                 }
             }
         }
         if let Some(root) = self.conda()
-            && let Some(path) = self.file_in("conda", &root.join("bin"), &names, Must::Run)
+            && let Some(path) =
+                self.file_in("conda", &root.join("bin"), &names, FileRequirement::Run)
         {
             return Some((path, FoundVia::Conda));
         }
@@ -364,7 +368,9 @@ impl<'f> Search<'f> {
             for root in &self.finder.environment.nsight_folders {
                 for dir in row.nsight_dirs {
                     for folder in expand(self.finder.files, root, dir) {
-                        if let Some(path) = self.file_in("Nsight", &folder, &names, Must::Run) {
+                        if let Some(path) =
+                            self.file_in("Nsight", &folder, &names, FileRequirement::Run)
+                        {
                             return Some((path, FoundVia::ProgramFiles));
                         }
                     }
@@ -375,31 +381,35 @@ impl<'f> Search<'f> {
             let Some((step, root, via)) = self.toolkit(place) else {
                 continue;
             };
-            if let Some(path) = self.file_in(step, &root.join("bin"), &names, Must::Run) {
+            if let Some(path) = self.file_in(step, &root.join("bin"), &names, FileRequirement::Run)
+            {
                 return Some((path, via));
             }
         }
         None
     }
 
-    fn archive(&mut self, row: &Archive) -> Hit {
+    fn archive(&mut self, row: &LinkableFile) -> Hit {
         let names = [row.file(self.platform()).to_owned()];
         self.stem = names[0].split('.').next().unwrap_or_default().to_owned();
         for dir in row.wheel_dirs(self.platform()) {
             for folder in self.wheel_folders(dir, &names) {
-                if let Some(path) = self.file_in("wheels", &folder, &names, Must::HoldBytes) {
+                if let Some(path) =
+                    self.file_in("wheels", &folder, &names, FileRequirement::HoldBytes)
+                {
                     return Some((path, FoundVia::SitePackages));
                 }
             }
         }
         let root_dirs = row.root_dirs(self.platform());
         if let Some(root) = self.conda() {
-            let mut dirs = self.with_targets(row.conda_dirs, Targets::Last);
+            let mut dirs = self.with_targets(row.conda_dirs, TargetDirOrder::Last);
             if self.platform().is_windows() {
                 dirs.extend(root_dirs.iter().map(PathBuf::from));
             }
             for dir in dirs {
-                if let Some(path) = self.file_in("conda", &root.join(dir), &names, Must::HoldBytes)
+                if let Some(path) =
+                    self.file_in("conda", &root.join(dir), &names, FileRequirement::HoldBytes)
                 {
                     return Some((path, FoundVia::Conda));
                 }
@@ -409,8 +419,10 @@ impl<'f> Search<'f> {
             let Some((step, root, via)) = self.toolkit(place) else {
                 continue;
             };
-            for dir in self.with_targets(&root_dirs, Targets::Last) {
-                if let Some(path) = self.file_in(step, &root.join(dir), &names, Must::HoldBytes) {
+            for dir in self.with_targets(&root_dirs, TargetDirOrder::Last) {
+                if let Some(path) =
+                    self.file_in(step, &root.join(dir), &names, FileRequirement::HoldBytes)
+                {
                     return Some((path, via));
                 }
             }
@@ -424,7 +436,8 @@ impl<'f> Search<'f> {
         let mut folders = Vec::new();
         for root in &env.site_packages {
             if !is_absolute(self.platform(), root) {
-                self.trail.note_path("wheels", root, Outcome::Relative);
+                self.trail
+                    .note_path("wheels", root, SearchOutcome::Relative);
                 continue;
             }
             let folder = root.join(dir);
@@ -432,7 +445,7 @@ impl<'f> Search<'f> {
                 (Some(wanted), Some(found)) if wanted != found => {
                     for path in names.iter().map(|name| folder.join(name)) {
                         if probe_file(self.finder.files, &path) == Probe::File {
-                            let outcome = Outcome::OtherMajor { found, wanted };
+                            let outcome = SearchOutcome::OtherMajor { found, wanted };
                             self.trail.note_path("wheels", &path, outcome);
                         }
                     }
@@ -486,13 +499,13 @@ impl<'f> Search<'f> {
             Place::Canary => {
                 let step = "toolkit of the system's CUDA runtime";
                 let Some(root) = self.finder.toolkit_root_by_canary() else {
-                    self.trail.note(step, "cudart", Outcome::NoSuchName);
+                    self.trail.note(step, "cudart", SearchOutcome::NoSuchName);
                     return None;
                 };
                 (step, root, FoundVia::Canary)
             }
             Place::WellKnown(root) => {
-                if self.finder.files.entry(&root) != Entry::Folder {
+                if self.finder.files.entry(&root) != FileEntry::Folder {
                     self.trail.note_folder("toolkit", root);
                     return None;
                 }
@@ -510,7 +523,7 @@ impl<'f> Search<'f> {
         value: Option<&Path>,
     ) -> Option<PathBuf> {
         let root = self.trail.root(self.platform(), step, variable, value)?;
-        if self.finder.files.entry(root) != Entry::Folder {
+        if self.finder.files.entry(root) != FileEntry::Folder {
             // One line for the root, not one for each folder below it.
             self.trail.note_folder(step, root);
             return None;
@@ -528,7 +541,7 @@ impl<'f> Search<'f> {
         }
         match toolkit::major(self.finder.files, self.platform(), &root) {
             Some(found) if found != wanted => {
-                let outcome = Outcome::OtherMajor { found, wanted };
+                let outcome = SearchOutcome::OtherMajor { found, wanted };
                 self.trail.note_path(step, &root, outcome);
                 None
             }
@@ -538,7 +551,7 @@ impl<'f> Search<'f> {
 
     /// Folders of conda environments and toolkits, some of which have everything once more in a folder for each
     /// target.
-    fn with_targets(&self, dirs: &[&'static str], order: Targets) -> Vec<PathBuf> {
+    fn with_targets(&self, dirs: &[&'static str], order: TargetDirOrder) -> Vec<PathBuf> {
         let plain = dirs.iter().map(PathBuf::from);
         if self.origin != Origin::Toolkit || self.platform().is_windows() {
             return plain.collect();
@@ -549,8 +562,8 @@ impl<'f> Search<'f> {
             dirs.iter().map(move |dir| root.join(dir))
         });
         match order {
-            Targets::First => below.chain(plain).collect(),
-            Targets::Last => plain.chain(below).collect(),
+            TargetDirOrder::First => below.chain(plain).collect(),
+            TargetDirOrder::Last => plain.chain(below).collect(),
         }
     }
 
@@ -576,7 +589,8 @@ impl<'f> Search<'f> {
             let found = expand(files, &base, pattern);
             if found.is_empty() {
                 let place = base.join(pattern).display().to_string();
-                self.trail.note("system folders", place, Outcome::Absent);
+                self.trail
+                    .note("system folders", place, SearchOutcome::Absent);
             }
             folders.extend(found);
         }
@@ -590,7 +604,7 @@ impl<'f> Search<'f> {
         folder: &Path,
         names: &[String],
     ) -> Option<PathBuf> {
-        self.proper_file(step, folder, names, Must::Exist)?;
+        self.proper_file(step, folder, names, FileRequirement::Exist)?;
         Some(self.real(folder))
     }
 
@@ -625,16 +639,20 @@ impl<'f> Search<'f> {
             let path = folder.join(name);
             let fault = match probe_file(files, &path) {
                 Probe::Absent => continue,
-                Probe::Fault(fault) => fault,
-                Probe::File if must != Must::Exist && files.entry(&path) == Entry::File(0) => {
-                    Fault::Empty
+                Probe::FileDefect(fault) => fault,
+                Probe::File
+                    if must != FileRequirement::Exist
+                        && files.entry(&path) == FileEntry::File(0) =>
+                {
+                    FileDefect::Empty
                 }
-                Probe::File if must == Must::Run && !files.executable(&path) => {
-                    Fault::NotExecutable
+                Probe::File if must == FileRequirement::Run && !files.is_executable(&path) => {
+                    FileDefect::NotExecutable
                 }
                 Probe::File => return Some(path),
             };
-            self.trail.note_path(step, &path, Outcome::Broken(fault));
+            self.trail
+                .note_path(step, &path, SearchOutcome::Broken(fault));
             broken = true;
         }
         if !broken {
@@ -647,9 +665,9 @@ impl<'f> Search<'f> {
         let looked = self.trail.finish(self.finder.files, |_, name: &OsStr| {
             let name = name.to_string_lossy().to_lowercase();
             if name.starts_with(&self.stem) {
-                Kin::Similar
+                Relation::Similar
             } else {
-                Kin::None
+                Relation::None
             }
         });
         FindError {
@@ -679,7 +697,7 @@ enum Place {
 
 /// Where the folders of targets come in the order.
 #[derive(Clone, Copy)]
-enum Targets {
+enum TargetDirOrder {
     /// Before the plain ones, as in conda environments.
     First,
     /// After them, as in toolkits.

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Fault, Looked, Outcome};
-use crate::files::{Entry, Files};
+use crate::error::{FileDefect, SearchOutcome, SearchedLocation};
+use crate::files::{FileEntry, FileSystem};
 use crate::platform::Platform;
 
 /// Similar names that are told for one folder.
@@ -33,37 +33,37 @@ pub(crate) enum Probe {
     /// A regular file, perhaps of no bytes.
     File,
     /// Something that is no file.
-    Fault(Fault),
+    FileDefect(FileDefect),
 }
 
 /// Looks where a file is wanted: one question to the file system.
-pub(crate) fn probe_file(files: &dyn Files, path: &Path) -> Probe {
-    Probe::Fault(match files.entry(path) {
-        Entry::Absent => return Probe::Absent,
-        Entry::File(_) => return Probe::File,
-        Entry::Folder => Fault::Folder,
-        Entry::Dangling(target) => Fault::DanglingLink(target),
-        Entry::LinkCycle => Fault::LinkCycle,
-        Entry::Denied(message) => Fault::Denied(message),
-        Entry::Special => Fault::Special,
+pub(crate) fn probe_file(files: &dyn FileSystem, path: &Path) -> Probe {
+    Probe::FileDefect(match files.entry(path) {
+        FileEntry::Absent => return Probe::Absent,
+        FileEntry::File(_) => return Probe::File,
+        FileEntry::Folder => FileDefect::Folder,
+        FileEntry::Dangling(target) => FileDefect::DanglingLink(target),
+        FileEntry::LinkCycle => FileDefect::LinkCycle,
+        FileEntry::Denied(message) => FileDefect::Denied(message),
+        FileEntry::Special => FileDefect::Special,
     })
 }
 
 /// What was looked at, in order. What lies in the folders that hold nothing is only looked up when somebody
 /// wants to read it.
 #[derive(Debug, Default)]
-pub(crate) struct Trail {
+pub(crate) struct SearchLog {
     notes: Vec<Note>,
 }
 
 #[derive(Debug)]
 enum Note {
-    Looked(Looked),
+    SearchedLocation(SearchedLocation),
     Folder(&'static str, PathBuf),
 }
 
 /// What a file in a folder has to do with what is looked for.
-pub(crate) enum Kin {
+pub(crate) enum Relation {
     /// Nothing.
     None,
     /// Its name is alike.
@@ -72,10 +72,15 @@ pub(crate) enum Kin {
     OtherMajor(u32, u32),
 }
 
-impl Trail {
+impl SearchLog {
     /// Notes what was at a place.
-    pub(crate) fn note(&mut self, step: &'static str, place: impl Into<String>, outcome: Outcome) {
-        self.notes.push(Note::Looked(Looked {
+    pub(crate) fn note(
+        &mut self,
+        step: &'static str,
+        place: impl Into<String>,
+        outcome: SearchOutcome,
+    ) {
+        self.notes.push(Note::SearchedLocation(SearchedLocation {
             step,
             place: place.into(),
             outcome,
@@ -83,7 +88,7 @@ impl Trail {
     }
 
     /// Notes what was at a path.
-    pub(crate) fn note_path(&mut self, step: &'static str, path: &Path, outcome: Outcome) {
+    pub(crate) fn note_path(&mut self, step: &'static str, path: &Path, outcome: SearchOutcome) {
         self.note(step, path.display().to_string(), outcome);
     }
 
@@ -101,12 +106,12 @@ impl Trail {
         value: Option<&'p Path>,
     ) -> Option<&'p Path> {
         let Some(root) = value else {
-            self.note(step, variable, Outcome::NotSet);
+            self.note(step, variable, SearchOutcome::NotSet);
             return None;
         };
         if !is_absolute(platform, root) {
             let place = format!("{variable}={}", root.display());
-            self.note(step, place, Outcome::Relative);
+            self.note(step, place, SearchOutcome::Relative);
             return None;
         }
         Some(root)
@@ -115,14 +120,14 @@ impl Trail {
     /// Everything that was looked at. `kin` tells which files of a folder are worth naming.
     pub(crate) fn finish(
         self,
-        files: &dyn Files,
-        mut kin: impl FnMut(&Path, &OsStr) -> Kin,
-    ) -> Vec<Looked> {
+        files: &dyn FileSystem,
+        mut kin: impl FnMut(&Path, &OsStr) -> Relation,
+    ) -> Vec<SearchedLocation> {
         let mut looked = Vec::new();
         let mut told: HashSet<PathBuf> = HashSet::new();
         for note in self.notes {
             let (step, folder) = match note {
-                Note::Looked(one) => {
+                Note::SearchedLocation(one) => {
                     looked.push(one);
                     continue;
                 }
@@ -133,19 +138,23 @@ impl Trail {
                 continue;
             }
             let outcome = match files.entry(&folder) {
-                Entry::Absent => Outcome::Absent,
-                Entry::Folder => match files.list(&folder) {
+                FileEntry::Absent => SearchOutcome::Absent,
+                FileEntry::Folder => match files.list(&folder) {
                     Ok(names) => {
                         let mut similar = Vec::new();
                         for name in names {
                             match kin(&folder, &name) {
-                                Kin::None => {}
-                                Kin::Similar => similar.push(name.to_string_lossy().into_owned()),
-                                Kin::OtherMajor(found, wanted) => looked.push(Looked {
-                                    step,
-                                    place: folder.join(&name).display().to_string(),
-                                    outcome: Outcome::OtherMajor { found, wanted },
-                                }),
+                                Relation::None => {}
+                                Relation::Similar => {
+                                    similar.push(name.to_string_lossy().into_owned())
+                                }
+                                Relation::OtherMajor(found, wanted) => {
+                                    looked.push(SearchedLocation {
+                                        step,
+                                        place: folder.join(&name).display().to_string(),
+                                        outcome: SearchOutcome::OtherMajor { found, wanted },
+                                    })
+                                }
                             }
                         }
                         similar.sort();
@@ -154,17 +163,19 @@ impl Trail {
                             similar.truncate(SIMILAR_TOLD);
                             similar.push(format!("{more} more"));
                         }
-                        Outcome::Other(similar)
+                        SearchOutcome::Other(similar)
                     }
-                    Err(error) => Outcome::Broken(Fault::Unreadable(error.to_string())),
+                    Err(error) => SearchOutcome::Broken(FileDefect::Unreadable(error.to_string())),
                 },
-                Entry::File(_) => Outcome::Broken(Fault::File),
-                Entry::Dangling(target) => Outcome::Broken(Fault::DanglingLink(target)),
-                Entry::LinkCycle => Outcome::Broken(Fault::LinkCycle),
-                Entry::Denied(message) => Outcome::Broken(Fault::Denied(message)),
-                Entry::Special => Outcome::Broken(Fault::Special),
+                FileEntry::File(_) => SearchOutcome::Broken(FileDefect::File),
+                FileEntry::Dangling(target) => {
+                    SearchOutcome::Broken(FileDefect::DanglingLink(target))
+                }
+                FileEntry::LinkCycle => SearchOutcome::Broken(FileDefect::LinkCycle),
+                FileEntry::Denied(message) => SearchOutcome::Broken(FileDefect::Denied(message)),
+                FileEntry::Special => SearchOutcome::Broken(FileDefect::Special),
             };
-            looked.push(Looked {
+            looked.push(SearchedLocation {
                 step,
                 place: folder.display().to_string(),
                 outcome,
@@ -178,7 +189,7 @@ impl Trail {
 /// The folders below `base` that fit a pattern such as `NVIDIA/CUDNN/v9.*/bin`, in which `*` stands for any
 /// part of a name; the highest version first. Only folders with a `*` to match are listed, and the parts
 /// without one are not checked.
-pub(crate) fn expand(files: &dyn Files, base: &Path, pattern: &str) -> Vec<PathBuf> {
+pub(crate) fn expand(files: &dyn FileSystem, base: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![base.to_owned()];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let Some((before, after)) = part.split_once('*') else {
@@ -234,7 +245,7 @@ pub(crate) fn natural(name: &OsStr) -> Vec<(Vec<u8>, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::MadeUpFiles;
+    use crate::files::InMemoryFiles;
     use crate::platform::{Arch, Os};
 
     const fn on(os: Os) -> Platform {
@@ -269,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_highest_version_first() {
-        let files = MadeUpFiles::new()
+        let files = InMemoryFiles::new()
             .folder("/p/v9.9/bin")
             .folder("/p/v9.10/bin")
             .folder("/p/v8.1/bin")

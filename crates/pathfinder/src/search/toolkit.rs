@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::files::{Entry, Files};
+use crate::files::{FileEntry, FileSystem};
 use crate::platform::Platform;
 
 /// How much of a file is read: the version stands near the beginning.
@@ -10,7 +10,7 @@ const HEAD: usize = 64 * 1024;
 
 /// The CUDA major of the toolkit (or conda environment) with this root: what its `cuda.h` says, else its
 /// `version.json`. `None` if neither tells.
-pub(crate) fn major(files: &dyn Files, platform: Platform, root: &Path) -> Option<u32> {
+pub(crate) fn major(files: &dyn FileSystem, platform: Platform, root: &Path) -> Option<u32> {
     let below_targets = platform
         .targets()
         .iter()
@@ -22,8 +22,8 @@ pub(crate) fn major(files: &dyn Files, platform: Platform, root: &Path) -> Optio
 }
 
 /// The beginning of a regular file.
-fn head(files: &dyn Files, path: &Path) -> Option<String> {
-    let Entry::File(_) = files.entry(path) else {
+fn head(files: &dyn FileSystem, path: &Path) -> Option<String> {
+    let FileEntry::File(_) = files.entry(path) else {
         return None;
     };
     let bytes = files.read(path, 0, HEAD).ok()?;
@@ -54,7 +54,7 @@ fn from_json(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::MadeUpFiles;
+    use crate::files::InMemoryFiles;
     use crate::platform::{Arch, Os};
 
     const LINUX: Platform = Platform {
@@ -62,7 +62,7 @@ mod tests {
         arch: Arch::Aarch64,
     };
 
-    fn of(files: &MadeUpFiles) -> Option<u32> {
+    fn of(files: &InMemoryFiles) -> Option<u32> {
         major(files, LINUX, Path::new("/cuda"))
     }
 
@@ -71,13 +71,13 @@ mod tests {
         let header = b"/* CUDA_VERSION 11000 */\n# if 0\n#define  CUDA_VERSION\t12090\n";
         let json =
             br#"{ "cuda" : { "name" : "CUDA SDK", "version" : "13.0.1" }, "cuda_nvcc": {} }"#;
-        let plain = MadeUpFiles::new().file("/cuda/include/cuda.h", header);
+        let plain = InMemoryFiles::new().file("/cuda/include/cuda.h", header);
         assert_eq!(of(&plain), Some(12));
-        let target = MadeUpFiles::new().file("/cuda/targets/sbsa-linux/include/cuda.h", header);
+        let target = InMemoryFiles::new().file("/cuda/targets/sbsa-linux/include/cuda.h", header);
         assert_eq!(of(&target), Some(12));
         let both = plain.file("/cuda/version.json", json);
         assert_eq!(of(&both), Some(12));
-        let json = MadeUpFiles::new().file("/cuda/version.json", json);
+        let json = InMemoryFiles::new().file("/cuda/version.json", json);
         assert_eq!(of(&json), Some(13));
     }
 
@@ -89,7 +89,7 @@ mod tests {
             b"#define CUDA_VERSION CUDART_VERSION",
             b"\xff\xfe",
         ] {
-            let files = MadeUpFiles::new().file("/cuda/include/cuda.h", text);
+            let files = InMemoryFiles::new().file("/cuda/include/cuda.h", text);
             assert_eq!(of(&files), None);
         }
         for text in [
@@ -98,10 +98,10 @@ mod tests {
             r#"{"cuda": {"version": 13}}"#,
             r#"{"cuda": {"version": "x.1"}}"#,
         ] {
-            let files = MadeUpFiles::new().file("/cuda/version.json", text.as_bytes());
+            let files = InMemoryFiles::new().file("/cuda/version.json", text.as_bytes());
             assert_eq!(of(&files), None, "{text}");
         }
-        let folder = MadeUpFiles::new().folder("/cuda/include/cuda.h");
+        let folder = InMemoryFiles::new().folder("/cuda/include/cuda.h");
         assert_eq!(of(&folder), None);
     }
 }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::Entry;
-use crate::loader::elf::Said;
+use crate::files::FileEntry;
+use crate::loader::elf::DynamicInfo;
 use crate::search::Finder;
 use crate::search::probe::{expand, natural};
 use crate::search::toolkit;
-use crate::table::{self, LIBRARIES, Library};
+use crate::table::{self, LIBRARIES, LibraryDescriptor};
 
 /// The CUDA major that a library's dependencies tell: what needs `libnvJitLink.so.13` is for CUDA 13.
-pub(crate) fn major_of_needed(said: &Said) -> Option<u32> {
+pub(crate) fn major_of_needed(said: &DynamicInfo) -> Option<u32> {
     said.needed.iter().flatten().find_map(|needed| {
         LIBRARIES.iter().find_map(|row| {
             let index = row.linux_sonames.iter().position(|name| name == needed)?;
@@ -22,7 +22,11 @@ pub(crate) fn major_of_needed(said: &Said) -> Option<u32> {
 /// The CUDA major that the surroundings of a library tell: the names of its folders (`cu13`, `cuda-13.0`,
 /// `CUDA/v13.0`), links followed, the wheel that brought it, the CUDA runtime that lies with it, or what the
 /// toolkit around it says of itself.
-pub(crate) fn major_of_place(finder: &Finder<'_>, library: &Library, path: &Path) -> Option<u32> {
+pub(crate) fn major_of_place(
+    finder: &Finder<'_>,
+    library: &LibraryDescriptor,
+    path: &Path,
+) -> Option<u32> {
     major_of_folders(path)
         .or_else(|| major_of_folders(&finder.files.resolve(path)?))
         .or_else(|| major_of_wheel(finder, library, path))
@@ -35,7 +39,7 @@ pub(crate) fn major_of_place(finder: &Finder<'_>, library: &Library, path: &Path
 
 /// The CUDA major of a product's wheel, where there is one package for each and only one is installed:
 /// `nvidia_cudnn_cu13`.
-fn major_of_wheel(finder: &Finder<'_>, library: &Library, path: &Path) -> Option<u32> {
+fn major_of_wheel(finder: &Finder<'_>, library: &LibraryDescriptor, path: &Path) -> Option<u32> {
     let (new, old) = (library.packages.pip, library.packages.pip_cuda12);
     if new == old || new.is_empty() || old.is_empty() {
         return None;
@@ -72,7 +76,7 @@ fn major_of_folders(path: &Path) -> Option<u32> {
 
 /// The major of the CUDA runtime in the folder of a library or in those above it, if there is one only.
 fn major_beside(finder: &Finder<'_>, path: &Path) -> Option<u32> {
-    let cudart = table::library("cudart")?;
+    let cudart = table::find_library("cudart")?;
     let platform = finder.platform;
     let folders = path.ancestors().skip(1).take(4);
     folders
@@ -90,7 +94,7 @@ fn major_beside(finder: &Finder<'_>, path: &Path) -> Option<u32> {
             let mut found = names
                 .zip(cudart.majors(platform))
                 .filter(|(name, _)| {
-                    matches!(finder.files.entry(&folder.join(name)), Entry::File(_))
+                    matches!(finder.files.entry(&folder.join(name)), FileEntry::File(_))
                 })
                 .map(|(_, major)| *major);
             match (found.next(), found.next()) {
@@ -104,7 +108,7 @@ fn major_beside(finder: &Finder<'_>, path: &Path) -> Option<u32> {
 pub(crate) fn installed_major(finder: &Finder<'_>) -> Option<u32> {
     let has = |dirs: &[&str]| {
         finder.environment.site_packages.iter().any(|root| {
-            let is_folder = |dir: &&str| finder.files.entry(&root.join(dir)) == Entry::Folder;
+            let is_folder = |dir: &&str| finder.files.entry(&root.join(dir)) == FileEntry::Folder;
             dirs.iter().any(is_folder)
         })
     };
@@ -120,7 +124,7 @@ pub(crate) fn installed_major(finder: &Finder<'_>) -> Option<u32> {
 /// A library's version, from its real file name, the package that brought it, or the toolkit's folder.
 pub(crate) fn version(
     finder: &Finder<'_>,
-    library: &Library,
+    library: &LibraryDescriptor,
     path: &Path,
     major: Option<u32>,
 ) -> Option<String> {
@@ -146,7 +150,7 @@ fn is_version(text: &str) -> bool {
 /// The version in the name of a wheel's `.dist-info` folder.
 fn of_wheel(
     finder: &Finder<'_>,
-    library: &Library,
+    library: &LibraryDescriptor,
     path: &Path,
     major: Option<u32>,
 ) -> Option<String> {
@@ -178,7 +182,7 @@ fn wheel_versions(
 }
 
 /// The version in the name of a conda package's record: `conda-meta/name-version-build.json`.
-fn of_conda(finder: &Finder<'_>, library: &Library, path: &Path) -> Option<String> {
+fn of_conda(finder: &Finder<'_>, library: &LibraryDescriptor, path: &Path) -> Option<String> {
     let prefix = finder.environment.conda_prefix.as_deref()?;
     let package = library.packages.conda;
     if package.is_empty() || !path.starts_with(prefix) {
@@ -225,7 +229,7 @@ pub(crate) fn companion(finder: &Finder<'_>, path: &Path, prefix: &str) -> Optio
     let mut parts = own.split('.');
     if let (Some(major), Some(minor)) = (parts.next(), parts.next()) {
         let exact = folder.join(format!("{prefix}{major}.{minor}"));
-        if matches!(finder.files.entry(&exact), Entry::File(_)) {
+        if matches!(finder.files.entry(&exact), FileEntry::File(_)) {
             return Some(exact);
         }
     }

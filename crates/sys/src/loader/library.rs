@@ -7,7 +7,7 @@ use super::Row;
 /// A library whose symbols this crate declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(usize)]
-pub enum Library {
+pub enum CudaLibrary {
     /// The CUDA driver API: `libcuda.so.1`, or the CPU device.
     Driver = 0,
     /// The run-time compiler: `libnvrtc`.
@@ -28,54 +28,54 @@ pub enum Library {
     Runtime = 8,
 }
 
-impl Library {
+impl CudaLibrary {
     /// How many there are.
     pub const COUNT: usize = 9;
 
     /// All of them, in the order of their numbers.
-    pub const ALL: [Library; Library::COUNT] = [
-        Library::Driver,
-        Library::Nvrtc,
-        Library::NvJitLink,
-        Library::Nvvm,
-        Library::NvFatbin,
-        Library::Nvml,
-        Library::CuFile,
-        Library::Cudla,
-        Library::Runtime,
+    pub const ALL: [CudaLibrary; CudaLibrary::COUNT] = [
+        CudaLibrary::Driver,
+        CudaLibrary::Nvrtc,
+        CudaLibrary::NvJitLink,
+        CudaLibrary::Nvvm,
+        CudaLibrary::NvFatbin,
+        CudaLibrary::Nvml,
+        CudaLibrary::CuFile,
+        CudaLibrary::Cudla,
+        CudaLibrary::Runtime,
     ];
 
     /// The name [`cupyrite_pathfinder`] knows it by.
     pub const fn name(self) -> &'static str {
         match self {
-            Library::Driver => "cuda",
-            Library::Nvrtc => "nvrtc",
-            Library::NvJitLink => "nvJitLink",
-            Library::Nvvm => "nvvm",
-            Library::NvFatbin => "nvfatbin",
-            Library::Nvml => "nvml",
-            Library::CuFile => "cufile",
-            Library::Cudla => "cudla",
-            Library::Runtime => "cudart",
+            CudaLibrary::Driver => "cuda",
+            CudaLibrary::Nvrtc => "nvrtc",
+            CudaLibrary::NvJitLink => "nvJitLink",
+            CudaLibrary::Nvvm => "nvvm",
+            CudaLibrary::NvFatbin => "nvfatbin",
+            CudaLibrary::Nvml => "nvml",
+            CudaLibrary::CuFile => "cufile",
+            CudaLibrary::Cudla => "cudla",
+            CudaLibrary::Runtime => "cudart",
         }
     }
 
     /// The library with this [`name`](Library::name).
-    pub fn from_name(name: &str) -> Option<Library> {
-        Library::ALL.into_iter().find(|l| l.name() == name)
+    pub fn from_name(name: &str) -> Option<CudaLibrary> {
+        CudaLibrary::ALL.into_iter().find(|l| l.name() == name)
     }
 
     /// The package on PyPI that has the library; empty for those that come with the driver.
     pub const fn package(self) -> &'static str {
         match self {
-            Library::Driver | Library::Nvml => "",
-            Library::Nvrtc => "nvidia-cuda-nvrtc",
-            Library::NvJitLink => "nvidia-nvjitlink",
-            Library::Nvvm => "nvidia-nvvm",
-            Library::NvFatbin => "nvidia-nvfatbin",
-            Library::CuFile => "nvidia-cufile",
-            Library::Cudla => "nvidia-cudla",
-            Library::Runtime => "nvidia-cuda-runtime",
+            CudaLibrary::Driver | CudaLibrary::Nvml => "",
+            CudaLibrary::Nvrtc => "nvidia-cuda-nvrtc",
+            CudaLibrary::NvJitLink => "nvidia-nvjitlink",
+            CudaLibrary::Nvvm => "nvidia-nvvm",
+            CudaLibrary::NvFatbin => "nvidia-nvfatbin",
+            CudaLibrary::CuFile => "nvidia-cufile",
+            CudaLibrary::Cudla => "nvidia-cudla",
+            CudaLibrary::Runtime => "nvidia-cuda-runtime",
         }
     }
 
@@ -88,9 +88,13 @@ impl Library {
     }
 
     /// Looks a function up under the names that releases of the library export it by.
-    pub(super) fn find(self, row: &Row, lookup: impl Fn(&CStr) -> *const c_void) -> *const c_void {
+    pub(super) fn find(
+        self,
+        row: &SymbolDescriptor,
+        lookup: impl Fn(&CStr) -> *const c_void,
+    ) -> *const c_void {
         let address = lookup(row.export);
-        if !address.is_null() || self != Library::NvJitLink {
+        if !address.is_null() || self != CudaLibrary::NvJitLink {
             return address;
         }
         // The first releases of nvJitLink have the names that their header's inline functions call, not the plain
@@ -113,20 +117,20 @@ impl Library {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::PerThread;
+    use crate::loader::PerThreadVariant;
 
     #[test]
     fn numbers_and_names_lead_back() {
-        for (number, library) in Library::ALL.into_iter().enumerate() {
+        for (number, library) in CudaLibrary::ALL.into_iter().enumerate() {
             assert_eq!(library as usize, number);
-            assert_eq!(Library::from_name(library.name()), Some(library));
+            assert_eq!(CudaLibrary::from_name(library.name()), Some(library));
         }
-        assert_eq!(Library::from_name("NVRTC"), None);
+        assert_eq!(CudaLibrary::from_name("NVRTC"), None);
     }
 
     #[test]
     fn the_search_for_libraries_knows_every_name() {
-        for library in Library::ALL {
+        for library in CudaLibrary::ALL {
             assert!(
                 cupyrite_pathfinder::LIBRARIES
                     .iter()
@@ -138,18 +142,18 @@ mod tests {
 
     #[test]
     fn what_is_missing_says_who_has_it() {
-        assert_eq!(Library::Nvml.newer(), "a newer NVIDIA driver has it");
+        assert_eq!(CudaLibrary::Nvml.newer(), "a newer NVIDIA driver has it");
         assert_eq!(
-            Library::Nvvm.newer(),
+            CudaLibrary::Nvvm.newer(),
             "a newer one has it: pip install --upgrade nvidia-nvvm"
         );
     }
 
-    const CREATE: Row = Row {
+    const CREATE: SymbolDescriptor = SymbolDescriptor {
         name: c"nvJitLinkCreate",
         export: c"nvJitLinkCreate",
         version: 0,
-        per_thread: PerThread::None,
+        per_thread: PerThreadVariant::None,
     };
 
     extern "C" fn plain() {}
@@ -163,7 +167,7 @@ mod tests {
             _ => std::ptr::null(),
         };
         assert_eq!(
-            Library::NvJitLink.find(&CREATE, both),
+            CudaLibrary::NvJitLink.find(&CREATE, both),
             plain as *const c_void
         );
         let old = |name: &CStr| match name.to_bytes() {
@@ -171,12 +175,12 @@ mod tests {
             _ => both(name),
         };
         assert_eq!(
-            Library::NvJitLink.find(&CREATE, old),
+            CudaLibrary::NvJitLink.find(&CREATE, old),
             versioned as *const c_void
         );
-        assert!(Library::Nvvm.find(&CREATE, old).is_null());
+        assert!(CudaLibrary::Nvvm.find(&CREATE, old).is_null());
         assert!(
-            Library::NvJitLink
+            CudaLibrary::NvJitLink
                 .find(&CREATE, |_| std::ptr::null())
                 .is_null()
         );

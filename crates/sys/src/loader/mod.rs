@@ -30,7 +30,7 @@ mod library;
 mod nvml;
 mod runtime;
 
-pub use library::Library;
+pub use library::CudaLibrary;
 pub use nvml::{nvml_backend, register_cpu_nvml};
 pub use runtime::{
     RuntimeSource, chosen_runtime, register_own_runtime, runtime_reason, runtime_source,
@@ -47,7 +47,7 @@ pub enum Backend {
 
 /// Whether a driver function has a second form for the per-thread default stream, and its name's ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PerThread {
+pub enum PerThreadVariant {
     /// One form only.
     None,
     /// `_ptds`: synchronous functions that use the default stream.
@@ -56,20 +56,20 @@ pub enum PerThread {
     Ptsz,
 }
 
-impl PerThread {
+impl PerThreadVariant {
     /// The ending of the exported name.
     pub const fn suffix(self) -> &'static str {
         match self {
-            PerThread::None => "",
-            PerThread::Ptds => "_ptds",
-            PerThread::Ptsz => "_ptsz",
+            PerThreadVariant::None => "",
+            PerThreadVariant::Ptds => "_ptds",
+            PerThreadVariant::Ptsz => "_ptsz",
         }
     }
 }
 
 /// One function of a library: a row of a generated table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct SymbolDescriptor {
     /// The name without version: `cuMemAlloc`. What `cuGetProcAddress` is asked for.
     pub name: &'static CStr,
     /// The exported symbol of this form: `cuMemAlloc_v2`.
@@ -78,48 +78,52 @@ pub struct Row {
     /// has no such notion (NVRTC).
     pub version: c_int,
     /// The form for the per-thread default stream.
-    pub per_thread: PerThread,
+    pub per_thread: PerThreadVariant,
 }
 
 /// The address of one symbol once it is known.
 #[derive(Debug)]
-pub struct Slot(AtomicPtr<c_void>);
+pub struct SymbolSlot(AtomicPtr<c_void>);
 
-impl Default for Slot {
-    fn default() -> Slot {
-        Slot::new()
+impl Default for SymbolSlot {
+    fn default() -> SymbolSlot {
+        SymbolSlot::new()
     }
 }
 
-impl Slot {
+impl SymbolSlot {
     /// An unresolved slot; an array of them is `[const { Slot::new() }; N]`.
-    pub const fn new() -> Slot {
-        Slot(AtomicPtr::new(std::ptr::null_mut()))
+    pub const fn new() -> SymbolSlot {
+        SymbolSlot(AtomicPtr::new(std::ptr::null_mut()))
     }
 }
 
 /// The functions of a library with their slots; generated modules hold one `static` each.
 ///
 /// ```
-/// use cupyrite_sys::loader::{Library, PerThread, Row, Slot, Table};
-/// static ROWS: [Row; 1] =
+/// use cupyrite_sys::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
+/// static SYMBOLS: [SymbolDescriptor; 1] =
 ///     [Row { name: c"cuInit", export: c"cuInit", version: 2000, per_thread: PerThread::None }];
-/// static SLOTS: [Slot; 1] = [const { Slot::new() }; 1];
-/// static TABLE: Table = Table::new(Library::Driver, &ROWS, &SLOTS);
-/// assert_eq!(TABLE.rows()[0].name, c"cuInit");
+/// static SLOTS: [SymbolSlot; 1] = [const { SymbolSlot::new() }; 1];
+/// static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Driver, &SYMBOLS, &SLOTS);
+/// assert_eq!(TABLE.symbols()[0].name, c"cuInit");
 /// ```
 #[derive(Debug)]
-pub struct Table {
-    library: Library,
-    rows: &'static [Row],
-    slots: &'static [Slot],
+pub struct SymbolTable {
+    library: CudaLibrary,
+    rows: &'static [SymbolDescriptor],
+    slots: &'static [SymbolSlot],
 }
 
-impl Table {
+impl SymbolTable {
     /// A table; `rows` and `slots` have the same length.
-    pub const fn new(library: Library, rows: &'static [Row], slots: &'static [Slot]) -> Table {
+    pub const fn new(
+        library: CudaLibrary,
+        rows: &'static [SymbolDescriptor],
+        slots: &'static [SymbolSlot],
+    ) -> SymbolTable {
         assert!(rows.len() == slots.len());
-        Table {
+        SymbolTable {
             library,
             rows,
             slots,
@@ -127,12 +131,12 @@ impl Table {
     }
 
     /// The library they are of.
-    pub const fn library(&self) -> Library {
+    pub const fn library(&self) -> CudaLibrary {
         self.library
     }
 
     /// The rows, in the order of the generated `Symbol` indices.
-    pub const fn rows(&self) -> &'static [Row] {
+    pub const fn symbols(&self) -> &'static [SymbolDescriptor] {
         self.rows
     }
 
@@ -173,9 +177,9 @@ impl Table {
     fn resolve(&self, index: usize) -> Result<*const c_void, &'static LoadError> {
         let row = &self.rows[index];
         let address = match self.library {
-            Library::Driver => driver_symbol(row),
-            Library::Nvml => nvml::symbol(row),
-            Library::Runtime => runtime::symbol(row),
+            CudaLibrary::Driver => driver_symbol(row),
+            CudaLibrary::Nvml => nvml::symbol(row),
+            CudaLibrary::Runtime => runtime::symbol(row),
             library => loaded(library)
                 .map(|loaded| library.find(row, |name| loaded.handle.symbol(name).cast_const())),
         }
@@ -229,7 +233,7 @@ pub struct LoadError {
 }
 
 impl LoadError {
-    fn library(library: Library, error: pathfinder::LoadError, prefix: &str) -> LoadError {
+    fn library(library: CudaLibrary, error: pathfinder::LoadError, prefix: &str) -> LoadError {
         LoadError {
             kind: match error.kind {
                 pathfinder::LoadErrorKind::Failed => LoadErrorKind::LibraryFailed,
@@ -242,12 +246,12 @@ impl LoadError {
         }
     }
 
-    fn symbol(library: Library, row: &Row) -> LoadError {
+    fn symbol(library: CudaLibrary, row: &SymbolDescriptor) -> LoadError {
         let name = row.export.to_string_lossy();
         let place = match (library_path(library), library) {
             (Some(path), _) => format!("the loaded lib{} ({})", library.name(), path.display()),
-            (None, Library::Driver | Library::Nvml) => "the embedded CPU device".to_owned(),
-            (None, Library::Runtime) => "Cupyrite's own runtime".to_owned(),
+            (None, CudaLibrary::Driver | CudaLibrary::Nvml) => "the embedded CPU device".to_owned(),
+            (None, CudaLibrary::Runtime) => "Cupyrite's own runtime".to_owned(),
             (None, _) => format!("the loaded lib{}", library.name()),
         };
         let since = match row.version {
@@ -267,7 +271,7 @@ impl LoadError {
     fn plain(kind: LoadErrorKind, message: String) -> LoadError {
         LoadError {
             kind,
-            library: Library::Driver.name(),
+            library: CudaLibrary::Driver.name(),
             symbol: None,
             search: None,
             message,
@@ -300,35 +304,35 @@ fn intern(error: LoadError) -> &'static LoadError {
 
 /// Gives the address of an entry point of the CPU device by its exported name (`cuMemAlloc_v2`,
 /// `cuMemcpyHtoD_v2_ptds`), or null if there is no such function.
-pub type CpuGetProc = fn(&CStr) -> *const c_void;
+pub type EntryPointLookup = fn(&CStr) -> *const c_void;
 
-static CPU_DRIVER: OnceLock<CpuGetProc> = OnceLock::new();
+static CPU_DRIVER: OnceLock<EntryPointLookup> = OnceLock::new();
 static PER_THREAD_DEFAULT_STREAM: AtomicBool = AtomicBool::new(false);
 static DRIVER: OnceLock<Driver> = OnceLock::new();
-/// The libraries that were loaded, by [`Library`]. The driver has a place of its own, [`DRIVER`].
-static LOADED: [OnceLock<pathfinder::Loaded>; Library::COUNT] =
-    [const { OnceLock::new() }; Library::COUNT];
+/// The libraries that were loaded, by [`CudaLibrary`]. The driver has a place of its own, [`DRIVER`].
+static LOADED: [OnceLock<pathfinder::Loaded>; CudaLibrary::COUNT] =
+    [const { OnceLock::new() }; CudaLibrary::COUNT];
 
 /// Plugs the CPU device in. Called once at start-up by whatever contains it; later calls change nothing.
-pub fn register_cpu_driver(get_proc: CpuGetProc) {
+pub fn register_cpu_driver(get_proc: EntryPointLookup) {
     let _ = CPU_DRIVER.set(get_proc);
 }
 
 /// Stands between callers and a library of the toolchain: given a library, the exported name of a function of it and the
 /// function's address, gives the address to be called instead, of a function of the same type; or the same address.
-pub type Interpose = fn(Library, &CStr, *const c_void) -> *const c_void;
+pub type SymbolInterposer = fn(CudaLibrary, &CStr, *const c_void) -> *const c_void;
 
-static INTERPOSER: OnceLock<Interpose> = OnceLock::new();
+static INTERPOSER: OnceLock<SymbolInterposer> = OnceLock::new();
 
-/// The libraries whose functions an [`Interpose`] sees.
-fn is_interposed(library: Library) -> bool {
-    matches!(library, Library::Nvrtc | Library::NvJitLink)
+/// The libraries whose functions an [`SymbolInterposer`] sees.
+fn is_interposed(library: CudaLibrary) -> bool {
+    matches!(library, CudaLibrary::Nvrtc | CudaLibrary::NvJitLink)
 }
 
 /// Lets the CPU device follow what NVRTC and nvJitLink do: it runs the PTX that their machine code was made from, so it
 /// has to know that PTX. Called once at start-up, as [`register_cpu_driver`]; later calls change nothing. Functions that
 /// were resolved before are resolved again.
-pub fn register_interposer(interpose: Interpose) {
+pub fn register_interposer(interpose: SymbolInterposer) {
     if INTERPOSER.set(interpose).is_ok() {
         crate::nvrtc::TABLE.forget();
         crate::nvjitlink::TABLE.forget();
@@ -363,7 +367,7 @@ enum Source {
         /// What `cuDriverGetVersion` says; 0 if it does not.
         version: c_int,
     },
-    Cpu(CpuGetProc),
+    Cpu(EntryPointLookup),
 }
 
 /// `cuGetProcAddress_v2`: name, result, CUDA version, flags, status of the query (may be null).
@@ -414,7 +418,7 @@ pub fn backend_reason() -> Result<String, LoadError> {
 
 /// Whether `auto` took the CPU device, because there is no NVIDIA driver (what Python warns about once).
 /// `false` before the choice.
-pub fn cpu_by_default() -> bool {
+pub fn is_cpu_fallback() -> bool {
     DRIVER.get().is_some_and(|driver| {
         matches!(driver.source, Source::Cpu(_)) && driver.reason == AUTO_CPU_REASON
     })
@@ -424,19 +428,19 @@ const AUTO_CPU_REASON: &str = "no NVIDIA driver (libcuda.so.1) is installed on t
      so CUPYRITE_DEVICE=auto takes the embedded CPU device";
 
 /// The file a library was loaded from; `None` before its first use and for the CPU device.
-pub fn library_path(library: Library) -> Option<PathBuf> {
+pub fn library_path(library: CudaLibrary) -> Option<PathBuf> {
     in_use(library).map(|loaded| loaded.path.clone())
 }
 
 /// How a library was found, in the words of `cuda.pathfinder`; `None` as for [`library_path`].
-pub fn library_found_via(library: Library) -> Option<String> {
+pub fn library_found_via(library: CudaLibrary) -> Option<String> {
     in_use(library).map(|loaded| loaded.found_via.to_string())
 }
 
 /// The library if it was loaded already.
-fn in_use(library: Library) -> Option<&'static pathfinder::Loaded> {
+fn in_use(library: CudaLibrary) -> Option<&'static pathfinder::Loaded> {
     match library {
-        Library::Driver => match &DRIVER.get()?.source {
+        CudaLibrary::Driver => match &DRIVER.get()?.source {
             Source::Gpu { loaded, .. } => Some(loaded),
             Source::Cpu(_) => None,
         },
@@ -479,7 +483,7 @@ fn driver() -> Result<&'static Driver, LoadError> {
         return Ok(driver);
     }
     let chosen = choose(asked_for()?, CPU_DRIVER.get().copied(), || {
-        pathfinder::load(Library::Driver.name())
+        pathfinder::load(CudaLibrary::Driver.name())
     })?;
     // Two threads may get here together: both chose from the same facts, the first one counts.
     let driver = DRIVER.get_or_init(|| chosen);
@@ -489,7 +493,7 @@ fn driver() -> Result<&'static Driver, LoadError> {
 
 fn choose(
     selection: Selection,
-    cpu: Option<CpuGetProc>,
+    cpu: Option<EntryPointLookup>,
     find: impl FnOnce() -> Result<pathfinder::Loaded, pathfinder::LoadError>,
 ) -> Result<Driver, LoadError> {
     let take_cpu = |reason: &str, asked: &str| match cpu {
@@ -541,7 +545,7 @@ fn choose(
                 Selection::Gpu => "CUPYRITE_DEVICE=gpu asks for the NVIDIA driver, but ",
                 _ => "",
             };
-            Err(LoadError::library(Library::Driver, error, prefix))
+            Err(LoadError::library(CudaLibrary::Driver, error, prefix))
         }
     }
 }
@@ -562,8 +566,8 @@ fn driver_version(driver: Handle) -> c_int {
     if status == 0 { version } else { 0 }
 }
 
-fn driver_symbol(row: &Row) -> Result<*const c_void, LoadError> {
-    let per_thread = row.per_thread != PerThread::None && per_thread_default_stream();
+fn driver_symbol(row: &SymbolDescriptor) -> Result<*const c_void, LoadError> {
+    let per_thread = row.per_thread != PerThreadVariant::None && per_thread_default_stream();
     match &driver()?.source {
         Source::Cpu(get_proc) => Ok(with_export(row, per_thread, get_proc)),
         Source::Gpu {
@@ -586,7 +590,11 @@ fn driver_symbol(row: &Row) -> Result<*const c_void, LoadError> {
 }
 
 /// Asks the driver for exactly this form of a function.
-fn proc_address(get_proc: GetProcAddress, row: &Row, per_thread: bool) -> Option<*const c_void> {
+fn proc_address(
+    get_proc: GetProcAddress,
+    row: &SymbolDescriptor,
+    per_thread: bool,
+) -> Option<*const c_void> {
     let (version, flags) = if per_thread {
         (row.version.max(PER_THREAD_SINCE), PER_THREAD_STREAM)
     } else {
@@ -609,7 +617,7 @@ fn proc_address(get_proc: GetProcAddress, row: &Row, per_thread: bool) -> Option
 
 /// Calls `lookup` with the exported name, which for the per-thread default stream has an ending.
 fn with_export(
-    row: &Row,
+    row: &SymbolDescriptor,
     per_thread: bool,
     lookup: impl Fn(&CStr) -> *const c_void,
 ) -> *const c_void {
@@ -625,7 +633,7 @@ fn with_export(
 }
 
 /// A library that is not the driver, loaded by the first call.
-fn loaded(library: Library) -> Result<&'static pathfinder::Loaded, LoadError> {
+fn loaded(library: CudaLibrary) -> Result<&'static pathfinder::Loaded, LoadError> {
     let place = &LOADED[library as usize];
     if let Some(loaded) = place.get() {
         return Ok(loaded);
@@ -640,15 +648,15 @@ fn loaded(library: Library) -> Result<&'static pathfinder::Loaded, LoadError> {
 ///
 /// # Errors
 ///
-/// As [`Table::get`].
-pub fn library_handle(library: Library) -> Result<Option<Handle>, LoadError> {
+/// As [`SymbolTable::get`].
+pub fn library_handle(library: CudaLibrary) -> Result<Option<Handle>, LoadError> {
     match library {
-        Library::Driver => driver().map(|driver| match &driver.source {
+        CudaLibrary::Driver => driver().map(|driver| match &driver.source {
             Source::Gpu { loaded, .. } => Some(loaded.handle),
             Source::Cpu(_) => None,
         }),
-        Library::Nvml if nvml_backend()? == Backend::Cpu => Ok(None),
-        Library::Runtime => runtime::handle(),
+        CudaLibrary::Nvml if nvml_backend()? == Backend::Cpu => Ok(None),
+        CudaLibrary::Runtime => runtime::handle(),
         library => loaded(library).map(|loaded| Some(loaded.handle)),
     }
 }

@@ -6,14 +6,15 @@ use std::sync::OnceLock;
 use cupyrite_pathfinder as pathfinder;
 
 use super::{
-    Backend, CpuGetProc, Library, LoadError, LoadErrorKind, Row, Selection, driver_backend, loaded,
+    Backend, CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, Selection, SymbolDescriptor,
+    driver_backend, loaded,
 };
 
-static CPU_NVML: OnceLock<CpuGetProc> = OnceLock::new();
+static CPU_NVML: OnceLock<EntryPointLookup> = OnceLock::new();
 static CHOSEN: OnceLock<Backend> = OnceLock::new();
 
 /// Plugs the CPU device's NVML in. Called once at start-up by whatever contains it; later calls change nothing.
-pub fn register_cpu_nvml(get_proc: CpuGetProc) {
+pub fn register_cpu_nvml(get_proc: EntryPointLookup) {
     let _ = CPU_NVML.set(get_proc);
 }
 
@@ -33,7 +34,7 @@ pub fn nvml_backend() -> Result<Backend, LoadError> {
     let chosen = choose(
         super::asked_for()?,
         CPU_NVML.get().is_some(),
-        || loaded(Library::Nvml).map(|_| ()),
+        || loaded(CudaLibrary::Nvml).map(|_| ()),
         || matches!(driver_backend(), Ok(Backend::Cpu)),
     )?;
     // Two threads may get here together: both chose from the same facts, the first one counts.
@@ -70,9 +71,9 @@ fn choose(
     }
 }
 
-pub(super) fn symbol(row: &Row) -> Result<*const c_void, LoadError> {
+pub(super) fn symbol(row: &SymbolDescriptor) -> Result<*const c_void, LoadError> {
     match nvml_backend()? {
-        Backend::Gpu => loaded(Library::Nvml)
+        Backend::Gpu => loaded(CudaLibrary::Nvml)
             .map(|loaded: &pathfinder::Loaded| loaded.handle.symbol(row.export).cast_const()),
         Backend::Cpu => Ok(CPU_NVML
             .get()

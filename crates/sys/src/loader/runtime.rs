@@ -15,8 +15,8 @@ use cupyrite_pathfinder as pathfinder;
 use pathfinder::loader::Handle;
 
 use super::{
-    Backend, CpuGetProc, Library, LoadError, LoadErrorKind, Row, Source, driver, driver_backend,
-    per_thread_default_stream, with_export,
+    Backend, CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, Source, SymbolDescriptor,
+    driver, driver_backend, per_thread_default_stream, with_export,
 };
 use crate::generated::runtime::CUDA12_EXPORTS;
 
@@ -29,12 +29,12 @@ pub enum RuntimeSource {
     Own,
 }
 
-static OWN: OnceLock<CpuGetProc> = OnceLock::new();
+static OWN: OnceLock<EntryPointLookup> = OnceLock::new();
 static CHOSEN: OnceLock<(RuntimeSource, &'static str)> = OnceLock::new();
 
 /// Plugs this project's runtime in: `get_proc` gives the address of an entry point by its exported name
 /// (`cudaMemcpy`, `cudaMemcpy_ptds`), or null. Called once at start-up; later calls change nothing.
-pub fn register_own_runtime(get_proc: CpuGetProc) {
+pub fn register_own_runtime(get_proc: EntryPointLookup) {
     let _ = OWN.set(get_proc);
 }
 
@@ -148,23 +148,23 @@ fn choose(
 
 /// `libcudart` in the driver's major (a newer one would not work with it), or where that is not there, any.
 fn load() -> Result<&'static pathfinder::Loaded, LoadError> {
-    let place = &super::LOADED[Library::Runtime as usize];
+    let place = &super::LOADED[CudaLibrary::Runtime as usize];
     if let Some(loaded) = place.get() {
         return Ok(loaded);
     }
     let mut environment = pathfinder::Environment::current();
-    let any = || pathfinder::load(Library::Runtime.name());
+    let any = || pathfinder::load(CudaLibrary::Runtime.name());
     let loaded = match (environment.major, driver_major()) {
         (None, Some(major @ (12 | 13))) => {
             environment.major = Some(major);
-            match pathfinder::Finder::new(&environment).load(Library::Runtime.name()) {
+            match pathfinder::Finder::new(&environment).load(CudaLibrary::Runtime.name()) {
                 Err(error) if error.kind == pathfinder::LoadErrorKind::NotFound => any(),
                 result => result,
             }
         }
         _ => any(),
     };
-    let loaded = loaded.map_err(|error| LoadError::library(Library::Runtime, error, ""))?;
+    let loaded = loaded.map_err(|error| LoadError::library(CudaLibrary::Runtime, error, ""))?;
     Ok(place.get_or_init(|| loaded))
 }
 
@@ -203,8 +203,8 @@ pub(super) fn handle() -> Result<Option<Handle>, LoadError> {
     }
 }
 
-pub(super) fn symbol(row: &Row) -> Result<*const c_void, LoadError> {
-    let per_thread = row.per_thread != super::PerThread::None && per_thread_default_stream();
+pub(super) fn symbol(row: &SymbolDescriptor) -> Result<*const c_void, LoadError> {
+    let per_thread = row.per_thread != super::PerThreadVariant::None && per_thread_default_stream();
     match runtime_source()? {
         RuntimeSource::Own => Ok(OWN.get().map_or(std::ptr::null(), |get_proc| {
             with_export(row, per_thread, get_proc)
@@ -214,7 +214,7 @@ pub(super) fn symbol(row: &Row) -> Result<*const c_void, LoadError> {
             let Some(export) = exported(row.export, major) else {
                 return Ok(std::ptr::null());
             };
-            let row = Row { export, ..*row };
+            let row = SymbolDescriptor { export, ..*row };
             Ok(with_export(&row, per_thread, |name| {
                 handle.symbol(name).cast_const()
             }))

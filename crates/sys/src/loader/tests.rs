@@ -13,11 +13,11 @@ fn fake_cpu(name: &CStr) -> *const c_void {
     }
 }
 
-const MEMCPY: Row = Row {
+const MEMCPY: SymbolDescriptor = SymbolDescriptor {
     name: c"cuMemcpy",
     export: c"cuMemcpy",
     version: 4000,
-    per_thread: PerThread::Ptds,
+    per_thread: PerThreadVariant::Ptds,
 };
 
 fn missing() -> Result<pathfinder::Loaded, pathfinder::LoadError> {
@@ -168,27 +168,27 @@ fn proc_address_asks_for_the_exact_form() {
 
 #[test]
 fn a_missing_symbol_says_when_it_came() {
-    let row = Row {
+    let row = SymbolDescriptor {
         version: 13010,
         ..MEMCPY
     };
-    let text = LoadError::symbol(Library::Driver, &row).to_string();
+    let text = LoadError::symbol(CudaLibrary::Driver, &row).to_string();
     assert!(text.contains("CUDA 13.1"), "{text}");
 }
 
 #[test]
 fn tables_resolve_once() {
-    static ROWS: [Row; 2] = [
+    static SYMBOLS: [SymbolDescriptor; 2] = [
         MEMCPY,
-        Row {
+        SymbolDescriptor {
             name: c"cuNope",
             export: c"cuNope",
             version: 1,
-            per_thread: PerThread::None,
+            per_thread: PerThreadVariant::None,
         },
     ];
-    static SLOTS: [Slot; 2] = [const { Slot::new() }; 2];
-    static TABLE: Table = Table::new(Library::Driver, &ROWS, &SLOTS);
+    static SLOTS: [SymbolSlot; 2] = [const { SymbolSlot::new() }; 2];
+    static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Driver, &SYMBOLS, &SLOTS);
     register_cpu_driver(fake_cpu);
     let first = match TABLE.get(0) {
         // A machine with a driver resolves to that, one without to the stand-in.

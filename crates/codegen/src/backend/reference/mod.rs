@@ -12,7 +12,7 @@ pub mod pyi;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::ir::{Api, Library, Style};
+use crate::ir::{Api, LibraryApi, Style};
 use crate::naming::{short_title, title};
 use html::{Names, code, escape, page, prose, table};
 use meanings::Meanings;
@@ -30,7 +30,7 @@ const BY_HAND: &[(&str, &str)] = &[
 ///
 /// A module that cannot be read, and links that lead nowhere.
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
-    let shown: Vec<&Library> = api.libraries.iter().filter(|l| l.in_python()).collect();
+    let shown: Vec<&LibraryApi> = api.libraries.iter().filter(|l| l.in_python()).collect();
     let mut by_hand = Vec::new();
     for (name, path) in BY_HAND {
         by_hand.push((*name, pyi::parse(&read(&root.join(path))?)));
@@ -85,7 +85,7 @@ fn last(module: &str) -> &str {
 }
 
 /// Every name of a module that has a heading.
-fn own_names(lib: &Library) -> Vec<&str> {
+fn own_names(lib: &LibraryApi) -> Vec<&str> {
     let python = &lib.python;
     let mut out: Vec<&str> = functions::of(lib)
         .iter()
@@ -100,7 +100,7 @@ fn own_names(lib: &Library) -> Vec<&str> {
     out
 }
 
-fn index(libraries: &[&Library], by_hand: &[(&str, pyi::Module)]) -> String {
+fn index(libraries: &[&LibraryApi], by_hand: &[(&str, pyi::Module)]) -> String {
     let mut body = String::from(
         "<h1>Reference</h1>\n<p>Every function, class, enum and exception of the Python modules, with types, shapes, \
          units and what a failure looks like. What the calls mean is NVIDIA's to say: each page links to its \
@@ -155,7 +155,7 @@ fn all_names(names: &Names) -> String {
     page("All names", &body)
 }
 
-fn module(lib: &Library, names: &Names, meanings: &Meanings) -> String {
+fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
     let python = &lib.python;
     let mut body = format!(
         "<h1>{}</h1>\n<p>{}. What its calls mean: <a href=\"{}\">NVIDIA's documentation</a>.</p>\n",
@@ -219,7 +219,7 @@ fn module(lib: &Library, names: &Names, meanings: &Meanings) -> String {
 }
 
 /// What holds for every function of the module.
-fn answers(lib: &Library, names: &Names) -> String {
+fn answers(lib: &LibraryApi, names: &Names) -> String {
     let here = |text: &str| names.code(&lib.name, text);
     let gil = "A call releases the GIL while C works, unless its section says otherwise.";
     match (&lib.python.style, &lib.python.errors) {
@@ -315,7 +315,7 @@ fn paragraphs(doc: &str) -> String {
 }
 
 /// The name alone, for sentences: "NVRTC".
-fn called(lib: &Library) -> &'static str {
+fn called(lib: &LibraryApi) -> &'static str {
     short_title(lib)
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::ir::{Api, Library, Ret, Style};
+use crate::ir::{Api, LibraryApi, Ret, Style};
 
 /// Reads recorded facts.
 ///
@@ -78,7 +78,7 @@ fn differ(out: &mut Vec<String>, item: &str, ours: &str, theirs: &str) {
 /// version of the firmware as a number.
 const DELIBERATE: [&str; 1] = ["device_get_gsp_firmware_version"];
 
-fn functions(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let raises = lib.python.style == Style::Raises;
     let mut ours: BTreeMap<&str, _> = BTreeMap::new();
     for f in &lib.functions {

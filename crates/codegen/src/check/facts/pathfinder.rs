@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::files::InMemoryFiles;
 use cupyrite_pathfinder::table::{
-    Archive, BINARIES, BITCODE_LIBRARIES, HEADERS, HeaderSet, LIBRARIES, Library, Origin,
-    STATIC_LIBRARIES,
+    BINARIES, BITCODE_LIBRARIES, HEADERS, HeaderSet, LIBRARIES, LibraryDescriptor, LinkableFile,
+    Origin, STATIC_LIBRARIES,
 };
 use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform, loader};
 use serde_json::{Map, Value, json};
@@ -115,7 +115,7 @@ fn packaged_with(origin: Origin) -> &'static str {
     }
 }
 
-fn library(row: &Library) -> Value {
+fn library(row: &LibraryDescriptor) -> Value {
     let on_windows = !row.windows_dlls.is_empty();
     let archs = row.windows_archs.iter().filter(|_| on_windows);
     let archs = archs.map(|arch| match arch {
@@ -167,7 +167,7 @@ fn header_set(row: &HeaderSet) -> Value {
     lists
 }
 
-fn static_library(row: &Archive) -> Value {
+fn static_library(row: &LinkableFile) -> Value {
     json!({
         "filename": row.linux_file,
         "site_packages_dirs": row.linux_wheel_dirs,
@@ -176,7 +176,7 @@ fn static_library(row: &Archive) -> Value {
     })
 }
 
-fn bitcode_library(row: &Archive) -> Value {
+fn bitcode_library(row: &LinkableFile) -> Value {
     // The facts have one path for conda and toolkits, and one list of wheels for both systems.
     let one = |dirs: &[&str]| match dirs {
         [dir] if row.conda_dirs == dirs => json!(dir),
@@ -201,7 +201,7 @@ fn root_variables() -> Value {
         let finder = Finder {
             platform: RECORDED_ON,
             environment: &environment,
-            files: &MadeUpFiles::new(),
+            files: &InMemoryFiles::new(),
             loader: &loader::System,
         };
         finder.cuda_path_or_home()
@@ -219,13 +219,14 @@ fn root_variables() -> Value {
 }
 
 fn constants() -> Value {
-    let toolkit =
-        |row: &&Library| row.origin == Origin::Toolkit && !row.names(RECORDED_ON).is_empty();
+    let toolkit = |row: &&LibraryDescriptor| {
+        row.origin == Origin::Toolkit && !row.names(RECORDED_ON).is_empty()
+    };
     let names = LIBRARIES.iter().filter(toolkit).map(|row| row.name);
     let sets = HEADERS
         .iter()
         .filter(|row| row.origin == Origin::Toolkit && row.exists_on(RECORDED_ON));
-    let archives = |rows: &[Archive]| rows.iter().map(|row| row.name).collect::<Vec<_>>();
+    let archives = |rows: &[LinkableFile]| rows.iter().map(|row| row.name).collect::<Vec<_>>();
     json!({
         "SUPPORTED_NVIDIA_LIBNAMES": names.collect::<Vec<_>>(),
         "SUPPORTED_HEADERS_CTK": rows(sets.map(|row| (row.name, json!(row.header)))),

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{differ, keys, names, text};
 use crate::interface::raising::structs::{numpy, record};
-use crate::ir::{AttrKind, Builtin, ClassKind, Library, PyClass, PyEnum, Style};
+use crate::ir::{AttrKind, Builtin, ClassKind, LibraryApi, PyClass, PyEnum, Style};
 
 /// Compares everything a module has but its functions.
-pub fn compare(lib: &Library, module: &Value, out: &mut Vec<String>) {
+pub fn compare(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     enums(lib, module, out);
     constants(lib, module, out);
     match lib.python.style {
@@ -23,7 +23,7 @@ pub fn compare(lib: &Library, module: &Value, out: &mut Vec<String>) {
     }
 }
 
-fn enums(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn enums(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let ours: BTreeMap<&str, _> = lib
         .python
         .enums
@@ -76,7 +76,7 @@ fn whole(v: &Value) -> i64 {
     }
 }
 
-fn constants(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn constants(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let ours: BTreeMap<&str, i64> = lib
         .python
         .constants
@@ -91,7 +91,7 @@ fn constants(lib: &Library, module: &Value, out: &mut Vec<String>) {
     }
 }
 
-fn classes(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn classes(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let ours: BTreeMap<&str, _> = lib
         .python
         .classes
@@ -185,7 +185,7 @@ fn tables(
 }
 
 /// What only enums of modules that raise have: second names and the C enum they are.
-fn second_names(lib: &Library, e: &PyEnum, fact: &Value, out: &mut Vec<String>) {
+fn second_names(lib: &LibraryApi, e: &PyEnum, fact: &Value, out: &mut Vec<String>) {
     let name = format!("{}.{}", lib.python.name, e.name);
     let ours = e.aliases.iter().cloned().collect();
     tables(
@@ -212,7 +212,7 @@ fn merged(module: &Value, public: &str, private: &str) -> BTreeMap<String, Value
     entries.map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
-fn pods(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn pods(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let facts = merged(module, "classes", "private_classes");
     let ours: BTreeMap<&str, &PyClass> = (lib.python.classes.iter())
         .map(|c| (c.name.as_str(), c))
@@ -328,7 +328,7 @@ fn sized(builtin: Builtin, size: usize) -> String {
 }
 
 /// The NumPy type of a class as the facts write it, nested ones in full.
-fn layout(lib: &Library, class: &str) -> Value {
+fn layout(lib: &LibraryApi, class: &str) -> Value {
     let Some(c) = lib.python.class(class) else {
         return Value::Null;
     };
@@ -380,7 +380,7 @@ fn in_full(facts: &BTreeMap<String, Value>, v: &Value) -> Value {
     }
 }
 
-fn dtypes(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn dtypes(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let facts = merged(module, "dtypes", "private_dtypes");
     let ours: BTreeMap<&str, &str> = (lib.python.dtypes.iter())
         .map(|(n, c)| (n.as_str(), c.as_str()))
@@ -394,7 +394,7 @@ fn dtypes(lib: &Library, module: &Value, out: &mut Vec<String>) {
     }
 }
 
-fn exceptions(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn exceptions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let ours = lib.python.exceptions.iter().map(|e| {
         let base = e.base.clone().unwrap_or_else(|| "Exception".to_owned());
         (e.name.clone(), base)
@@ -445,7 +445,7 @@ fn exceptions(lib: &Library, module: &Value, out: &mut Vec<String>) {
     tables(out, &item("of"), &ours.collect(), &theirs);
 }
 
-fn aliases(lib: &Library, module: &Value, out: &mut Vec<String>) {
+fn aliases(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let ours = lib.python.aliases.iter().cloned().collect();
     tables(
         out,

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 
 use crate::interface::overlay::{EnumOverlay, Overlay, listed};
-use crate::ir::{Constant, Library, PyConstant, PyEnum, PyErrors, PyException};
+use crate::ir::{Constant, LibraryApi, PyConstant, PyEnum, PyErrors, PyException};
 
 /// The enum classes, by name.
 ///
 /// # Errors
 ///
 /// An overlay entry for something that is not there, and a C enum without one.
-pub fn enums(lib: &Library, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
+pub fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
     let major = overlay.library.major;
     let mut out = Vec::new();
     let mut named = Vec::new();
@@ -62,7 +62,7 @@ pub fn enums(lib: &Library, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
 }
 
 /// The C enum called `name`, or that a typedef of this name stands for.
-fn resolve<'a>(lib: &'a Library, name: &str) -> Option<&'a crate::ir::Enum> {
+fn resolve<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a crate::ir::Enum> {
     let mut name = name;
     loop {
         if let Some(e) = lib.enumeration(name) {
@@ -76,7 +76,7 @@ fn resolve<'a>(lib: &'a Library, name: &str) -> Option<&'a crate::ir::Enum> {
 }
 
 /// The macros that begin with `prefix` and belong to no other enum with a longer one, by value.
-fn macros<'a>(lib: &'a Library, overlay: &Overlay, prefix: &str) -> Vec<(&'a str, i64)> {
+fn macros<'a>(lib: &'a LibraryApi, overlay: &Overlay, prefix: &str) -> Vec<(&'a str, i64)> {
     let longer: Vec<&str> = overlay
         .enums
         .values()
@@ -95,7 +95,7 @@ fn macros<'a>(lib: &'a Library, overlay: &Overlay, prefix: &str) -> Vec<(&'a str
     out
 }
 
-fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<PyEnum, String> {
+fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<PyEnum, String> {
     let strip = entry.macros.as_deref().unwrap_or(&entry.strip);
     let mut left_out: Vec<&str> = Vec::new();
     let mut members: Vec<(String, i64)> = Vec::new();
@@ -181,7 +181,7 @@ fn one(lib: &Library, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result<Py
 }
 
 /// A value, or a macro's.
-fn number(lib: &Library, given: &toml::Value) -> Result<i64, String> {
+fn number(lib: &LibraryApi, given: &toml::Value) -> Result<i64, String> {
     match given {
         toml::Value::Integer(n) => Ok(*n),
         toml::Value::String(s) => {
@@ -202,7 +202,7 @@ pub fn upper(camel: &str) -> String {
 /// # Errors
 ///
 /// One whose macro is not there.
-pub fn constants(lib: &Library, overlay: &Overlay) -> Result<Vec<PyConstant>, String> {
+pub fn constants(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyConstant>, String> {
     overlay
         .constants
         .iter()
@@ -221,7 +221,7 @@ pub fn constants(lib: &Library, overlay: &Overlay) -> Result<Vec<PyConstant>, St
 /// A status enum that is not there.
 #[allow(clippy::type_complexity)]
 pub fn exceptions(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
     enums: &[PyEnum],
 ) -> Result<(PyErrors, Vec<PyException>, Vec<(String, String)>), String> {
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
     use crate::ir::{Builtin, Enum, EnumMember};
 
-    fn library() -> Library {
+    fn library() -> LibraryApi {
         let member = |name: &str, value| EnumMember {
             name: name.to_owned(),
             value,
@@ -304,7 +304,7 @@ mod tests {
             unsigned: false,
             majors: vec![13],
         };
-        Library {
+        LibraryApi {
             name: "lib".to_owned(),
             enums: vec![Enum {
                 name: "libStatus".to_owned(),
@@ -322,7 +322,7 @@ mod tests {
                 constant("LIB_CAP_A", 2),
                 constant("LIB_CAP_SUB_X", 7),
             ],
-            ..Library::default()
+            ..LibraryApi::default()
         }
     }
 

@@ -10,8 +10,8 @@ use crate::interface::overlay::{FunctionOverlay, HandWritten, Overlay, ParamOver
 use crate::interface::raising::requests;
 use crate::interface::raising::structs::class_of;
 use crate::ir::{
-    ArgKind, Builtin, Function, Gil, Len, Library, OutSize, PodRule, PyArg, PyFunction, PyResult,
-    Request, ResultKind, Ret, Role, Sizing, Type,
+    ArgKind, Builtin, Function, Gil, Len, LibraryApi, OutSize, PodRule, PyArg, PyFunction,
+    PyResult, Request, ResultKind, Ret, Role, Sizing, Type,
 };
 use crate::naming::snake_case;
 
@@ -20,7 +20,7 @@ use crate::naming::snake_case;
 /// # Errors
 ///
 /// A parameter that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
-pub fn functions(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
+pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     let rules = &overlay.library;
     let empty = FunctionOverlay::default();
     let mut errors = Vec::new();
@@ -155,7 +155,7 @@ pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
 
 /// What is made of a function, while its parameters are gone through.
 pub(crate) struct Work<'a> {
-    pub(crate) lib: &'a Library,
+    pub(crate) lib: &'a LibraryApi,
     overlay: &'a Overlay,
     entry: &'a FunctionOverlay,
     pub(crate) f: &'a Function,
@@ -183,7 +183,7 @@ enum Plan {
 }
 
 fn function(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
     entry: &FunctionOverlay,
     f: &Function,
@@ -265,12 +265,12 @@ fn is_char(ty: &Type) -> bool {
     *ty == Type::Builtin { builtin }
 }
 
-fn is_integer(lib: &Library, ty: &Type) -> bool {
+fn is_integer(lib: &LibraryApi, ty: &Type) -> bool {
     matches!(lib.resolve(ty), Type::Builtin { builtin } if !builtin.is_float())
 }
 
 /// The integer type of a value: a number's own, `int` for enums as the interface has it.
-pub(crate) fn integer(lib: &Library, ty: &Type) -> Option<Builtin> {
+pub(crate) fn integer(lib: &LibraryApi, ty: &Type) -> Option<Builtin> {
     match lib.resolve(ty) {
         Type::Builtin { builtin } if !builtin.is_float() => Some(*builtin),
         Type::Named { name } if lib.enumeration(name).is_some() => Some(Builtin::Int),

@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, HashMap};
 use crate::interface::overlay::{MemberOverlay, Overlay};
 use crate::interface::raising::enums;
 use crate::ir::{
-    AttrKind, Builtin, ClassKind, Field, Library, PyAttr, PyClass, PyModule, Record, Type,
+    AttrKind, Builtin, ClassKind, Field, LibraryApi, PyAttr, PyClass, PyModule, Record, Type,
 };
 use crate::naming;
 
-/// Fills in `Library::python`, but for the functions, and the library's status.
+/// Fills in `LibraryApi::python`, but for the functions, and the library's status.
 ///
 /// # Errors
 ///
 /// A member that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
-pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
+pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.status_enum = overlay.library.status.clone();
     lib.success = overlay.library.success.clone();
     let classes = classes(lib, overlay)?;
@@ -59,7 +59,7 @@ pub fn snake(camel: &str) -> String {
 
 /// Class names by IR name of the record.
 fn class_names(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
 ) -> Result<HashMap<String, (String, bool)>, String> {
     let rules = &overlay.types;
@@ -108,7 +108,7 @@ fn class_names(
 }
 
 /// The record that a name stands for, through typedefs.
-pub fn record<'a>(lib: &'a Library, name: &str) -> Option<&'a Record> {
+pub fn record<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a Record> {
     let named = Type::Named {
         name: name.to_owned(),
     };
@@ -119,13 +119,13 @@ pub fn record<'a>(lib: &'a Library, name: &str) -> Option<&'a Record> {
 }
 
 /// The Python name of a C struct's class, if the overlay lists it.
-pub fn class_of(lib: &Library, overlay: &Overlay, c_name: &str) -> Option<String> {
+pub fn class_of(lib: &LibraryApi, overlay: &Overlay, c_name: &str) -> Option<String> {
     let r = record(lib, c_name)?;
     let names = class_names(lib, overlay).ok()?;
     names.get(&r.name).map(|(name, _)| name.clone())
 }
 
-fn classes(lib: &Library, overlay: &Overlay) -> Result<Vec<PyClass>, String> {
+fn classes(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyClass>, String> {
     let names = class_names(lib, overlay)?;
     let mut out = Vec::new();
     let mut errors = Vec::new();
@@ -159,7 +159,7 @@ fn dunders(array: bool) -> Vec<String> {
 }
 
 fn class(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
     names: &HashMap<String, (String, bool)>,
     r: &Record,
@@ -224,7 +224,7 @@ fn class(
 }
 
 struct Member<'a> {
-    lib: &'a Library,
+    lib: &'a LibraryApi,
     names: &'a HashMap<String, (String, bool)>,
     r: &'a Record,
     f: &'a Field,

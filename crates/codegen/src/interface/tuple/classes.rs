@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use crate::interface::overlay::{MemberOverlay, Overlay, listed};
 use crate::interface::tuple::functions::{Nature, by_hand, element, element_name, nature};
 use crate::ir::{
-    AttrKind, Builtin, ClassKind, Element, Library, PyAttr, PyClass, PyConstant, PyEnum, PyModule,
-    Record, Type,
+    AttrKind, Builtin, ClassKind, Element, LibraryApi, PyAttr, PyClass, PyConstant, PyEnum,
+    PyModule, Record, Type,
 };
 
-/// Fills in `Library::python` and the library's status.
+/// Fills in `LibraryApi::python` and the library's status.
 ///
 /// # Errors
 ///
 /// A member that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
-pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
+pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.status_enum = overlay.library.status.clone();
     lib.success = overlay.library.success.clone();
     let names = Names::new(lib, overlay);
@@ -93,7 +93,7 @@ pub fn module(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
     Ok(())
 }
 
-fn enums(lib: &Library, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
+fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
     let major = overlay.library.major;
     let members = |name: &str| -> Result<Vec<(String, i64)>, String> {
         let e = lib
@@ -139,7 +139,7 @@ struct Names {
 }
 
 impl Names {
-    fn new(lib: &Library, overlay: &Overlay) -> Names {
+    fn new(lib: &LibraryApi, overlay: &Overlay) -> Names {
         let major = overlay.library.major;
         let mut anonymous = HashMap::new();
         let (mut structs, mut unions) = (0, 0);
@@ -193,7 +193,7 @@ fn dunders(overlay: &Overlay, name: &str, rule: &[&str]) -> Vec<String> {
 }
 
 fn record_class(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
     names: &Names,
     r: &Record,
@@ -264,7 +264,7 @@ fn ones(r: &Record) -> Vec<usize> {
 
 /// The members of a record and of its nameless members.
 fn collect(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
     names: &Names,
     r: &Record,
@@ -303,7 +303,7 @@ fn collect(
 }
 
 fn attribute(
-    lib: &Library,
+    lib: &LibraryApi,
     names: &Names,
     ty: &Type,
     o: &MemberOverlay,
@@ -366,7 +366,7 @@ fn attribute(
     }
 }
 
-fn pointer(lib: &Library, to: &Type, o: &MemberOverlay) -> Result<(AttrKind, String), String> {
+fn pointer(lib: &LibraryApi, to: &Type, o: &MemberOverlay) -> Result<(AttrKind, String), String> {
     let doc = match to {
         Type::Void | Type::Pointer { .. } => {
             let mut inner = to;
@@ -417,7 +417,7 @@ fn pointer(lib: &Library, to: &Type, o: &MemberOverlay) -> Result<(AttrKind, Str
     Ok((kind, doc))
 }
 
-fn typedef_class(lib: &Library, overlay: &Overlay, name: &str, ty: &Type) -> Option<PyClass> {
+fn typedef_class(lib: &LibraryApi, overlay: &Overlay, name: &str, ty: &Type) -> Option<PyClass> {
     let class = |base, kind, size, rule: &[&str]| PyClass {
         name: name.to_owned(),
         base,

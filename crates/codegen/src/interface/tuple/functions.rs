@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::interface::overlay::{FunctionOverlay, Overlay, ParamOverlay, listed};
 use crate::ir::{
-    ArgKind, Builtin, Element, Function, Gil, Len, Library, Param, PodRule, PyArg, PyFunction,
+    ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, Param, PodRule, PyArg, PyFunction,
     PyResult, ResultKind, Ret, Role, Type,
 };
 
@@ -28,7 +28,7 @@ pub enum Nature {
 }
 
 /// Classifies a typedef, record or enum name.
-pub fn nature(lib: &Library, name: &str) -> Option<Nature> {
+pub fn nature(lib: &LibraryApi, name: &str) -> Option<Nature> {
     if lib.enumeration(name).is_some() {
         return Some(Nature::Enum);
     }
@@ -53,7 +53,7 @@ pub fn nature(lib: &Library, name: &str) -> Option<Nature> {
 /// # Errors
 ///
 /// A parameter that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
-pub fn functions(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
+pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     let mut used: Vec<&str> = Vec::new();
     let mut errors = Vec::new();
     let mut done: BTreeMap<String, (PyFunction, Vec<Role>)> = BTreeMap::new();
@@ -107,7 +107,7 @@ pub fn functions(lib: &mut Library, overlay: &Overlay) -> Result<(), String> {
 /// # Errors
 ///
 /// A type that nothing declares.
-pub fn by_hand(lib: &Library, overlay: &Overlay) -> Result<Vec<PyFunction>, String> {
+pub fn by_hand(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, String> {
     let none = ParamOverlay::default();
     let mut out = Vec::new();
     for (name, entry) in &overlay.by_hand {
@@ -196,7 +196,7 @@ enum Dir {
     Null,
 }
 
-fn direction(lib: &Library, ty: &Type, o: &ParamOverlay) -> Result<Dir, String> {
+fn direction(lib: &LibraryApi, ty: &Type, o: &ParamOverlay) -> Result<Dir, String> {
     if let Some(dir) = &o.dir {
         return match dir.as_str() {
             "in" => Ok(Dir::In),
@@ -218,7 +218,7 @@ fn direction(lib: &Library, ty: &Type, o: &ParamOverlay) -> Result<Dir, String> 
 }
 
 struct Context<'a> {
-    lib: &'a Library,
+    lib: &'a LibraryApi,
     overlay: &'a Overlay,
     f: &'a Function,
     /// C parameter name to argument index and to result index.
@@ -227,7 +227,7 @@ struct Context<'a> {
 }
 
 fn function(
-    lib: &Library,
+    lib: &LibraryApi,
     overlay: &Overlay,
     entry: &FunctionOverlay,
     f: &Function,
@@ -340,7 +340,7 @@ fn is_char(ty: &Type) -> bool {
 }
 
 /// A type as the element of a list.
-pub fn element(lib: &Library, ty: &Type) -> Result<Element, String> {
+pub fn element(lib: &LibraryApi, ty: &Type) -> Result<Element, String> {
     match ty {
         Type::Builtin { builtin } if builtin.is_float() => Ok(Element::Float { builtin: *builtin }),
         Type::Builtin { builtin } => Ok(Element::Int { builtin: *builtin }),

@@ -53,13 +53,13 @@ fn field(name: &str, ty: Type, offset: usize, size: usize) -> Field {
 }
 
 /// A library with a status enum, a handle, and a struct with a version.
-fn library(functions: Vec<Function>) -> Library {
+fn library(functions: Vec<Function>) -> LibraryApi {
     let typedef = |name: &str, ty: Type| Typedef {
         name: name.into(),
         ty,
         majors: vec![13],
     };
-    Library {
+    LibraryApi {
         name: "x".into(),
         status_enum: "xReturn_t".into(),
         functions,
@@ -91,7 +91,7 @@ fn library(functions: Vec<Function>) -> Library {
             typedef("xDevice_t", out(named("xDevice_st"))),
             typedef("xFan_t", named("xFan_v3_t")),
         ],
-        ..Library::default()
+        ..LibraryApi::default()
     }
 }
 
