@@ -67,8 +67,8 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the function nvJitLinkDestroy is not in the loaded libnvJitLink ({}); \
-             a newer one has it: pip install --upgrade nvidia-nvjitlink",
+            "function nvJitLinkDestroy not found in libnvJitLink ({}); \
+             pip install --upgrade nvidia-nvjitlink",
             linker.display()
         )
     );

@@ -1,4 +1,4 @@
-//! The libraries, and what is particular to one of them.
+//! The libraries, their names and packages, and the symbol names of old releases.
 
 use std::ffi::{CStr, CString, c_void};
 
@@ -12,11 +12,11 @@ pub enum CudaLibrary {
     Driver = 0,
     /// The run-time compiler: `libnvrtc`.
     Nvrtc = 1,
-    /// The linker of device code: `libnvJitLink`.
+    /// The device linker: `libnvJitLink`.
     NvJitLink = 2,
     /// The compiler of NVVM IR: `libnvvm`.
     Nvvm = 3,
-    /// The maker of fat binaries: `libnvfatbin`.
+    /// The fat binary creator: `libnvfatbin`.
     NvFatbin = 4,
     /// The management library: `libnvidia-ml`, which comes with the driver, or the CPU device's.
     Nvml = 5,
@@ -24,15 +24,15 @@ pub enum CudaLibrary {
     CuFile = 6,
     /// The deep learning accelerator of NVIDIA's SoCs: `libcudla`.
     Cudla = 7,
-    /// The CUDA runtime API: `libcudart`, or this project's own.
+    /// The CUDA runtime API: `libcudart`, or this project's runtime.
     Runtime = 8,
 }
 
 impl CudaLibrary {
-    /// How many there are.
+    /// Number of libraries.
     pub const COUNT: usize = 9;
 
-    /// All of them, in the order of their numbers.
+    /// All libraries, in the order of their discriminants.
     pub const ALL: [CudaLibrary; CudaLibrary::COUNT] = [
         CudaLibrary::Driver,
         CudaLibrary::Nvrtc,
@@ -45,7 +45,7 @@ impl CudaLibrary {
         CudaLibrary::Runtime,
     ];
 
-    /// The name [`cupyrite_pathfinder`] knows it by.
+    /// The name in [`cupyrite_pathfinder`].
     pub const fn name(self) -> &'static str {
         match self {
             CudaLibrary::Driver => "cuda",
@@ -65,7 +65,7 @@ impl CudaLibrary {
         CudaLibrary::ALL.into_iter().find(|l| l.name() == name)
     }
 
-    /// The package on PyPI that has the library; empty for those that come with the driver.
+    /// The PyPI package that contains the library; empty for libraries installed with the driver.
     pub const fn package(self) -> &'static str {
         match self {
             CudaLibrary::Driver | CudaLibrary::Nvml => "",
@@ -79,11 +79,11 @@ impl CudaLibrary {
         }
     }
 
-    /// What to do about a function that the installed library is too old for.
-    pub(super) fn newer(self) -> String {
+    /// The command that installs a library new enough for a missing function.
+    pub(super) fn upgrade_advice(self) -> String {
         match self.package() {
-            "" => "a newer NVIDIA driver has it".to_owned(),
-            package => format!("a newer one has it: pip install --upgrade {package}"),
+            "" => "install a newer NVIDIA driver".to_owned(),
+            package => format!("pip install --upgrade {package}"),
         }
     }
 
@@ -93,15 +93,15 @@ impl CudaLibrary {
         row: &SymbolDescriptor,
         lookup: impl Fn(&CStr) -> *const c_void,
     ) -> *const c_void {
-        let address = lookup(row.export);
+        let address = lookup(symbol.export);
         if !address.is_null() || self != CudaLibrary::NvJitLink {
             return address;
         }
-        // The first releases of nvJitLink have the names that their header's inline functions call, not the plain
-        // ones: `__nvJitLinkCreate_12_0`. Every later release of the same major keeps them.
+        // The first releases of nvJitLink export only the names that their header's inline functions call:
+        // `__nvJitLinkCreate_12_0`. Later releases of the same major keep them.
         for major in [13, 12] {
             let mut name = b"__".to_vec();
-            name.extend_from_slice(row.export.to_bytes());
+            name.extend_from_slice(symbol.export.to_bytes());
             name.extend_from_slice(format!("_{major}_0").as_bytes());
             if let Ok(name) = CString::new(name) {
                 let address = lookup(&name);
@@ -120,7 +120,7 @@ mod tests {
     use crate::loader::PerThreadVariant;
 
     #[test]
-    fn numbers_and_names_lead_back() {
+    fn discriminants_and_names_round_trip() {
         for (number, library) in CudaLibrary::ALL.into_iter().enumerate() {
             assert_eq!(library as usize, number);
             assert_eq!(CudaLibrary::from_name(library.name()), Some(library));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_for_libraries_knows_every_name() {
+    fn pathfinder_has_every_name() {
         for library in CudaLibrary::ALL {
             assert!(
                 cupyrite_pathfinder::LIBRARIES
@@ -141,11 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_says_who_has_it() {
-        assert_eq!(CudaLibrary::Nvml.newer(), "a newer NVIDIA driver has it");
+    fn upgrade_advice_names_the_package() {
         assert_eq!(
-            CudaLibrary::Nvvm.newer(),
-            "a newer one has it: pip install --upgrade nvidia-nvvm"
+            CudaLibrary::Nvml.upgrade_advice(),
+            "install a newer NVIDIA driver"
+        );
+        assert_eq!(
+            CudaLibrary::Nvvm.upgrade_advice(),
+            "pip install --upgrade nvidia-nvvm"
         );
     }
 
@@ -160,14 +163,14 @@ mod tests {
     extern "C" fn versioned() {}
 
     #[test]
-    fn nvjitlink_is_asked_for_plain_names_first() {
+    fn nvjitlink_looks_up_plain_names_first() {
         let both = |name: &CStr| match name.to_bytes() {
             b"nvJitLinkCreate" => plain as *const c_void,
             b"__nvJitLinkCreate_12_0" => versioned as *const c_void,
             _ => std::ptr::null(),
         };
         assert_eq!(
-            CudaLibrary::NvJitLink.find(&CREATE, both),
+            CudaLibrary::NvJitLink.find_symbol(&CREATE, both),
             plain as *const c_void
         );
         let old = |name: &CStr| match name.to_bytes() {
@@ -175,13 +178,13 @@ mod tests {
             _ => both(name),
         };
         assert_eq!(
-            CudaLibrary::NvJitLink.find(&CREATE, old),
+            CudaLibrary::NvJitLink.find_symbol(&CREATE, old),
             versioned as *const c_void
         );
-        assert!(CudaLibrary::Nvvm.find(&CREATE, old).is_null());
+        assert!(CudaLibrary::Nvvm.find_symbol(&CREATE, old).is_null());
         assert!(
             CudaLibrary::NvJitLink
-                .find(&CREATE, |_| std::ptr::null())
+                .find_symbol(&CREATE, |_| std::ptr::null())
                 .is_null()
         );
     }
