@@ -176,7 +176,7 @@ fn load_error(py: Python<'_>, error_: &LoadError) -> PyErr {
     let class = match error_.kind {
         LoadErrorKind::Unknown => Class::DynamicLibUnknown,
         LoadErrorKind::NotAvailable => Class::DynamicLibNotAvailable,
-        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::Setting => {
+        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::InvalidSetting => {
             Class::DynamicLibNotFound
         }
     };
@@ -211,8 +211,9 @@ impl<'py> IntoPyObject<'py> for FileName {
 #[pyfunction]
 fn find_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let platform = Platform::CURRENT;
-    let archives = |rows: &'static [table::Archive]| {
-        let there = |row: &&table::Archive| !platform.is_windows() || !row.windows_file.is_empty();
+    let archives = |rows: &'static [table::LinkableFile]| {
+        let there =
+            |row: &&table::LinkableFile| !platform.is_windows() || !row.windows_file.is_empty();
         let names: Vec<&str> = rows.iter().filter(there).map(|row| row.name).collect();
         PyTuple::new(py, names)
     };
@@ -271,7 +272,7 @@ fn find_header_directory(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<Option<(FileName, String)>> {
-    find(py, name, cupyrite_pathfinder::header_directory)
+    find(py, name, cupyrite_pathfinder::find_header_directory)
         .map(|found| found.map(path_and_origin))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
@@ -279,7 +280,7 @@ fn find_header_directory(
 /// Finds a tool: (path, how it was found), or None.
 #[pyfunction]
 fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(FileName, String)>> {
-    find(py, name, cupyrite_pathfinder::binary)
+    find(py, name, cupyrite_pathfinder::find_binary)
         .map(|found| found.map(path_and_origin))
         .map_err(|error| {
             if error.kind != FindErrorKind::Unknown {
@@ -296,7 +297,7 @@ fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(F
 /// Finds a static library: (path, how it was found).
 #[pyfunction]
 fn find_static_library(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<(FileName, String)> {
-    find(py, name, cupyrite_pathfinder::static_library)
+    find(py, name, cupyrite_pathfinder::locate_static_library)
         .map(path_and_origin)
         .map_err(|error| archive_error(py, Class::StaticLibNotFound, &error))
 }
@@ -307,7 +308,7 @@ fn find_bitcode_library(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<(FileName, String)> {
-    find(py, name, cupyrite_pathfinder::bitcode_library)
+    find(py, name, cupyrite_pathfinder::locate_bitcode_library)
         .map(path_and_origin)
         .map_err(|error| archive_error(py, Class::BitcodeLibNotFound, &error))
 }
@@ -332,6 +333,8 @@ fn archive_error(py: Python<'_>, class: Class, error: &FindError) -> PyErr {
         FindErrorKind::Unknown | FindErrorKind::NotAvailable => {
             PyValueError::new_err(error.to_string())
         }
-        FindErrorKind::NotFound | FindErrorKind::Setting => class.error(py, error.to_string()),
+        FindErrorKind::NotFound | FindErrorKind::InvalidSetting => {
+            class.error(py, error.to_string())
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use cupyrite_sys::driver::{self, Symbol};
-use cupyrite_sys::loader::{self, Library};
+use cupyrite_sys::loader::{self, CudaLibrary};
 
 use crate::args::{self, Keep};
 use crate::call::{self, Bound, Frame, address};
@@ -327,7 +327,7 @@ fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
 fn range_start(bound: Bound<'_>, index: usize, keep: &mut Keep) -> R<u64> {
     let (obj, site) = (required(bound, index)?, bound.site(index));
     match bound.f.library {
-        Library::Runtime => args::void_ptr(obj, site, keep).map(|(address, _)| address),
+        CudaLibrary::Runtime => args::void_ptr(obj, site, keep).map(|(address, _)| address),
         _ => args::handle(obj, Int::U64, site),
     }
 }
@@ -351,7 +351,7 @@ fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
     let count = args::int(required(bound, 4)?, Int::U64, bound.site(4))?;
     let (obj, site) = (required(bound, 1)?, bound.site(1));
     let selector = match f.library {
-        Library::Runtime => runtime_enums::cudaMemRangeAttribute,
+        CudaLibrary::Runtime => runtime_enums::cudaMemRangeAttribute,
         _ => enums::CUmem_range_attribute,
     };
     let (list, which) = selectors(obj, selector, number, site, &mut keep)?;
@@ -399,7 +399,7 @@ fn capture_info(bound: Bound<'_>) -> R<Owned> {
         let len = if at == 0 { 0 } else { address(out[5]) };
         helpers::list_from(std::ptr::with_exposed_provenance(address(at)), len, of)
     };
-    let ours = f.library == Library::Runtime;
+    let ours = f.library == CudaLibrary::Runtime;
     let (state, graph, node, edge) = if ours {
         (
             runtime_enums::cudaStreamCaptureStatus,
@@ -482,7 +482,7 @@ fn link_destroy(bound: Bound<'_>) -> R<Owned> {
 
 /// Calls the NVRTC function called `name` with these words.
 fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
-    let Some(f) = crate::function::descriptor(Library::Nvrtc, name) else {
+    let Some(f) = crate::function::descriptor(CudaLibrary::Nvrtc, name) else {
         let message = format!("the table of NVRTC lacks {name}");
         return Err(errors::raise(Kind::System, &message));
     };

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::checked::{get, is_code, non_null, put, put_bytes, put_optional};
+use super::checked::{get, is_executable_address, non_null, put, put_bytes, put_optional};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
 use super::queue::lock;
@@ -294,7 +294,7 @@ fn dump<'l>(
 
 entries! { bare;
     fn logs_register "cuLogsRegisterCallback" (function: u64, data: u64, out: u64) {
-        if !is_code(function) {
+        if !is_executable_address(function) {
             return refuse(Code::INVALID_VALUE, || {
                 format!("callbackFunc ({function:#x}) is no address of a function")
             });

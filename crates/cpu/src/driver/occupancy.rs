@@ -6,7 +6,7 @@
 use super::attributes::{
     MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, RESERVED_SHARED, WARP,
 };
-use super::checked::{is_code, non_null, put};
+use super::checked::{is_executable_address, non_null, put};
 use super::errors::Code;
 use super::function::{self, Function};
 use super::{Res, entries};
@@ -57,7 +57,7 @@ fn best_block(
 ) -> Res {
     non_null(out.0)?;
     non_null(out.1)?;
-    if flags > 1 || limit < 0 || (callback != 0 && !is_code(callback)) {
+    if flags > 1 || limit < 0 || (callback != 0 && !is_executable_address(callback)) {
         return Err(Code::INVALID_VALUE);
     }
     let f = function::find(handle)?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::checked::{get, is_code, non_null, put, put_optional};
+use super::checked::{get, is_executable_address, non_null, put, put_optional};
 use super::context::{self, Context};
 use super::errors::Code;
 use super::handles::{HandleKind, Table, fresh_id};
@@ -401,7 +401,7 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
 
 /// The address of a caller's function, checked to lie in executable memory.
 fn code(address: u64) -> Res<u64> {
-    if is_code(address) {
+    if is_executable_address(address) {
         Ok(address)
     } else {
         Err(Code::INVALID_VALUE)

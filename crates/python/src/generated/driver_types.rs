@@ -7,9 +7,9 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.driver`.
-pub static LIBRARY: Library = Library {
+pub static LIBRARY: CudaLibrary = CudaLibrary {
     module: "cuda.bindings.driver",
-    loader: loader::Library::Driver,
+    loader: loader::CudaLibrary::Driver,
     url: "https://docs.nvidia.com/cuda/cuda-driver-api/",
     enum_base: EnumBase::Fast,
     errors: None,

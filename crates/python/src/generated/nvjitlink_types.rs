@@ -7,9 +7,9 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvjitlink`.
-pub static LIBRARY: Library = Library {
+pub static LIBRARY: CudaLibrary = CudaLibrary {
     module: "cuda.bindings.nvjitlink",
-    loader: loader::Library::NvJitLink,
+    loader: loader::CudaLibrary::NvJitLink,
     url: "https://docs.nvidia.com/cuda/nvjitlink/",
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),

@@ -7,9 +7,9 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvrtc`.
-pub static LIBRARY: Library = Library {
+pub static LIBRARY: CudaLibrary = CudaLibrary {
     module: "cuda.bindings.nvrtc",
-    loader: loader::Library::Nvrtc,
+    loader: loader::CudaLibrary::Nvrtc,
     url: "https://docs.nvidia.com/cuda/nvrtc/",
     enum_base: EnumBase::Fast,
     errors: None,

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 use super::{answer, dead, handles, leaving, library, word_result};
 use crate::args;
@@ -40,7 +40,7 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
     }
     let symbol = runtime::symbol(f)?;
     let words = words.as_ptr().cast::<u64>();
-    if f.library == Library::Nvml && !f.words.is_empty() {
+    if f.library == CudaLibrary::Nvml && !f.words.is_empty() {
         // SAFETY: there is a word for each parameter of C.
         special_nvml::check_handle(bound, unsafe { words.read() })?;
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::checked::{is_code, non_null, put};
+use super::super::checked::{is_executable_address, non_null, put};
 use super::super::handles::{HandleKind, Table, fresh_id, handle_of};
 use super::super::queue::Op;
 use super::super::{Res, entries, host_call};
@@ -140,7 +140,7 @@ fn check_count(count: u32) -> Res<u64> {
 entries! {
     fn user_object_create "cuUserObjectCreate" (out: u64, data: u64, destructor: u64, count: u32, flags: u32) {
         non_null(out)?;
-        if flags != NO_DESTRUCTOR_SYNC || !is_code(destructor) {
+        if flags != NO_DESTRUCTOR_SYNC || !is_executable_address(destructor) {
             return Err(Code::INVALID_VALUE);
         }
         let references = AtomicU64::new(check_count(count)?);
