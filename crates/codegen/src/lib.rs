@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use check::layout;
 use interface::overlay::Overlay;
 use interface::{raising, tuple, units};
-use read::{clang, fetch, merge, sources};
+use read::{fetch, libclang, merge, sources};
 
 /// What [`run`] is to do.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,8 @@ pub struct Description {
 /// Packages that cannot be installed, headers that cannot be parsed, an overlay that does not fit them.
 pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
     let packages = fetch::packages(&root.join("api"), target)?;
-    let clang = clang::Clang::load(&packages.libclang())?;
+    // SAFETY: the generator starts no threads.
+    let clang = unsafe { libclang::load(&packages.libclang()) }?;
     let toolkits = [
         merge::Toolkit {
             major: 13,

@@ -51,7 +51,7 @@ pub enum SearchOutcome {
     Absent,
     /// The system's loader knows no library of this name.
     NoSuchName,
-    /// The folder is there, what was looked for is not. Files with a similar name are listed.
+    /// The folder is there, what was searched for is not. Files with a similar name are listed.
     Other(Vec<String>),
     /// It is there, for another CUDA major than the one that counts.
     OtherMajor {
@@ -60,7 +60,7 @@ pub enum SearchOutcome {
         /// The one that counts.
         wanted: u32,
     },
-    /// Something is there that cannot be what was looked for.
+    /// Something is there that cannot be what was searched for.
     Broken(FileDefect),
     /// The system's loader could not load the file: its message.
     Refused(String),
@@ -214,7 +214,11 @@ impl LoadError {
             }
             _ => {}
         }
-        if self.searched.iter().any(|looked| looked.step == OVERRIDE) {
+        if self
+            .searched
+            .iter()
+            .any(|searched| searched.step == OVERRIDE)
+        {
             advice.push(format!("correct {variable}, or unset it"));
         }
         if self.needed_by.is_none() {
@@ -245,7 +249,7 @@ impl LoadError {
 
 /// What to do where the thing is there, for a CUDA major that does not count.
 fn other_major(searched: &[SearchedLocation]) -> Option<String> {
-    looked.iter().find_map(|looked| match looked.outcome {
+    searched.iter().find_map(|searched| match searched.outcome {
         SearchOutcome::OtherMajor { found, .. } => Some(format!(
             "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
         )),
@@ -312,7 +316,7 @@ impl fmt::Display for LoadError {
         if let (Some(major), None) = (self.wanted, self.needed_by) {
             write!(f, " ({MAJOR_VARIABLE}={major})")?;
         }
-        write_looked(f, &self.searched)?;
+        write_searched(f, &self.searched)?;
         write_advice(f, &self.advice())
     }
 }
@@ -337,7 +341,7 @@ pub enum FindErrorKind {
 pub struct FindError {
     /// What went wrong.
     pub kind: FindErrorKind,
-    /// What was looked for: `header set`, `tool`, `static library`, `bitcode library`.
+    /// What was searched for: `header set`, `tool`, `static library`, `bitcode library`.
     pub what: &'static str,
     /// Its name, as it was given.
     pub name: String,
@@ -391,7 +395,7 @@ impl fmt::Display for FindError {
                 write!(f, "a setting for the {what} {name:?} is wrong")?
             }
         }
-        write_looked(f, &self.searched)?;
+        write_searched(f, &self.searched)?;
         write_advice(f, &self.advice())
     }
 }
@@ -399,29 +403,29 @@ impl fmt::Display for FindError {
 impl std::error::Error for FindError {}
 
 /// Every place and what was there. Many places of one step in which nothing was are summed up.
-fn write_looked(f: &mut fmt::Formatter<'_>, searched: &[SearchedLocation]) -> fmt::Result {
-    if looked.is_empty() {
+fn write_searched(f: &mut fmt::Formatter<'_>, searched: &[SearchedLocation]) -> fmt::Result {
+    if searched.is_empty() {
         return Ok(());
     }
     f.write_str(". Looked at:")?;
     let same = |a: &SearchedLocation, b: &SearchedLocation| {
         a.step == b.step && a.outcome == SearchOutcome::Absent && b.outcome == SearchOutcome::Absent
     };
-    for group in looked.chunk_by(same) {
+    for group in searched.chunk_by(same) {
         let shown = if group.len() > PLACES_TOLD {
             PLACES_TOLD - 1
         } else {
             group.len()
         };
-        for looked in &group[..shown] {
-            if looked.place == looked.step {
-                write!(f, "\n  {}: {}", looked.step, looked.outcome)?;
+        for searched in &group[..shown] {
+            if searched.place == searched.step {
+                write!(f, "\n  {}: {}", searched.step, searched.outcome)?;
             } else {
                 let SearchedLocation {
                     step,
                     place,
                     outcome,
-                } = looked;
+                } = searched;
                 write!(f, "\n  {step}: {place}: {outcome}")?;
             }
         }

@@ -36,8 +36,9 @@ pub use error::{
 pub use found_via::FoundVia;
 pub use platform::{Arch, Os, Platform};
 pub use search::{
-    Finder, LoadedLibrary, LocatedLibrary, LocatedPath, binary, bitcode_library, cuda_path_or_home,
-    find_header_directory, locate_binary, locate_header_directory, static_library,
+    Finder, LoadedLibrary, LocatedLibrary, LocatedPath, cuda_path_or_home, find_binary,
+    find_header_directory, locate_binary, locate_bitcode_library, locate_header_directory,
+    locate_static_library,
 };
 pub use table::{LIBRARIES, LibraryDescriptor};
 

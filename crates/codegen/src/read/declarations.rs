@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use clang::{Clang, Entity, EntityKind, Index, Type as CType, TypeKind};
+
 use crate::ir::{Builtin, Enum, EnumMember, Field, Record, Type, Typedef};
-use crate::read::clang::{Clang, Cursor, Ty, cursor, kind};
+use crate::read::libclang::{EntityExt, TypeExt, parse};
 
 /// A function declaration.
 #[derive(Clone, Debug)]
@@ -111,11 +113,12 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
             .map(|d| format!("-isystem{}", d.display())),
     );
     args.extend(request.defines.iter().map(|d| format!("-D{d}")));
-    let unit = clang.parse(&main, &args);
+    let index = Index::new(clang, false, false);
+    let unit = parse(&index, &main, &args);
     // Parsed or not, it has served; what cannot be removed does no harm.
     let _ = std::fs::remove_file(&main);
     let unit = unit?;
-    let cursors = unit.children();
+    let cursors = unit.get_entity().get_children();
     let mut reader = Reader {
         major: request.major,
         out: Declarations::default(),
@@ -126,13 +129,13 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
     reader.name_types(&cursors);
     let mut functions: BTreeMap<String, ()> = BTreeMap::new();
     for c in &cursors {
-        let (file, _) = c.location();
+        let file = c.file_name();
         let is_typedefs = file.ends_with("Typedefs.h");
         if !is_typedefs && !(request.wanted)(&file) {
             continue;
         }
-        match c.kind() {
-            cursor::MACRO if !is_typedefs && !c.is_function_like_macro() => {
+        match c.get_kind() {
+            EntityKind::MacroDefinition if !is_typedefs && !c.is_function_like_macro() => {
                 let mut tokens = c.tokens();
                 if !tokens.is_empty() {
                     tokens.remove(0);
@@ -142,17 +145,17 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
                     body: tokens,
                 });
             }
-            cursor::FUNCTION if !c.is_static() => {
+            EntityKind::FunctionDecl if !c.is_static() => {
                 let name = c.name();
                 if functions.insert(name, ()).is_none() {
                     let f = reader.function(c, &file)?;
                     reader.out.functions.push(f);
                 }
             }
-            cursor::TYPEDEF if is_typedefs => reader.pfn(c),
-            cursor::TYPEDEF => reader.typedef(c)?,
-            cursor::STRUCT | cursor::UNION => reader.record(c)?,
-            cursor::ENUM => reader.enumeration(c)?,
+            EntityKind::TypedefDecl if is_typedefs => reader.pfn(c),
+            EntityKind::TypedefDecl => reader.typedef(c)?,
+            EntityKind::StructDecl | EntityKind::UnionDecl => reader.record(c)?,
+            EntityKind::EnumDecl => reader.enumeration(c)?,
             _ => {}
         }
     }
@@ -167,7 +170,7 @@ struct Reader<'u> {
     /// Enum tag to the typedef that names it.
     enum_names: HashMap<String, String>,
     /// Nameless records and the names given to them.
-    nameless: Vec<(Cursor<'u>, String)>,
+    nameless: Vec<(Entity<'u>, String)>,
     defined: std::collections::BTreeSet<String>,
 }
 
@@ -177,50 +180,50 @@ fn is_nameless(name: &str) -> bool {
 }
 
 impl<'u> Reader<'u> {
-    fn name_types(&mut self, cursors: &[Cursor<'u>]) {
-        for c in cursors.iter().filter(|c| c.kind() == cursor::TYPEDEF) {
-            let mut ty = c.typedef_underlying();
-            if ty.kind() == kind::ELABORATED {
-                ty = ty.named();
-            }
-            if ty.kind() == kind::ENUM {
+    fn name_types(&mut self, cursors: &[Entity<'u>]) {
+        for c in cursors
+            .iter()
+            .filter(|c| c.get_kind() == EntityKind::TypedefDecl)
+        {
+            let ty = c.typedef_underlying().without_elaboration();
+            if ty.get_kind() == TypeKind::Enum {
                 let tag = ty.declaration().name();
                 self.enum_names.entry(tag).or_insert_with(|| c.name());
             }
-            if ty.kind() == kind::RECORD && is_nameless(&ty.declaration().name()) {
+            if ty.get_kind() == TypeKind::Record && is_nameless(&ty.declaration().name()) {
                 self.nameless.push((ty.declaration(), c.name()));
             }
         }
     }
 
-    fn record_name(&self, c: &Cursor<'u>) -> Option<String> {
-        if let Some((_, name)) = self.nameless.iter().find(|(n, _)| n.same(c)) {
+    fn record_name(&self, c: &Entity<'u>) -> Option<String> {
+        if let Some((_, name)) = self.nameless.iter().find(|(n, _)| n == c) {
             return Some(name.clone());
         }
         let name = c.name();
         (!is_nameless(&name)).then_some(name)
     }
 
-    fn ty(&self, ty: Ty<'u>) -> Result<Type, String> {
+    fn ty(&self, ty: CType<'u>) -> Result<Type, String> {
         let builtin = |builtin| Ok(Type::Builtin { builtin });
-        match ty.kind() {
-            kind::VOID => Ok(Type::Void),
-            kind::BOOL => builtin(Builtin::Bool),
-            kind::CHAR_S | kind::CHAR_U => builtin(Builtin::Char),
-            kind::SCHAR => builtin(Builtin::SChar),
-            kind::UCHAR => builtin(Builtin::UChar),
-            kind::SHORT => builtin(Builtin::Short),
-            kind::USHORT => builtin(Builtin::UShort),
-            kind::INT => builtin(Builtin::Int),
-            kind::UINT => builtin(Builtin::UInt),
-            kind::LONG => builtin(Builtin::Long),
-            kind::ULONG => builtin(Builtin::ULong),
-            kind::LONGLONG => builtin(Builtin::LongLong),
-            kind::ULONGLONG => builtin(Builtin::ULongLong),
-            kind::FLOAT => builtin(Builtin::Float),
-            kind::DOUBLE => builtin(Builtin::Double),
-            kind::ELABORATED => self.ty(ty.named()),
-            kind::TYPEDEF => {
+        match ty.get_kind() {
+            TypeKind::Void => Ok(Type::Void),
+            TypeKind::Bool => builtin(Builtin::Bool),
+            TypeKind::CharS | TypeKind::CharU => builtin(Builtin::Char),
+            TypeKind::SChar => builtin(Builtin::SChar),
+            TypeKind::UChar => builtin(Builtin::UChar),
+            TypeKind::Short => builtin(Builtin::Short),
+            TypeKind::UShort => builtin(Builtin::UShort),
+            TypeKind::Int => builtin(Builtin::Int),
+            TypeKind::UInt => builtin(Builtin::UInt),
+            TypeKind::Long => builtin(Builtin::Long),
+            TypeKind::ULong => builtin(Builtin::ULong),
+            TypeKind::LongLong => builtin(Builtin::LongLong),
+            TypeKind::ULongLong => builtin(Builtin::ULongLong),
+            TypeKind::Float => builtin(Builtin::Float),
+            TypeKind::Double => builtin(Builtin::Double),
+            TypeKind::Elaborated => self.ty(ty.without_elaboration()),
+            TypeKind::Typedef => {
                 let name = ty.declaration().name();
                 let standard = match name.as_str() {
                     "size_t" => Some(Builtin::SizeT),
@@ -241,42 +244,45 @@ impl<'u> Reader<'u> {
                     None => Ok(Type::Named { name }),
                 }
             }
-            kind::RECORD => {
+            TypeKind::Record => {
                 let c = ty.declaration();
                 let name = self
                     .record_name(&c)
                     .ok_or_else(|| format!("nameless record {}", ty.spelling()))?;
                 Ok(Type::Named { name })
             }
-            kind::ENUM => {
+            TypeKind::Enum => {
                 let tag = ty.declaration().name();
                 Ok(Type::Named {
                     name: self.enum_names.get(&tag).cloned().unwrap_or(tag),
                 })
             }
-            kind::POINTER => {
+            TypeKind::Pointer => {
                 let to = ty.pointee();
                 Ok(Type::Pointer {
-                    is_const: to.is_const(),
+                    is_const: to.is_const_qualified(),
                     to: Box::new(self.ty(to)?),
                 })
             }
-            kind::CONSTANT_ARRAY => {
-                let (of, len) = ty.array();
+            TypeKind::ConstantArray => {
+                let of = ty.element();
                 Ok(Type::Array {
                     of: Box::new(self.ty(of)?),
-                    len: len.max(0) as usize,
+                    len: ty.get_size().unwrap_or(0),
                 })
             }
-            kind::INCOMPLETE_ARRAY => {
-                let (of, _) = ty.array();
+            TypeKind::IncompleteArray => {
+                let of = ty.element();
                 Ok(Type::Array {
                     of: Box::new(self.ty(of)?),
                     len: 0,
                 })
             }
-            kind::FUNCTION_PROTO | kind::FUNCTION_NO_PROTO => {
-                let (ret, params) = ty.function();
+            TypeKind::FunctionPrototype | TypeKind::FunctionNoPrototype => {
+                let ret = ty
+                    .get_result_type()
+                    .ok_or("a function type without a result")?;
+                let params = ty.get_argument_types().unwrap_or_default();
                 Ok(Type::Function {
                     ret: Box::new(self.ty(ret)?),
                     params: params
@@ -287,9 +293,9 @@ impl<'u> Reader<'u> {
             }
             // Parenthesised and attributed types come as "unexposed"; their canonical form loses nothing that matters.
             other => {
-                let canonical = ty.canonical();
-                if canonical.kind() == other {
-                    Err(format!("type kind {other}: {}", ty.spelling()))
+                let canonical = ty.get_canonical_type();
+                if canonical.get_kind() == other {
+                    Err(format!("type kind {other:?}: {}", ty.spelling()))
                 } else {
                     self.ty(canonical)
                 }
@@ -297,14 +303,15 @@ impl<'u> Reader<'u> {
         }
     }
 
-    fn function(&mut self, c: &Cursor<'u>, header: &str) -> Result<Prototype, String> {
-        let (ret, _) = c.ty().function();
+    fn function(&mut self, c: &Entity<'u>, header: &str) -> Result<Prototype, String> {
+        let ty = c.ty();
+        let ret = ty.get_result_type().ok_or("a function without a result")?;
         let mut params = Vec::new();
-        for a in c.arguments() {
+        for a in c.get_arguments().unwrap_or_default() {
             self.note_opaques(&a.ty());
-            let ty = match (self.ty(a.ty())?, a.ty().kind()) {
+            let ty = match (self.ty(a.ty())?, a.ty().get_kind()) {
                 (Type::Array { of, .. }, _) => Type::Pointer {
-                    is_const: a.ty().array().0.is_const(),
+                    is_const: a.ty().element().is_const_qualified(),
                     to: of,
                 },
                 (ty, _) => ty,
@@ -316,11 +323,11 @@ impl<'u> Reader<'u> {
             ret: self.ty(ret)?,
             params,
             header: header.to_owned(),
-            canonical: c.ty().canonical().spelling(),
+            canonical: c.ty().get_canonical_type().spelling(),
         })
     }
 
-    fn pfn(&mut self, c: &Cursor<'u>) {
+    fn pfn(&mut self, c: &Entity<'u>) {
         let name = c.name();
         let Some(rest) = name.strip_prefix("PFN_") else {
             return;
@@ -337,25 +344,24 @@ impl<'u> Reader<'u> {
                 base: base.to_owned(),
                 version,
                 suffix: suffix.to_owned(),
-                canonical: c.ty().canonical().pointee().spelling(),
+                canonical: c.ty().get_canonical_type().pointee().spelling(),
             });
         }
     }
 
-    fn typedef(&mut self, c: &Cursor<'u>) -> Result<(), String> {
+    fn typedef(&mut self, c: &Entity<'u>) -> Result<(), String> {
         let name = c.name();
-        let mut under = c.typedef_underlying();
-        if under.kind() == kind::ELABORATED {
-            under = under.named();
-        }
-        match under.kind() {
-            kind::ENUM => {
+        let under = c.typedef_underlying().without_elaboration();
+        match under.get_kind() {
+            TypeKind::Enum => {
                 let tag = under.declaration().name();
                 if self.enum_names.get(&tag) == Some(&name) {
                     return Ok(()); // the enum takes this name itself
                 }
             }
-            kind::RECORD if self.record_name(&under.declaration()).as_deref() == Some(&name) => {
+            TypeKind::Record
+                if self.record_name(&under.declaration()).as_deref() == Some(&name) =>
+            {
                 return Ok(());
             }
             _ => {}
@@ -373,12 +379,12 @@ impl<'u> Reader<'u> {
     }
 
     /// Records the tags of incomplete structs that a typedef points to.
-    fn note_opaques(&mut self, ty: &Ty<'u>) {
-        let mut ty = ty.canonical();
-        while ty.kind() == kind::POINTER {
-            ty = ty.pointee().canonical();
+    fn note_opaques(&mut self, ty: &CType<'u>) {
+        let mut ty = ty.get_canonical_type();
+        while ty.get_kind() == TypeKind::Pointer {
+            ty = ty.pointee().get_canonical_type();
         }
-        if ty.kind() == kind::RECORD && ty.size() < 0 {
+        if ty.get_kind() == TypeKind::Record && ty.size().is_none() {
             let name = ty.declaration().name();
             if !is_nameless(&name) && !self.out.opaques.contains(&name) {
                 self.out.opaques.push(name);
@@ -386,7 +392,7 @@ impl<'u> Reader<'u> {
         }
     }
 
-    fn record(&mut self, c: &Cursor<'u>) -> Result<(), String> {
+    fn record(&mut self, c: &Entity<'u>) -> Result<(), String> {
         if !c.is_definition() {
             let name = c.name();
             if !is_nameless(&name) && !self.out.opaques.contains(&name) {
@@ -402,7 +408,7 @@ impl<'u> Reader<'u> {
 
     fn define(
         &mut self,
-        c: &Cursor<'u>,
+        c: &Entity<'u>,
         name: &str,
         parent: Option<(String, String)>,
         nested: bool,
@@ -410,18 +416,16 @@ impl<'u> Reader<'u> {
         if !self.defined.insert(name.to_owned()) {
             return Ok(());
         }
-        let (header, _) = c.location();
+        let header = c.file_name();
         let ty = c.ty();
         let mut fields = Vec::new();
         let mut anonymous = 0;
-        for f in ty.fields() {
+        for f in ty.get_fields().unwrap_or_default() {
             let mut inner = f.ty();
-            while inner.kind() == kind::CONSTANT_ARRAY {
-                inner = inner.array().0;
+            while inner.get_kind() == TypeKind::ConstantArray {
+                inner = inner.element();
             }
-            if inner.kind() == kind::ELABORATED {
-                inner = inner.named();
-            }
+            inner = inner.without_elaboration();
             let nameless_field = is_nameless(&f.name());
             let field_name = if nameless_field {
                 anonymous += 1;
@@ -429,7 +433,7 @@ impl<'u> Reader<'u> {
             } else {
                 f.name()
             };
-            if inner.kind() == kind::RECORD {
+            if inner.get_kind() == TypeKind::Record {
                 let d = inner.declaration();
                 match self.record_name(&d) {
                     None => {
@@ -447,11 +451,11 @@ impl<'u> Reader<'u> {
                     Some(_) => {}
                 }
             }
-            let bits = f.bit_width().map(|w| (f.field_offset_bits() as usize, w));
-            let size = f.ty().size().max(0) as usize;
+            let bits = f.get_bit_field_width().map(|w| (f.field_offset_bits(), w));
+            let size = f.ty().size().unwrap_or(0);
             let offset = match bits {
                 Some((at, _)) => at / 8 / size.max(1) * size.max(1),
-                None => f.field_offset_bits() as usize / 8,
+                None => f.field_offset_bits() / 8,
             };
             fields.push(Field {
                 name: field_name,
@@ -464,7 +468,7 @@ impl<'u> Reader<'u> {
         }
         let c_name = parent.is_none().then(|| {
             let tag = c.name();
-            let keyword = if c.kind() == cursor::UNION {
+            let keyword = if c.get_kind() == EntityKind::UnionDecl {
                 "union"
             } else {
                 "struct"
@@ -481,9 +485,9 @@ impl<'u> Reader<'u> {
         self.out.records.push(Record {
             name: name.to_owned(),
             c_name,
-            union: c.kind() == cursor::UNION,
-            size: ty.size().max(0) as usize,
-            align: ty.align().max(1) as usize,
+            union: c.get_kind() == EntityKind::UnionDecl,
+            size: ty.size().unwrap_or(0),
+            align: ty.get_alignof().unwrap_or(1),
             fields,
             parent,
             nested,
@@ -493,26 +497,30 @@ impl<'u> Reader<'u> {
         Ok(())
     }
 
-    fn enumeration(&mut self, c: &Cursor<'u>) -> Result<(), String> {
+    fn enumeration(&mut self, c: &Entity<'u>) -> Result<(), String> {
         if !c.is_definition() {
             return Ok(());
         }
         let tag = c.name();
         let name = self.enum_names.get(&tag).cloned().unwrap_or(tag.clone());
-        let underlying = match self.ty(c.enum_type())? {
+        let underlying = match self.ty(c
+            .get_enum_underlying_type()
+            .ok_or("an enum without a type")?)?
+        {
             Type::Builtin { builtin } => builtin,
             other => return Err(format!("enum {name} of type {other:?}")),
         };
+        let value = |m: &Entity<'_>| m.get_enum_constant_value().map_or(0, |(signed, _)| signed);
         let members = c
-            .children()
+            .get_children()
             .into_iter()
-            .filter(|m| m.kind() == cursor::ENUM_CONSTANT)
+            .filter(|m| m.get_kind() == EntityKind::EnumConstantDecl)
             .map(|m| EnumMember {
                 name: m.name(),
                 value: match underlying {
-                    // libclang sign-extends: 0x80000000 is no negative number here.
-                    Builtin::UInt => i64::from(m.enum_value() as u32),
-                    _ => m.enum_value(),
+                    // libclang sign-extends: 0x80000000 is not negative in an unsigned enum.
+                    Builtin::UInt => i64::from(value(&m) as u32),
+                    _ => value(&m),
                 },
                 majors: vec![self.major],
                 value_cuda12: None,

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use clang::Clang;
+
 use crate::ir::{
     Api, Constant, EntryPoint, Enum, Function, LibraryApi, Param, Record, Role, StreamMode, Type,
     Typedef,
 };
-use crate::read::clang::Clang;
 use crate::read::declarations::{self, Declarations, Macro, Pfn, Prototype, Request};
 use crate::read::foreign;
 use crate::read::macros;

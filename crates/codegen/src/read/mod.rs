@@ -2,10 +2,10 @@
 //!
 //! Nothing here knows about Python.
 
-pub mod clang;
 pub mod declarations;
 pub mod fetch;
 pub mod foreign;
+pub mod libclang;
 pub mod macros;
 pub mod merge;
 pub mod sources;

@@ -93,7 +93,7 @@ fn records_from(mut entry: *const FoundViaRecord) -> impl Iterator<Item = &'stat
 #[derive(Debug, Clone, Copy)]
 pub struct SystemLoader;
 
-impl DynamicLoader for System {
+impl DynamicLoader for SystemLoader {
     /// Asking `dlopen` for a bare name with `RTLD_NOLOAD` would search the file system for it, and block on a
     /// pipe that lies there. So the list of what is loaded is read, and `dlopen` only asked for a name in it.
     fn find_loaded(&self, soname: &str) -> Option<LibraryHandle> {

@@ -738,7 +738,7 @@ impl<'a> Search<'a> {
             major: major.or_else(|| version::installed_major(&self.finder)),
             needed_by: parent.map(|parent| parent.name),
             file,
-            looked,
+            searched: looked,
         }
     }
 }

@@ -16,6 +16,6 @@ mod version;
 pub use finder::Finder;
 pub use located::{LoadedLibrary, LocatedLibrary, LocatedPath};
 pub use paths::{
-    binary, bitcode_library, cuda_path_or_home, find_header_directory, locate_binary,
-    locate_header_directory, static_library,
+    cuda_path_or_home, find_binary, find_header_directory, locate_binary, locate_bitcode_library,
+    locate_header_directory, locate_static_library,
 };

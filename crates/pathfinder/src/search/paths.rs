@@ -13,7 +13,7 @@ use crate::files::FileEntry;
 use crate::found_via::FoundVia;
 use crate::platform::Platform;
 use crate::search::Finder;
-use crate::search::located::Found;
+use crate::search::located::LocatedPath;
 use crate::search::probe::{Probe, Relation, SearchLog, expand, is_absolute, probe_file};
 use crate::search::toolkit;
 use crate::table::{self, Binary, HeaderSet, LinkableFile, Origin, Packages};
@@ -469,34 +469,39 @@ impl<'f> Search<'f> {
     }
 
     /// Where toolkits may be, in order.
-    fn toolkits(&self) -> Vec<Place> {
+    fn toolkits(&self) -> Vec<ToolkitLocation> {
         let env = self.finder.environment;
-        let mut places = vec![Place::CudaPath];
+        let mut places = vec![ToolkitLocation::CudaPath];
         if env.cuda_home.is_none() || env.cuda_home != env.cuda_path {
-            places.push(Place::CudaHome);
+            places.push(ToolkitLocation::CudaHome);
         }
         if self.part_of_toolkit {
-            places.push(Place::Canary);
-            places.extend(env.toolkit_roots.iter().cloned().map(Place::WellKnown));
+            places.push(ToolkitLocation::Canary);
+            places.extend(
+                env.toolkit_roots
+                    .iter()
+                    .cloned()
+                    .map(ToolkitLocation::WellKnown),
+            );
         }
         places
     }
 
     /// The root of the toolkit in a place, if one is there.
-    fn toolkit(&mut self, place: Place) -> Option<(&'static str, PathBuf, FoundVia)> {
+    fn toolkit(&mut self, location: ToolkitLocation) -> Option<(&'static str, PathBuf, FoundVia)> {
         let env = self.finder.environment;
-        let (step, root, via) = match place {
-            Place::CudaPath => {
+        let (step, root, via) = match location {
+            ToolkitLocation::CudaPath => {
                 let value = env.cuda_path.as_deref();
                 let root = self.root("CUDA_PATH", "CUDA_PATH", value)?;
                 ("CUDA_PATH", root, FoundVia::CudaPath)
             }
-            Place::CudaHome => {
+            ToolkitLocation::CudaHome => {
                 let value = env.cuda_home.as_deref();
                 let root = self.root("CUDA_HOME", "CUDA_HOME", value)?;
                 ("CUDA_HOME", root, FoundVia::CudaPath)
             }
-            Place::Canary => {
+            ToolkitLocation::Canary => {
                 let step = "toolkit of the system's CUDA runtime";
                 let Some(root) = self.finder.toolkit_root_by_canary() else {
                     self.trail.note(step, "cudart", SearchOutcome::NoSuchName);
@@ -504,7 +509,7 @@ impl<'f> Search<'f> {
                 };
                 (step, root, FoundVia::Canary)
             }
-            Place::WellKnown(root) => {
+            ToolkitLocation::WellKnown(root) => {
                 if self.finder.files.entry(&root) != FileEntry::Folder {
                     self.trail.note_folder("toolkit", root);
                     return None;
@@ -614,7 +619,7 @@ impl<'f> Search<'f> {
         step: &'static str,
         folder: &Path,
         names: &[String],
-        must: Must,
+        must: FileRequirement,
     ) -> Option<PathBuf> {
         let path = self.proper_file(step, folder, names, must)?;
         Some(self.real(&path))
@@ -631,7 +636,7 @@ impl<'f> Search<'f> {
         step: &'static str,
         folder: &Path,
         names: &[String],
-        must: Must,
+        must: FileRequirement,
     ) -> Option<PathBuf> {
         let files = self.finder.files;
         let mut broken = false;
@@ -677,14 +682,14 @@ impl<'f> Search<'f> {
             known: Vec::new(),
             platform: self.finder.platform,
             major: self.finder.environment.major,
-            looked,
+            searched: looked,
             packages: self.packages,
         }
     }
 }
 
 /// A place in which a toolkit may be.
-enum Place {
+enum ToolkitLocation {
     /// Where `CUDA_PATH` points.
     CudaPath,
     /// Where `CUDA_HOME` points.

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_void};
 
-use super::Row;
+use super::SymbolDescriptor;
 
 /// A library whose symbols this crate declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ impl CudaLibrary {
         }
     }
 
-    /// The library with this [`name`](Library::name).
+    /// The library with this [`name`](CudaLibrary::name).
     pub fn from_name(name: &str) -> Option<CudaLibrary> {
         CudaLibrary::ALL.into_iter().find(|l| l.name() == name)
     }
@@ -87,10 +87,10 @@ impl CudaLibrary {
         }
     }
 
-    /// Looks a function up under the names that releases of the library export it by.
-    pub(super) fn find(
+    /// Looks a function up under every name that a release of the library exports it by.
+    pub(super) fn find_symbol(
         self,
-        row: &SymbolDescriptor,
+        symbol: &SymbolDescriptor,
         lookup: impl Fn(&CStr) -> *const c_void,
     ) -> *const c_void {
         let address = lookup(symbol.export);

@@ -202,7 +202,7 @@ fn root_variables() -> Value {
             platform: RECORDED_ON,
             environment: &environment,
             files: &InMemoryFiles::new(),
-            loader: &loader::System,
+            loader: &loader::SystemLoader,
         };
         finder.cuda_path_or_home()
     };
