@@ -45,8 +45,10 @@ def main():
         check(driver.cuMemFree(pointer))
     verify((found == numbers.min()).all(), "a block found another minimum")
     verify((ticks > 0).all(), "a block took no time")
-    print(f"a block took {ticks.mean():.0f} ticks on average, from {ticks.min()} to {ticks.max()}, "
-          f"on {attribute('MULTIPROCESSOR_COUNT')} multiprocessors")
+    print(
+        f"a block took {ticks.mean():.0f} ticks on average, from {ticks.min()} to {ticks.max()}, "
+        f"on {attribute('MULTIPROCESSOR_COUNT')} multiprocessors"
+    )
 
 
 if __name__ == "__main__":

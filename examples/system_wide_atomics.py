@@ -41,8 +41,18 @@ def expected(threads):
         increment = 0 if increment >= 17 else increment + 1
         decrement = 137 if decrement == 0 or decrement > 137 else decrement - 1
     together = np.bitwise_and.reduce(2 * np.arange(threads) + 7) & 0xFF
-    return [10 * threads, None, threads - 1, 0, increment, decrement, None, together, -1,
-            int(np.bitwise_xor.reduce(np.arange(threads)))]
+    return [
+        10 * threads,
+        None,
+        threads - 1,
+        0,
+        increment,
+        decrement,
+        None,
+        together,
+        -1,
+        int(np.bitwise_xor.reduce(np.arange(threads))),
+    ]
 
 
 def main():

@@ -6,13 +6,10 @@ skipped, with the reason, where the CPU device serves; those that only make sens
 """
 
 import os
-import pathlib
 import signal
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 os.environ.setdefault("CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING", "1")
 
 
@@ -28,9 +25,9 @@ def pytest_configure(config):
 @pytest.fixture(scope="session")
 def cpu_device():
     """Whether the CPU device serves this process."""
-    import support
+    from helpers.device import on_cpu_device
 
-    return support.on_cpu_device()
+    return on_cpu_device()
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +45,7 @@ def _right_device(request):
 def context():
     """A fresh context, current; destroyed afterwards, whatever became of it."""
     from cuda.bindings import driver
-    from support import check
+    from helpers.device import check
 
     check(driver.cuInit(0))
     ctx = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))
@@ -60,7 +57,7 @@ def context():
 def shared_context():
     """One context for a whole module of tests that leave it healthy."""
     from cuda.bindings import driver
-    from support import check
+    from helpers.device import check
 
     check(driver.cuInit(0))
     ctx = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))

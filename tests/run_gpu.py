@@ -51,7 +51,9 @@ def main():
         if not call("the wheel's modules are the ones imported", [sys.executable, "-c", where, folder], environment):
             return 1
         good = call("demo", [sys.executable, "-m", "cupyrite.demo"], environment)
-        good &= call("tests", [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(rest or ["tests"])], environment)
+        good &= call(
+            "tests", [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(rest or ["tests"])], environment
+        )
         for listing in sorted(options.listings.glob("01_*.py")) if options.listings else ():
             good &= call(listing.name, [sys.executable, str(listing)], environment)
     return 0 if good else 1

@@ -108,7 +108,11 @@ def judge(peer, ours):
     if "crash" in peer or "hangs" in peer:
         return "peer crashes", ""
     if "impossible" in peer or "impossible" in ours:
-        return ("both impossible", "") if "impossible" in peer and "impossible" in ours else ("differs", "arguments cannot be made")
+        return (
+            ("both impossible", "")
+            if "impossible" in peer and "impossible" in ours
+            else ("differs", "arguments cannot be made")
+        )
     if "raises" in peer and "raises" in ours:
         a, b = peer["raises"], ours["raises"]
         if a["exception"] != b["exception"]:
@@ -169,9 +173,15 @@ class Comparison:
     def __init__(self, peer, ours):
         self.module, self.recorder = peer["module"].rpartition(".")[2], peer["recorder"]
         self.peer, self.ours = flat(peer), flat(ours)
-        self.names = sorted({label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")})
+        self.names = sorted(
+            {label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")}
+        )
         # A script whose process crashed has nothing after that.
-        self.ended = {label.partition(":")[0] for (section, label), v in self.peer.items() if section == "scripts" and ("crash" in v or "hangs" in v)}
+        self.ended = {
+            label.partition(":")[0]
+            for (section, label), v in self.peer.items()
+            if section == "scripts" and ("crash" in v or "hangs" in v)
+        }
         self.verdicts, self.reasons = collections.Counter(), collections.Counter()
         self.differences = collections.defaultdict(list)
         self.best = {name: (NOT_CALLED, "") for name in self.names}
@@ -226,7 +236,9 @@ class Comparison:
         for name, (reached, why) in self.best.items():
             if reached == SAME_VALUE:
                 continue
-            listed = next((r for pattern, r in REASONS[self.kind].get(self.module, ()) if re.fullmatch(pattern, name)), None)
+            listed = next(
+                (r for pattern, r in REASONS[self.kind].get(self.module, ()) if re.fullmatch(pattern, name)), None
+            )
             out[name] = listed or why or None
         return out
 
@@ -243,7 +255,10 @@ def main():
         parser.error("the two files record different things")
     found = Comparison(peer, ours)
     module = found.module
-    print(f"{module}: {sum(found.verdicts.values())} cases: " + ", ".join(f"{n} {v}" for v, n in found.verdicts.most_common()))
+    print(
+        f"{module}: {sum(found.verdicts.values())} cases: "
+        + ", ".join(f"{n} {v}" for v, n in found.verdicts.most_common())
+    )
     for reason, n in found.reasons.most_common():
         print(f"  {n:6} on purpose: {reason}")
     for (section, what), keys in sorted(found.differences.items(), key=lambda item: -len(item[1])):
@@ -254,7 +269,9 @@ def main():
                 print(f"             peer {json.dumps(found.peer.get(key))[:1500]}")
                 print(f"             ours {json.dumps(found.ours.get(key))[:1500]}")
     without = found.without()
-    print(f"{module}: {len(found.names) - len(without)} of {len(found.names)} functions gave the same results at least once")
+    print(
+        f"{module}: {len(found.names) - len(without)} of {len(found.names)} functions gave the same results at least once"
+    )
     for reason, n in collections.Counter(r for r in without.values() if r).most_common():
         print(f"  {n:6} without one: {reason}")
     unexplained = sorted(name for name, reason in without.items() if not reason)

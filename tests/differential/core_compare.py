@@ -53,7 +53,12 @@ def judge(peer, ours):
 def meant(rules, group, line, what, peer, ours):
     """The index and reason of the first rule that meets this difference, or None."""
     for index, (groups, lines, difference, reason, *test) in enumerate(rules):
-        if re.match(groups, group) and re.search(lines, line) and re.search(difference, what) and (not test or test[0](peer, ours)):
+        if (
+            re.match(groups, group)
+            and re.search(lines, line)
+            and re.search(difference, what)
+            and (not test or test[0](peer, ours))
+        ):
             return index, reason
     return None
 
@@ -68,7 +73,9 @@ def compare(peer, ours):
             differing.append((group, "", "recorded on one side only", {}, {}))
             continue
         if "(setup)" in b:
-            differing.append((group, "(setup)", "fails: " + "".join(b["(setup)"]["text"].strip().splitlines()[-1:]), {}, {}))
+            differing.append(
+                (group, "(setup)", "fails: " + "".join(b["(setup)"]["text"].strip().splitlines()[-1:]), {}, {})
+            )
             continue
         for line in [*a, *(x for x in b if x not in a)]:
             # The end of the process is there only where it was a bad one.
@@ -84,7 +91,9 @@ def compare(peer, ours):
             counts[verdict] += 1
             if verdict == "differs":
                 differing.append((group, line, what, x, y))
-    unused = [rule for index, rule in enumerate(DELIBERATE) if index not in used and any(re.match(rule[0], g) for g in peer)]
+    unused = [
+        rule for index, rule in enumerate(DELIBERATE) if index not in used and any(re.match(rule[0], g) for g in peer)
+    ]
     return counts, differing, reasons, unused
 
 
@@ -103,7 +112,9 @@ def page(device, groups, counts, reasons):
         "their own, and compares of each line the value, the exception's class and status, and the warnings. Texts of exceptions",
         "are our own words.",
         "",
-        f"On {device}: {sum(counts.values())} lines in {groups} programs: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()) + ".",
+        f"On {device}: {sum(counts.values())} lines in {groups} programs: "
+        + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+        + ".",
         "",
     ]
     below = {rule[3] for rule in BELOW}
@@ -125,7 +136,10 @@ def main():
     counts, differing, reasons, unused = compare(peer, ours)
     if options.write:
         PAGE.write_text(page(options.write, len(ours), counts, reasons))
-    print(f"cuda.core: {sum(counts.values())} lines: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
+    print(
+        f"cuda.core: {sum(counts.values())} lines: "
+        + ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+    )
     for reason, lines in sorted(reasons.items()):
         print(f"  {len(lines):4} {reason}")
     for group, line, what, peer, ours in differing:

@@ -89,7 +89,12 @@ def page(coverage):
         for reason, names in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
             lines.append(f"- {reason}: {', '.join(f'`{n}`' for n in names)}")
         lines.append("")
-    lines += ["## Functions without an equal result on the real library", "", "Their reasons on an H200; most are equal with the recording library.", ""]
+    lines += [
+        "## Functions without an equal result on the real library",
+        "",
+        "Their reasons on an H200; most are equal with the recording library.",
+        "",
+    ]
     for module, kinds in sorted(coverage.items()):
         if "real" not in kinds or not kinds["real"]["without"]:
             continue
@@ -113,7 +118,9 @@ def main():
     for module, kinds in sorted(coverage.items()):
         for kind, k in sorted(kinds.items()):
             unexplained = [n for n, reason in k["without"].items() if not reason]
-            print(f"{module}, {KINDS[kind]}: {k['equal']} of {k['functions']} functions equal; {k['same']} of {k['cases']} cases the same, {k['differs']} unexplained")
+            print(
+                f"{module}, {KINDS[kind]}: {k['equal']} of {k['functions']} functions equal; {k['same']} of {k['cases']} cases the same, {k['differs']} unexplained"
+            )
             if unexplained:
                 print("  neither an equal result nor a reason: " + ", ".join(unexplained))
             good &= not unexplained and not k["differs"]

@@ -316,7 +316,9 @@ def roles(library):
                 found[i] = ("count" if counted else "in"), -1
             elif role["role"] == "in":
                 kind = python["args"][role["arg"]]["kind"]
-                count = by_argument.get(kind["count"], -1) if kind["kind"] == "list" and kind["count"] is not None else -1
+                count = (
+                    by_argument.get(kind["count"], -1) if kind["kind"] == "list" and kind["count"] is not None else -1
+                )
                 if kind["kind"] == "option_values":
                     count = by_argument[kind["count"]]
                 if kind["kind"] in ("list", "struct", "option_values") or kind.get("by_pointer"):
@@ -604,7 +606,8 @@ class Description:
             out.append(GET_PROC)
             out.append("const struct entry entries[] = {")
             out += [
-                f'    {{"{e["base"]}", {e["abi_version"]}, {modes[e["stream"]]}, (void *){e["symbol"]}}},' for e in entries
+                f'    {{"{e["base"]}", {e["abi_version"]}, {modes[e["stream"]]}, (void *){e["symbol"]}}},'
+                for e in entries
             ]
             out.append('    {"cuDriverGetVersion", 2020, 0, (void *)cuDriverGetVersion},')
             out.append('    {"cuGetProcAddress", 11030, 0, (void *)cuGetProcAddress},')
@@ -616,7 +619,9 @@ class Description:
 def arguments(library):
     """What typed.py makes arguments by: {"functions": {function: [kind of each parameter]}, "sizes": {class: bytes}}."""
     python = library["python"]
-    functions = {f["python"]["name"]: [a["kind"] for a in f["python"]["args"]] for f in library["functions"] if f["python"]}
+    functions = {
+        f["python"]["name"]: [a["kind"] for a in f["python"]["args"]] for f in library["functions"] if f["python"]
+    }
     return {"functions": functions, "sizes": {c["name"]: c["size"] for c in python["classes"]}}
 
 

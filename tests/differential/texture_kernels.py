@@ -59,8 +59,26 @@ WIDTHS = {
     16: (".v4.b32", "r", "unsigned", 4),
 }
 MODES = ("zero", "clamp", "trap")
-REDUCTIONS = [("add", "u32"), ("min", "u32"), ("max", "u32"), ("min", "s32"), ("max", "s32"), ("and", "b32"), ("or", "b32"), ("add", "u64")]
-QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "normalized_coords", "array_size", "num_mipmap_levels")
+REDUCTIONS = [
+    ("add", "u32"),
+    ("min", "u32"),
+    ("max", "u32"),
+    ("min", "s32"),
+    ("max", "s32"),
+    ("and", "b32"),
+    ("or", "b32"),
+    ("add", "u64"),
+]
+QUERIES = (
+    "width",
+    "height",
+    "depth",
+    "channel_data_type",
+    "channel_order",
+    "normalized_coords",
+    "array_size",
+    "num_mipmap_levels",
+)
 SURFACE_QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout")
 
 KINDS = {"f": "float4", "i": "int4", "u": "uint4"}
@@ -172,7 +190,11 @@ def _reductions(mode):
         inputs = ", ".join(f'"r"((int){c})' for c in coordinates)
         places = ", ".join(f"%{1 + k}" for k in range(n))
         for op, kind in REDUCTIONS:
-            value = '"l"(0x9e3779b97f4a7c15ull * (u64)(i_ + 1))' if kind == "u64" else '"r"(0x9e3779b9u * (unsigned)(i_ + 1))'
+            value = (
+                '"l"(0x9e3779b97f4a7c15ull * (u64)(i_ + 1))'
+                if kind == "u64"
+                else '"r"(0x9e3779b9u * (unsigned)(i_ + 1))'
+            )
             body = f'asm volatile("sured.b.{op}.{geometry}.{kind}.{mode} [%0, {{{places}}}], %{n + 1};" :: "l"(t), {inputs}, {value} : "memory");'
             out.append(_kernel(f"sured_{geometry}_{op}_{kind}_{mode}", body, loop=True))
     return HEAD + "".join(out)

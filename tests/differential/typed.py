@@ -139,7 +139,9 @@ class Typed:
             case "enum":
                 out["first"] = lambda: list(of)[0]
                 out["last"] = lambda: list(of)[-1]
-                out["of another enum"] = lambda: list(m.CUmemorytype if hasattr(m, "CUmemorytype") else m.cudaMemcpyKind)[0]
+                out["of another enum"] = lambda: list(
+                    m.CUmemorytype if hasattr(m, "CUmemorytype") else m.cudaMemcpyKind
+                )[0]
             case "struct":
                 out["empty"] = lambda: of()
                 out["list of it"] = lambda: [of()]

@@ -14,7 +14,7 @@ pub enum FoundVia {
     /// The conda environment.
     Conda,
     /// The system's loader; for tools, `PATH`.
-    SystemLoader,
+    System,
     /// Below a variable of the product's own, such as `CUDNN_PATH`.
     Variable(&'static str),
     /// Below `CUDA_PATH` or `CUDA_HOME`.

@@ -285,7 +285,7 @@ fn what_the_run_path_finds_is_no_missing_dependency() {
     struct RunPath(World);
     impl cupyrite_pathfinder::loader::DynamicLoader for RunPath {
         fn find_loaded(&self, soname: &str) -> Option<cupyrite_pathfinder::loader::LibraryHandle> {
-            self.0.loaded(soname)
+            self.0.find_loaded(soname)
         }
         fn open(
             &self,

@@ -228,11 +228,11 @@ fn the_systems_own_search_is_foreseen_and_used() {
         let located = Finder::new(&env).locate(name).unwrap();
         let loaded = load(&env, name);
         assert_eq!(loaded.path, at(file));
-        assert_eq!(loaded.found_via, FoundVia::SystemLoader);
+        assert_eq!(loaded.found_via, FoundVia::System);
         assert_eq!(foreseen.first(), Some(&loaded.path));
         assert_eq!(
             (located.path, located.found_via),
-            (at(file), FoundVia::SystemLoader)
+            (at(file), FoundVia::System)
         );
     }
 }

@@ -268,7 +268,7 @@ fn the_system_passes_over_what_its_loader_passes_over() {
         .library("/b/libnvrtc.so.13", &[]);
     assert_eq!(
         found(&world, "nvrtc"),
-        at("/b/libnvrtc.so.13", FoundVia::SystemLoader)
+        at("/b/libnvrtc.so.13", FoundVia::System)
     );
     assert_eq!(
         world.locate("nvrtc").unwrap().path.to_str(),
@@ -369,12 +369,12 @@ fn the_driver_is_never_taken_from_a_toolkit() {
     let later = world().with(|env| env.driver_dirs.push("/wsl".into()));
     assert_eq!(
         found(&later, "cuda"),
-        at("/wsl/libcuda.so.1", FoundVia::SystemLoader)
+        at("/wsl/libcuda.so.1", FoundVia::System)
     );
     let behind = world().system("/wsl");
     assert_eq!(
         found(&behind, "cuda"),
-        at("/wsl/libcuda.so.1", FoundVia::SystemLoader)
+        at("/wsl/libcuda.so.1", FoundVia::System)
     );
     assert_eq!(behind.opened(), ["/wsl/libcuda.so.1"]);
 }
@@ -386,7 +386,7 @@ fn a_toolkits_stubs_on_the_loaders_path_are_passed_over() {
         .system("/tk/lib64")
         .library("/tk/lib64/stubs/libcublasLt.so.13", &[])
         .library("/tk/lib64/libcublasLt.so.13", &[]);
-    let real = at("/tk/lib64/libcublasLt.so.13", FoundVia::SystemLoader);
+    let real = at("/tk/lib64/libcublasLt.so.13", FoundVia::System);
     assert_eq!(found(&world, "cublasLt"), real);
 }
 

@@ -7,25 +7,11 @@
 //! limit, and needs memory in proportion to the length of the text whatever numbers the text contains.
 #![forbid(unsafe_code)]
 
-mod check;
-mod constants;
-mod directives;
 mod error;
-mod functions;
-mod initialisers;
-mod instructions;
 pub mod ir;
-mod lexer;
 pub mod link;
-mod mnemonic;
-mod modifiers;
-mod opcodes;
-mod operands;
-mod parser;
-mod scopes;
-mod shapes;
+mod parse;
 pub mod textures;
-mod variables;
 
 pub use error::{Error, ErrorKind};
 
@@ -39,5 +25,5 @@ pub const NEWEST_VERSION: (u32, u32) = (9, 5);
 /// operands that do not fit their instruction ([`ErrorKind::Invalid`]), a newer `.version`
 /// ([`ErrorKind::UnsupportedVersion`]) or an unknown `.target` ([`ErrorKind::UnsupportedTarget`]).
 pub fn parse(text: &str) -> Result<ir::Module, Error> {
-    parser::Parser::new(text.trim_end_matches('\0')).module()
+    parse::Parser::new(text.trim_end_matches('\0')).module()
 }

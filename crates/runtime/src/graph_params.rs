@@ -15,7 +15,7 @@ use cupyrite_sys::runtime::{
 
 use crate::checked::{get, non_null, plain, put};
 use crate::copy::Kind;
-use crate::copy_box::{element_bytes, translate};
+use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::graph::{added, array, host_function};

@@ -24,7 +24,7 @@ mod context;
 mod copy;
 mod copy_array;
 mod copy_batch;
-mod copy_box;
+mod copy_nd;
 mod device;
 mod driver_access;
 mod entry;
@@ -68,7 +68,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             copy::ENTRIES,
             copy_array::ENTRIES,
             copy_batch::ENTRIES,
-            copy_box::ENTRIES,
+            copy_nd::ENTRIES,
             device::ENTRIES,
             driver_access::ENTRIES,
             errors::ENTRIES,

@@ -1,52 +1,186 @@
-//! The project's own commands: `cargo xtask demo`, `test`, `bench`, `codegen`, `reference`, `wheel`.
+//! The project's own commands: `cargo xtask --help` lists them.
 //!
-//! Belongs here: setting up the project's environment and calling the tools in it. Every command does all its
-//! set-up itself, below the target folder, says what it does, and does it once. Does not belong here:
-//! anything a user of the project needs, and any test or benchmark itself.
+//! Belongs here: the project's Python environment, the order of CI's checks, and checks that no other tool makes.
+//! Does not belong here: anything a user of the package needs, and tests or benchmarks themselves. Every command sets up
+//! what it needs below the target folder, prints what it runs, and repeats no step whose inputs are unchanged.
 
-mod env;
+mod ci;
+mod deny;
+mod environment;
+mod generate;
+mod links;
+mod lint;
 mod policy;
 mod report;
-mod tasks;
+mod testing;
 
 use std::process::ExitCode;
 
-/// What went wrong, written for the person at the terminal.
+/// Why a command failed, written for the person at the terminal.
 pub type Error = String;
 
-const USAGE: &str = "\
-usage: cargo xtask COMMAND
+/// What `cargo xtask NAME` runs, with the words after the name.
+type Run = fn(&[&str]) -> Result<(), Error>;
 
-  demo                      compile a kernel, run it, show what happened (CUPYRITE_DEVICE=auto|gpu|cpu)
-  test                      Rust tests, then the Python tests on the CPU device
-  test --rust | --python    only one half; further words go to the test runner
-  test --gpu [--wheel FILE] the Python tests on this machine's GPU; with a wheel nothing is built or fetched
-  bench [NAME ...]          the benchmarks of benches/ that can run here (imports, calls, raising, ...)
-  codegen [--check]         regenerate the generated files; --check only compares
-  reference [FOLDER]        the reference pages of the Python modules as HTML (into the target folder), links checked
-  wheel [--out FOLDER]      build the wheel (into dist/)
-  ci-helpers WHAT           python: set up, print the interpreter; stubs: stubtest; policy: rules on files;
-                            size: the wheel's budgets
+/// Name and arguments, one line of help, function.
+type Command = (&'static str, &'static str, Run);
 
-The environment is made with PYTHON, or with the newest Python on PATH from 3.11 on.";
+/// Commands by subject.
+const COMMANDS: &[(&str, &[Command])] = &[
+    (
+        "Everyday",
+        &[
+            (
+                "demo",
+                "set everything up, compile a kernel, run it (CUPYRITE_DEVICE=auto|gpu|cpu)",
+                testing::demo,
+            ),
+            (
+                "test [--rust | --python] [WORD ...]",
+                "Rust tests, Python tests on the CPU device, or both; words go to the runner",
+                testing::test,
+            ),
+            (
+                "test --python --wheel FILE [WORD ...]",
+                "the Python tests against a wheel that is already built",
+                testing::test,
+            ),
+            (
+                "test --strict-abi [--wheel FILE] [WORD ...]",
+                "bindings and core tests with CUPYRITE_STRICT_ABI=1",
+                testing::test,
+            ),
+            (
+                "test --gpu [--wheel FILE] [WORD ...]",
+                "the Python tests on this machine's GPU; with a wheel, builds and fetches nothing",
+                testing::test,
+            ),
+            (
+                "bench [NAME ...]",
+                "the benchmarks of benches/ that can run on this machine",
+                testing::bench,
+            ),
+            (
+                "fuzz [--seconds N] [TARGET]",
+                "fuzz the PTX parser with cargo-fuzz (60 s)",
+                testing::fuzz,
+            ),
+        ],
+    ),
+    (
+        "Output",
+        &[
+            (
+                "codegen [--check]",
+                "regenerate the generated files; --check compares only",
+                generate::codegen,
+            ),
+            (
+                "wheel [--out FOLDER]",
+                "build the wheel (into dist/)",
+                generate::wheel,
+            ),
+            (
+                "reference [FOLDER]",
+                "write the Python reference as HTML (below target/) and check its links",
+                generate::reference,
+            ),
+            (
+                "docs",
+                "build the Rust documentation; warnings are errors",
+                generate::docs,
+            ),
+            (
+                "python",
+                "set up the environment with the wheel in it, print its interpreter",
+                generate::python,
+            ),
+        ],
+    ),
+    (
+        "Checks",
+        &[
+            (
+                "ci [--list] [STEP ...]",
+                "everything CI checks, or the named steps",
+                ci::ci,
+            ),
+            (
+                "lint [--fix | --fast]",
+                "rustfmt, policy, links in Markdown, ruff, clippy; --fast leaves clippy out",
+                lint::lint,
+            ),
+            (
+                "policy",
+                "rules on files: length, generated headers, folders of one machine, unfinished code",
+                policy::policy,
+            ),
+            (
+                "deny [--advisories]",
+                "licences, sources and duplicates of dependencies; advisories need a network",
+                deny::deny,
+            ),
+            (
+                "msrv",
+                "compile with the oldest supported Rust (rust-version in Cargo.toml)",
+                lint::msrv,
+            ),
+            (
+                "stubs",
+                "compare the .pyi stubs with the running modules (stubtest)",
+                lint::stubs,
+            ),
+            (
+                "interface",
+                "compare the modules and the generator's tables with the manifests in api/interface",
+                lint::interface,
+            ),
+            (
+                "listings",
+                "run the listings beside the repository (../shared/listings), if they exist",
+                lint::listings,
+            ),
+            (
+                "wheel-size",
+                "compare the size of the wheel with its budget",
+                policy::wheel_size,
+            ),
+        ],
+    ),
+];
+
+fn usage() -> String {
+    let mut text = String::from("usage: cargo xtask COMMAND\n");
+    for (subject, commands) in COMMANDS {
+        text += &format!("\n{subject}:\n");
+        for (words, help, _) in *commands {
+            text += &format!("  {words:<38} {help}\n");
+        }
+    }
+    text + "\nThe Python environment is made with PYTHON, or with the newest Python on PATH from 3.11 on."
+}
+
+fn find(name: &str) -> Option<Run> {
+    let mut commands = COMMANDS.iter().flat_map(|(_, commands)| *commands);
+    commands
+        .find(|(words, ..)| words.split(' ').next() == Some(name))
+        .map(|(.., run)| *run)
+}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["demo", rest @ ..] => tasks::demo(rest),
-        ["test", rest @ ..] => tasks::test(rest),
-        ["bench", rest @ ..] => tasks::bench(rest),
-        ["codegen", rest @ ..] => tasks::codegen(rest),
-        ["reference", rest @ ..] => tasks::reference(rest),
-        ["wheel", rest @ ..] => tasks::wheel(rest),
-        ["ci-helpers", rest @ ..] => tasks::ci_helpers(rest),
         ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
+            println!("{}", usage());
             Ok(())
         }
-        [] => Err(USAGE.to_owned()),
-        [other, ..] => Err(format!("no command {other:?}\n{USAGE}")),
+        [] => Err(usage()),
+        // The name that this command had before.
+        ["ci-helpers", name, rest @ ..] | [name, rest @ ..] => match find(name) {
+            Some(run) => run(rest),
+            None => Err(format!("unknown command '{name}'\n{}", usage())),
+        },
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -54,5 +188,21 @@ fn main() -> ExitCode {
             eprintln!("{message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMANDS, find, usage};
+
+    #[test]
+    fn every_command_is_found_and_listed() {
+        let usage = usage();
+        for (words, help, _) in COMMANDS.iter().flat_map(|(_, commands)| *commands) {
+            let name = words.split(' ').next().unwrap_or_default();
+            assert!(find(name).is_some(), "{name}");
+            assert!(usage.contains(words) && usage.contains(help), "{name}");
+        }
+        assert!(find("nonsense").is_none());
     }
 }

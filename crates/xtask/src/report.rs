@@ -1,19 +1,36 @@
-//! One line a step, with its duration; the output of a quiet command goes to a log that is shown on failure.
+//! What commands print: a line for each step with its duration, logs of quiet commands, gaps of a run.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use crate::Error;
+
+/// What this run did not check, each with its reason.
+static GAPS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Prints and records that something is not checked. `cargo xtask ci` repeats all of it at its end.
+pub fn note_gap(gap: &str) {
+    eprintln!("not checked: {gap}");
+    GAPS.lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .push(gap.to_owned());
+}
+
+/// What was not checked so far.
+pub fn gaps() -> Vec<String> {
+    GAPS.lock().unwrap_or_else(|e| e.into_inner()).clone()
+}
 
 /// Lines of a log that are shown when its command fails.
 const TAIL: usize = 60;
 /// Column at which durations begin.
 const WIDTH: usize = 72;
 
-/// Runs `work` as a step. The text it returns, if any, is shown behind the name.
+/// Runs `work` as a step and prints its name, the text that it returns, and its duration.
 pub fn step(name: &str, work: impl FnOnce() -> Result<String, Error>) -> Result<(), Error> {
     let start = Instant::now();
     let mut err = std::io::stderr();
@@ -39,7 +56,7 @@ pub fn step(name: &str, work: impl FnOnce() -> Result<String, Error>) -> Result<
     }
 }
 
-/// Runs a command with its output in `log`; on failure the error holds the end of it.
+/// Runs a command with its output in `log`. The error holds the last lines of the log.
 pub fn quiet(command: &mut Command, log: &Path) -> Result<(), Error> {
     let shown = show(command);
     if let Some(folder) = log.parent() {
@@ -62,12 +79,12 @@ pub fn quiet(command: &mut Command, log: &Path) -> Result<(), Error> {
     let lines: Vec<&str> = text.lines().collect();
     let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n");
     Err(format!(
-        "{tail}\n\n{shown}\nfailed ({status}); all of its output: {}",
+        "{tail}\n\n{shown}\nfailed ({status}); full output: {}",
         log.display()
     ))
 }
 
-/// Runs a command on this terminal.
+/// Runs a command with its output on this terminal.
 pub fn loud(command: &mut Command) -> Result<(), Error> {
     let shown = show(command);
     eprintln!("$ {shown}");
@@ -79,7 +96,7 @@ pub fn loud(command: &mut Command) -> Result<(), Error> {
     }
 }
 
-/// The standard output of a command that must succeed.
+/// The standard output of a command, or an error with its standard error.
 pub fn output(command: &mut Command) -> Result<String, Error> {
     let shown = show(command);
     let output = command

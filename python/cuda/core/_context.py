@@ -1,4 +1,4 @@
-"""Contexts."""
+"""Contexts and green-context options."""
 
 from cupyrite._native.core import Context
 
@@ -9,12 +9,12 @@ __all__ = ["Context", "ContextOptions"]
 
 @options
 class ContextOptions:
-    """How a green context is made.
+    """Options of a green context.
 
     Attributes
     ----------
     resources : sequence of SMResource or WorkqueueResource
-        The parts of a device that the context owns.
+        Device resources assigned to the context.
     """
 
     resources: "DeviceResourcesType"

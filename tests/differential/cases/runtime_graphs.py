@@ -177,7 +177,13 @@ def node_parameters(m, call):
     graph = go("cudaGraphCreate", 0)
     generic = m.cudaGraphNodeParams()
     generic.type = m.cudaGraphNodeType.cudaGraphNodeTypeMemset
-    generic.memset.dst, generic.memset.value, generic.memset.elementSize, generic.memset.width, generic.memset.height = a or 0, 9, 4, 16, 1
+    (
+        generic.memset.dst,
+        generic.memset.value,
+        generic.memset.elementSize,
+        generic.memset.width,
+        generic.memset.height,
+    ) = a or 0, 9, 4, 16, 1
     memset = go("cudaGraphAddNode", graph, None, None, 0, generic)
     go("cudaGraphNodeGetType", memset)
     go("cudaGraphNodeSetParams", memset, generic)

@@ -155,7 +155,7 @@ pub enum ErrorText {
     #[default]
     Name,
     /// The library's own function.
-    LibraryApi,
+    Library,
     /// cuFile's: name and value, what it means, and the driver's status.
     #[serde(rename = "cufile")]
     CuFile,

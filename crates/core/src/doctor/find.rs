@@ -4,7 +4,9 @@ use std::path::Path;
 
 use cupyrite_pathfinder::files::FileSystem;
 use cupyrite_pathfinder::table::{BINARIES, HEADERS, LIBRARIES};
-use cupyrite_pathfinder::{FindError, FindErrorKind, Finder, Found, LoadError, LoadErrorKind};
+use cupyrite_pathfinder::{
+    FindError, FindErrorKind, Finder, LoadError, LoadErrorKind, LocatedPath,
+};
 
 use super::machine;
 use super::report::{Item, State, Version};
@@ -117,7 +119,7 @@ pub(crate) fn tools(finder: &Finder<'_>) -> Vec<Item> {
         .collect()
 }
 
-fn found(name: &str, result: Result<Option<Found>, FindError>) -> Item {
+fn found(name: &str, result: Result<Option<LocatedPath>, FindError>) -> Item {
     let mut item = missing(name);
     match result {
         Ok(Some(found)) => {

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use cupyrite_pathfinder::files::InMemoryFiles;
-use cupyrite_pathfinder::loader::{LibraryHandle, Loader, Mode};
+use cupyrite_pathfinder::loader::{DynamicLoader, LibraryHandle, OpenMode};
 use cupyrite_pathfinder::{Environment, Finder, Platform};
 
 use super::isolate::{End, Outcome};

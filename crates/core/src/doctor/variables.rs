@@ -114,7 +114,7 @@ pub(crate) fn problems(variables: &Variables, files: &dyn FileSystem) -> Vec<Pro
 }
 
 fn unset(name: &str) -> Fix {
-    Fix::run(format!("unset {name}"))
+    Fix::command(format!("unset {name}"))
 }
 
 fn library_override(
@@ -199,7 +199,7 @@ fn path_problem(
         why: why.to_owned(),
         fix: vec![
             unset(name),
-            Fix::say(format!("or set {name} to the absolute path of {kind}")),
+            Fix::advice(format!("or set {name} to the absolute path of {kind}")),
         ],
     })
 }

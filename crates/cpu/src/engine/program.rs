@@ -8,8 +8,8 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, VoteMode};
 use cupyrite_ptx::textures::Query;
 
-use super::mbarrier::MbarOp;
-use super::ops::{OpArgs, OpFn, Slot};
+use crate::engine::ops::{OpArgs, OpFn, Slot};
+use crate::engine::run::mbarrier::MbarOp;
 use crate::texture::{Outside, View};
 
 /// Fixed places of the register file, in bytes.

@@ -117,6 +117,205 @@ J:  bar.warp.sync -1;
 }
 
 #[test]
+fn lanes_with_different_member_masks_are_separate_collectives() {
+    // Three groups by key; every collective takes the mask of the lane's own group.
+    let body = format!(
+        "{INDEX}
+    rem.u32 %r5, %r3, 3;
+    match.any.sync.b32 %r6, %r5, -1;
+    and.b32 %r7, %r3, 4;
+    setp.ne.u32 %p1, %r7, 0;
+    vote.sync.ballot.b32 %r8, %p1, %r6;
+    vote.sync.all.pred %p2, %p1, %r6;
+    setp.lt.u32 %p3, %r3, 3;
+    vote.sync.any.pred %p4, %p3, %r6;
+    redux.sync.add.u32 %r9, %r3, %r6;
+    redux.sync.min.s32 %r10, %r3, %r6;
+    brev.b32 %r11, %r6;
+    bfind.u32 %r12, %r11;
+    sub.u32 %r12, 31, %r12;
+    shfl.sync.idx.b32 %r13, %r4, %r12, 31, %r6;
+    bar.warp.sync %r6;
+    match.any.sync.b32 %r14, %r7, %r6;
+    match.all.sync.b32 %r15|%p5, %r5, %r6;
+    elect.sync %r16|%p6, %r6;
+    selp.u32 %r17, 1, 0, %p2;
+    selp.u32 %r18, 2, 0, %p4;
+    selp.u32 %r19, 4, 0, %p5;
+    selp.u32 %r20, 8, 0, %p6;
+    add.u32 %r17, %r17, %r18;
+    add.u32 %r17, %r17, %r19;
+    add.u32 %r17, %r17, %r20;
+    mul.wide.u32 %rd4, %r4, 36;
+    add.s64 %rd5, %rd1, %rd4;
+    st.global.u32 [%rd5], %r6;
+    st.global.u32 [%rd5+4], %r8;
+    st.global.u32 [%rd5+8], %r9;
+    st.global.u32 [%rd5+12], %r10;
+    st.global.u32 [%rd5+16], %r13;
+    st.global.u32 [%rd5+20], %r14;
+    st.global.u32 [%rd5+24], %r15;
+    st.global.u32 [%rd5+28], %r16;
+    st.global.u32 [%rd5+32], %r17;
+    ret;"
+    );
+    // 20 threads: the lanes 20 to 31 do not exist.
+    for threads in [32u32, 20] {
+        let out = Buffer::zeros(9 * threads as usize);
+        let ptx = module("", 1, &body).replace("sm_89", "sm_100a");
+        Launch::new(1, threads)
+            .run(&ptx.replace(".version 8.3", ".version 8.6"), &[out.addr])
+            .unwrap();
+        for (lane, got) in (0..threads).zip(out.get().chunks(9)) {
+            let group: Vec<u32> = (0..threads).filter(|l| l % 3 == lane % 3).collect();
+            let mask = |want: &dyn Fn(u32) -> bool| -> u32 {
+                group.iter().filter(|&&l| want(l)).map(|l| 1 << l).sum()
+            };
+            let all = mask(&|_| true);
+            let first = lane % 3;
+            let want = [
+                all,
+                mask(&|l| l & 4 != 0),
+                group.iter().sum(),
+                first,
+                first,
+                mask(&|l| l & 4 == lane & 4),
+                all,
+                first,
+                2 + 4 + if lane == first { 8 } else { 0 },
+            ];
+            assert_eq!(got, want, "lane {lane} of {threads}");
+        }
+    }
+}
+
+#[test]
+fn a_complete_group_does_not_wait_for_the_lanes_of_another() {
+    // Lane 31 reaches the vote only after lane 0 has passed it. The other odd lanes wait for lane 31.
+    let body = format!(
+        "{INDEX}
+    .shared .u32 flag;
+    st.shared.u32 [flag], 0;
+    bar.sync 0;
+    and.b32 %r5, %r3, 1;
+    setp.eq.u32 %p1, %r5, 0;
+    selp.b32 %r6, 0x55555555, 0xaaaaaaaa, %p1;
+    setp.ne.u32 %p2, %r3, 31;
+    @%p2 bra V;
+W:  ld.volatile.shared.u32 %r7, [flag];
+    setp.eq.u32 %p3, %r7, 0;
+    @%p3 bra W;
+V:  setp.lt.u32 %p4, %r3, 16;
+    vote.sync.ballot.b32 %r8, %p4, %r6;
+    setp.ne.u32 %p5, %r3, 0;
+    @%p5 bra E;
+    st.volatile.shared.u32 [flag], 1;
+E:  st.global.u32 [%rd3], %r8;
+    ret;"
+    );
+    let out = Buffer::zeros(32);
+    Launch::new(1, 32)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    let want: Vec<u32> = (0..32)
+        .map(|n| if n % 2 == 0 { 0x5555 } else { 0xaaaa })
+        .collect();
+    assert_eq!(out.get(), want);
+}
+
+#[test]
+fn a_lane_votes_with_several_masks_in_turn() {
+    // Lane n votes with the masks of lanes 0 to k for k = n, ..., 3. All lanes arrive together, with different masks;
+    // mask k is complete when lane 0 has passed the k smaller ones.
+    let body = format!(
+        "{INDEX}
+    setp.gt.u32 %p1, %r3, 3;
+    @%p1 exit;
+    mov.u32 %r10, 0;
+    mov.u32 %r5, %r3;
+    and.b32 %r7, %r3, 1;
+    setp.ne.u32 %p2, %r7, 0;
+L:  shl.b32 %r6, 2, %r5;
+    sub.u32 %r6, %r6, 1;
+    vote.sync.ballot.b32 %r8, %p2, %r6;
+    add.u32 %r10, %r10, %r8;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p3, %r5, 4;
+    @%p3 bra L;
+    st.global.u32 [%rd3], %r10;
+    ret;"
+    );
+    let out = Buffer::zeros(32);
+    Launch::new(1, 32)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    let ballots = [0, 2, 2, 10];
+    for (lane, got) in out.get().into_iter().enumerate() {
+        let want: u32 = ballots[lane.min(4)..].iter().sum();
+        assert_eq!(got, want, "lane {lane}");
+    }
+}
+
+#[test]
+fn a_group_goes_on_when_the_lanes_that_it_waits_for_exit() {
+    // Lanes 16 to 30 wait for lane 31 at V, lanes 0 to 15 for all lanes at B. Lane 31 exits: V is complete, B is not.
+    let body = format!(
+        "{INDEX}
+    setp.gt.u32 %p1, %r3, 15;
+    @%p1 bra H;
+B:  vote.sync.ballot.b32 %r8, 1, -1;
+    st.global.u32 [%rd3], %r8;
+    ret;
+H:  setp.eq.u32 %p2, %r3, 31;
+    @%p2 bra X;
+V:  vote.sync.ballot.b32 %r9, 1, 0xffff0000;
+    bra B;
+X:  st.global.u32 [%rd3], %r3;
+    exit;"
+    );
+    let out = Buffer::zeros(32);
+    Launch::new(1, 32)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    let mut want = vec![0x7fff_ffff; 31];
+    want.push(31);
+    assert_eq!(out.get(), want);
+}
+
+#[test]
+fn a_group_goes_on_while_another_lane_spins() {
+    // Lane 1 exits and completes the group of lane 0, for which lane 2 waits.
+    let body = format!(
+        "{INDEX}
+    .shared .u32 flag;
+    st.shared.u32 [flag], 0;
+    bar.sync 0;
+    setp.eq.u32 %p1, %r3, 1;
+    @%p1 bra X;
+    setp.ne.u32 %p2, %r3, 0;
+    @%p2 bra W;
+    vote.sync.ballot.b32 %r8, 1, 3;
+    st.volatile.shared.u32 [flag], %r8;
+    ret;
+W:  ld.volatile.shared.u32 %r7, [flag];
+    setp.eq.u32 %p3, %r7, 0;
+    @%p3 bra W;
+    st.global.u32 [%rd3], %r7;
+    ret;
+X:  mov.u32 %r9, 0;
+D:  add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p4, %r9, 5000;
+    @%p4 bra D;
+    exit;"
+    );
+    let out = Buffer::zeros(3);
+    Launch::new(1, 3)
+        .run(&module("", 1, &body), &[out.addr])
+        .unwrap();
+    assert_eq!(out.get(), [0, 0, 1]);
+}
+
+#[test]
 fn barriers_count_threads_that_have_exited() {
     let body = format!(
         "{INDEX}

@@ -291,7 +291,7 @@ impl<'a> Search<'a> {
             .filter(|dir| is_absolute(platform, dir))
             .cloned()
             .collect();
-        self.folders("driver folders", &dirs, FoundVia::SystemLoader, goal)
+        self.folders("driver folders", &dirs, FoundVia::System, goal)
     }
 
     fn wheels<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
@@ -553,7 +553,7 @@ impl<'a> Search<'a> {
         of_name: Option<u32>,
         goal: &mut G,
     ) -> Step<G::Out> {
-        let (finder, via) = (self.finder, FoundVia::SystemLoader);
+        let (finder, via) = (self.finder, FoundVia::System);
         let paths = finder.loader.resolve(name);
         if paths.is_empty() {
             return match goal.by_name(name) {

@@ -188,7 +188,7 @@ impl SearchGoal for Load<'_, '_> {
 
     fn by_name(&mut self, name: &'static str) -> Result<Option<LoadedLibrary>, Rejection> {
         match self.open(name.as_ref()) {
-            Ok(handle) => Ok(Some(self.opened(handle, name.into(), FoundVia::SystemLoader))),
+            Ok(handle) => Ok(Some(self.opened(handle, name.into(), FoundVia::System))),
             // A bare name in front means that this very file was not found. Otherwise a file was, and it, or
             // something that it needs, does not load. (The words after it are in the user's language.)
             Err(message) if message.starts_with(&format!("{name}: ")) => Ok(None),

@@ -161,8 +161,8 @@ impl Row {
             place("override", at("override"), FoundVia::Override),
         ];
         if self.origin == "driver" {
-            places.push(place("system", at("system"), FoundVia::SystemLoader));
-            places.push(place("driver folder", at("driver"), FoundVia::SystemLoader));
+            places.push(place("system", at("system"), FoundVia::System));
+            places.push(place("driver folder", at("driver"), FoundVia::System));
             return places;
         }
         for (folder, major) in self.wheels(platform) {
@@ -180,7 +180,7 @@ impl Row {
             self.conda(&at("conda"), platform),
             FoundVia::Conda,
         ));
-        places.push(place("system", at("system"), FoundVia::SystemLoader));
+        places.push(place("system", at("system"), FoundVia::System));
         match (self.name, platform.os) {
             ("cudnn", Os::Linux) => {
                 let via = FoundVia::Variable("CUDNN_PATH");

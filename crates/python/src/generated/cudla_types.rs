@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.cudla`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cudla",
     loader: loader::CudaLibrary::Cudla,
     url: "https://docs.nvidia.com/cuda/cudla-api/",

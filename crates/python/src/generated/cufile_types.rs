@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.cufile`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cufile",
     loader: loader::CudaLibrary::CuFile,
     url: "https://docs.nvidia.com/gpudirect-storage/api-reference-guide/",

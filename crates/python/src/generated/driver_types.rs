@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.driver`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.driver",
     loader: loader::CudaLibrary::Driver,
     url: "https://docs.nvidia.com/cuda/cuda-driver-api/",

@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvfatbin`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvfatbin",
     loader: loader::CudaLibrary::NvFatbin,
     url: "https://docs.nvidia.com/cuda/nvfatbin/",

@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvjitlink`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvjitlink",
     loader: loader::CudaLibrary::NvJitLink,
     url: "https://docs.nvidia.com/cuda/nvjitlink/",

@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvml`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvml",
     loader: loader::CudaLibrary::Nvml,
     url: "https://docs.nvidia.com/deploy/nvml-api/",

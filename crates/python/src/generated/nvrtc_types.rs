@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvrtc`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvrtc",
     loader: loader::CudaLibrary::Nvrtc,
     url: "https://docs.nvidia.com/cuda/nvrtc/",

@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.nvvm`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvvm",
     loader: loader::CudaLibrary::Nvvm,
     url: "https://docs.nvidia.com/cuda/libnvvm-api/",

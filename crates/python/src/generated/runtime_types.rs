@@ -7,7 +7,7 @@ use cupyrite_sys::loader;
 use crate::types::table::*;
 
 /// The types of `cuda.bindings.runtime`.
-pub static LIBRARY: CudaLibrary = CudaLibrary {
+pub static LIBRARY: Library = Library {
     module: "cuda.bindings.runtime",
     loader: loader::CudaLibrary::Runtime,
     url: "https://docs.nvidia.com/cuda/cuda-runtime-api/",

@@ -12,12 +12,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::checked::{get, non_null, put, put_optional};
-use super::super::handles::fresh_id;
-use super::super::queue::lock;
-use super::super::stream::{self, Stream};
-use super::super::{Res, entries};
 use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::handles::fresh_id;
+use crate::driver::stream::queue::lock;
+use crate::driver::stream::{self, Stream};
 
 /// `CU_STREAM_CAPTURE_MODE_GLOBAL`.
 const GLOBAL: u32 = 0;
@@ -187,7 +188,7 @@ pub(in crate::driver) fn invalidate(stream: &Stream) {
 ///
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.
-pub(in crate::driver) fn unsafe_call() -> Res {
+pub(in crate::driver) fn reject_if_capturing() -> Res {
     let mode = MODE.try_with(Cell::get).unwrap_or(GLOBAL);
     if mode == RELAXED {
         return Ok(());
@@ -222,7 +223,7 @@ pub(in crate::driver) fn unsafe_call() -> Res {
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.
 pub(in crate::driver) fn refuse_context(context: u64) -> Res {
-    unsafe_call()?;
+    reject_if_capturing()?;
     with_captures(|c| {
         let joined = c.joined.values().filter(|j| j.context == context);
         let hit: Vec<u64> = joined.map(|j| j.capture).collect();

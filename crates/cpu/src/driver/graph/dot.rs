@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::super::checked::get_name;
-use super::super::entries;
 use super::{Code, Graph, Payload, find};
+use crate::driver::entry::caller_memory::get_name;
+use crate::driver::entry::entries;
 
 /// `CUgraphDebugDot_flags`.
 const VERBOSE: u32 = 1;

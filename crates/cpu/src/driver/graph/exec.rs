@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::checked::{get, non_null, put, put_bytes, put_optional};
-use super::super::handles::{HandleKind, Table, fresh_id};
-use super::super::queue::{Op, lock};
-use super::super::stream;
-use super::super::{Res, entries};
 use super::objects::Objects;
 use super::plan::Plan;
 use super::{Code, Graph, Payload, capture, find, graph_of, memory};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::stream;
+use crate::driver::stream::queue::{Op, lock};
 
 static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
 
@@ -123,7 +124,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
 /// Instantiates and tells the handle.
 fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, Refused> {
     non_null(out)?;
-    capture::unsafe_call()?;
+    capture::reject_if_capturing()?;
     let (handle, exec) = instantiate(graph, flags)?;
     put(out, handle).inspect_err(|_| {
         let _ = EXECS.remove(handle);
@@ -208,7 +209,7 @@ entries! {
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {
         find_exec(exec)?;
-        capture::unsafe_call()?;
+        capture::reject_if_capturing()?;
         let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
         // Launches that still run keep what they need, but for user objects, which they know nothing of.
         let state = exec.lock();

@@ -11,14 +11,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::super::checked::{get, get_array, non_null, put};
-use super::super::device::{self, Device};
-use super::super::memory::space;
-use super::super::queue::lock;
-use super::super::stream::{Place, Stream};
-use super::super::{Res, context, entries, pool};
 use super::plan::Plan;
 use super::{Code, Payload, payload_of};
+use crate::driver::context;
+use crate::driver::device::{self, Device};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::memory::allocation::space;
+use crate::driver::memory::pool;
+use crate::driver::stream::queue::lock;
+use crate::driver::stream::{Place, Stream};
 use crate::memory::{Kind, Parked, Reach};
 
 /// Bytes of a device's graph memory.

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::context::{self, Context};
-use super::super::errors::Code;
-use super::super::event::{self, Event};
-use super::super::function::FUNCTIONS;
-use super::super::launch::{Launch, RawAttribute, Request};
-use super::super::memset::Fill;
-use super::super::stream::HostCall;
-use super::super::stream_memory::Batch;
-use super::super::{Res, boxes};
 use super::{Graph, memory};
+use crate::driver::context::{self, Context};
+use crate::driver::entry::Res;
+use crate::driver::entry::errors::Code;
+use crate::driver::memory::copy_nd;
+use crate::driver::memory::memset::Fill;
+use crate::driver::module::function::FUNCTIONS;
+use crate::driver::module::launch_kernel::{Launch, RawAttribute, Request};
+use crate::driver::stream::HostCall;
+use crate::driver::stream::event::{self, Event};
+use crate::driver::stream::stream_memory::Batch;
 
 /// What a node does.
 pub(in crate::driver) enum Payload {
@@ -258,21 +259,21 @@ fn check_attribute(id: u32) -> Res {
 #[derive(Clone)]
 pub(in crate::driver) struct Memcpy {
     /// `CUDA_MEMCPY3D` as the caller gave it.
-    pub(super) words: boxes::Words3,
+    pub(super) words: copy_nd::Words3,
     pub(super) context: Arc<Context>,
-    pub(super) job: boxes::Job,
+    pub(super) job: copy_nd::Job,
 }
 
 impl Memcpy {
     /// Validates a copy; addresses may be of memory that a graph is going to allocate.
-    pub(in crate::driver) fn prepare(words: boxes::Words3, context: Arc<Context>) -> Res<Memcpy> {
+    pub(in crate::driver) fn prepare(words: copy_nd::Words3, context: Arc<Context>) -> Res<Memcpy> {
         if words[22..].contains(&0) {
             return Err(Code::INVALID_VALUE);
         }
         Ok(Memcpy {
             words,
             context,
-            job: boxes::Job::for_later(&words, memory::covers)?,
+            job: copy_nd::Job::for_later(&words, memory::covers)?,
         })
     }
 

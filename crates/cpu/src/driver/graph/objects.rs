@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::checked::{is_executable_address, non_null, put};
-use super::super::handles::{HandleKind, Table, fresh_id, handle_of};
-use super::super::queue::Op;
-use super::super::{Res, entries, host_call};
 use super::{Code, find};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::stream::host_call;
+use crate::driver::stream::queue::Op;
 
 static OBJECTS: Table<Object> = Table::new(HandleKind::UserObject);
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::super::checked::{get, non_null, put};
-use super::super::stream::HostCall;
-use super::super::{Res, boxes, entries};
 use super::build::node_context;
 use super::node::{AttributeValue, KernelWords, MemOps, MemOpsWords, MemsetWords};
 use super::{
     Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, find, graph_of, memory, payload_of,
 };
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::memory::copy_nd;
+use crate::driver::stream::HostCall;
 
 /// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
 pub(super) type GenericWords = [u64; 32];
@@ -137,7 +139,7 @@ pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
 }
 
 /// A copy node with new parameters, in a context that null leaves as it is.
-pub(super) fn new_memcpy(old: &Payload, words: boxes::Words3, context: u64) -> Res<Payload> {
+pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) -> Res<Payload> {
     let Payload::Memcpy(old) = old else {
         return Err(WRONG);
     };

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::checked::{get, non_null, put, put_optional};
-use super::super::{Res, entries};
 use super::exec::{Exec, find_exec, is_structure};
 use super::params::{self, GenericWords};
 use super::plan::Plan;
 use super::{Code, Graph, Payload, find, graph_of};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
+use crate::driver::entry::entries;
 
 /// `CUgraphExecUpdateResult`.
 const SUCCESS: u32 = 0;

@@ -1,6 +1,7 @@
 //! What the driver says about itself: initialisation, devices, contexts, names, addresses, memory.
 
-use super::super::{Code, get_proc, implemented, init};
+use super::super::entry::init;
+use super::super::{Code, get_proc, implemented};
 use super::{Session, Word, cu, ok};
 
 fn text(pointer: u64) -> String {

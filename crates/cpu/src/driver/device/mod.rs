@@ -1,0 +1,284 @@
+//! Devices: how many there are, what they are called, what they can do.
+//!
+//! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) says how many devices there are; they share the processor and its memory.
+//! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) says what they present themselves as.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::driver::context::Context;
+use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::{Entry, Res};
+use crate::memory::AddressSpace;
+
+pub(crate) mod attributes;
+pub(crate) mod peers;
+
+/// The entry points of this folder.
+pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
+    [ENTRIES, peers::ENTRIES].into_iter().flatten()
+}
+
+/// A device.
+pub(crate) struct Device {
+    pub(crate) ordinal: i32,
+    pub(crate) name: String,
+    /// Presented compute capability.
+    pub(crate) capability: (i32, i32),
+    /// Hardware threads of the machine.
+    pub(crate) threads: i32,
+    pub(crate) primary: Mutex<Primary>,
+}
+
+/// A device's primary context and who holds it.
+pub(crate) struct Primary {
+    pub(crate) context: Arc<Context>,
+    pub(crate) retained: u64,
+    pub(crate) flags: u32,
+}
+
+/// Most devices that can be asked for.
+const MOST_DEVICES: i32 = 16;
+
+fn cpu_model() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |key: &str| {
+        info.lines()
+            .find_map(|l| {
+                l.strip_prefix(key)?
+                    .trim_start()
+                    .strip_prefix(':')
+                    .map(|v| v.trim().to_owned())
+            })
+            .filter(|v| !v.is_empty())
+    };
+    field("model name")
+        .or_else(|| field("Model"))
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+fn settings() -> Option<(i32, (i32, i32))> {
+    let count = match std::env::var("CUPYRITE_CPU_DEVICES") {
+        Ok(text) => text
+            .trim()
+            .parse()
+            .ok()
+            .filter(|n| (1..=MOST_DEVICES).contains(n))?,
+        Err(_) => 1,
+    };
+    let capability = match std::env::var("CUPYRITE_CPU_COMPUTE_CAPABILITY") {
+        Ok(text) => {
+            let (major, minor) = text.trim().split_once('.')?;
+            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+            if !(5..=12).contains(&major) || !(0..=9).contains(&minor) {
+                return None;
+            }
+            (major, minor)
+        }
+        Err(_) => (8, 9),
+    };
+    Some((count, capability))
+}
+
+/// All devices; made on the first call.
+///
+/// # Errors
+/// `INVALID_VALUE` if an environment variable above does not say what it should.
+pub(crate) fn all() -> Res<&'static [Device]> {
+    static DEVICES: OnceLock<Option<Vec<Device>>> = OnceLock::new();
+    DEVICES
+        .get_or_init(|| {
+            let Some((count, capability)) = settings() else {
+                eprintln!(
+                    "cupyrite: CUPYRITE_CPU_DEVICES must be a number from 1 to {MOST_DEVICES}, \
+                     CUPYRITE_CPU_COMPUTE_CAPABILITY a version such as 8.9"
+                );
+                return None;
+            };
+            let model = cpu_model();
+            let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as i32);
+            Some(
+                (0..count)
+                    .map(|ordinal| Device {
+                        ordinal,
+                        name: format!("CPU: {model}"),
+                        capability,
+                        threads,
+                        primary: Mutex::new(Primary {
+                            context: Context::new_primary(ordinal),
+                            retained: 0,
+                            flags: 0,
+                        }),
+                    })
+                    .collect(),
+            )
+        })
+        .as_deref()
+        .ok_or(Code::INVALID_VALUE)
+}
+
+/// The device with that ordinal, which is its `CUdevice` too.
+pub(crate) fn by_ordinal(ordinal: i32) -> Res<&'static Device> {
+    usize::try_from(ordinal)
+        .ok()
+        .and_then(|i| all().ok()?.get(i))
+        .ok_or(Code::INVALID_DEVICE)
+}
+
+impl Device {
+    /// A version 8 UUID that begins with the project's name and ends with the ordinal.
+    fn uuid(&self) -> [u8; 16] {
+        let mut uuid = *b"cupyrite\x80\x00\x00\x00\x00\x00\x00\x00";
+        uuid[6] = (uuid[6] & 0x0F) | 0x80;
+        uuid[15] = self.ordinal as u8;
+        uuid
+    }
+
+    /// `domain:bus:device.function`: a domain that no machine has.
+    fn pci_bus_id(&self) -> String {
+        format!(
+            "{:04X}:{:02X}:00.0",
+            attributes::PCI_DOMAIN,
+            self.ordinal + 1
+        )
+    }
+}
+
+/// What NVML tells of a device.
+pub(crate) struct DeviceFacts {
+    pub(crate) ordinal: i32,
+    pub(crate) name: String,
+    pub(crate) capability: (i32, i32),
+    pub(crate) uuid: [u8; 16],
+    pub(crate) pci_domain: u32,
+    pub(crate) pci_bus: u32,
+}
+
+/// All devices as NVML tells of them; `None` where [`all`] fails.
+pub(crate) fn facts() -> Option<Vec<DeviceFacts>> {
+    let facts = |d: &Device| DeviceFacts {
+        ordinal: d.ordinal,
+        name: d.name.clone(),
+        capability: d.capability,
+        uuid: d.uuid(),
+        pci_domain: attributes::PCI_DOMAIN as u32,
+        pci_bus: d.ordinal as u32 + 1,
+    };
+    Some(all().ok()?.iter().map(facts).collect())
+}
+
+fn uuid(out: u64, device: i32) -> Res {
+    non_null(out)?;
+    put_bytes(out, &by_ordinal(device)?.uuid())
+}
+
+entries! {
+    fn device_get "cuDeviceGet" (out: u64, ordinal: i32) {
+        non_null(out)?;
+        put(out, by_ordinal(ordinal)?.ordinal)
+    }
+    fn device_get_count "cuDeviceGetCount" (out: u64) {
+        put(out, all()?.len() as i32)
+    }
+    fn device_get_name "cuDeviceGetName" (out: u64, len: i32, device: i32) {
+        let device = by_ordinal(device)?;
+        put_text(out, u64::try_from(len).map_err(|_| Code::INVALID_VALUE)?, device.name.as_bytes())
+    }
+    fn device_get_uuid "cuDeviceGetUuid" (out: u64, device: i32) {
+        uuid(out, device)
+    }
+    fn device_get_uuid_v2 "cuDeviceGetUuid_v2" (out: u64, device: i32) {
+        uuid(out, device)
+    }
+    fn device_get_luid "cuDeviceGetLuid" (luid: u64, mask: u64, device: i32) {
+        // LUIDs exist on Windows only.
+        non_null(luid)?;
+        non_null(mask)?;
+        by_ordinal(device)?;
+        Err(Code::NOT_SUPPORTED)
+    }
+    fn device_total_mem "cuDeviceTotalMem_v2" (out: u64, device: i32) {
+        non_null(out)?;
+        by_ordinal(device)?;
+        put(out, AddressSpace::global().capacity())
+    }
+    fn device_get_attribute "cuDeviceGetAttribute" (out: u64, attribute: i32, device: i32) {
+        non_null(out)?;
+        put(out, attributes::get(by_ordinal(device)?, attribute)?)
+    }
+    fn device_compute_capability "cuDeviceComputeCapability" (major: u64, minor: u64, device: i32) {
+        non_null(major)?;
+        non_null(minor)?;
+        let capability = by_ordinal(device)?.capability;
+        put(major, capability.0)?;
+        put(minor, capability.1)
+    }
+    fn device_get_properties "cuDeviceGetProperties" (out: u64, device: i32) {
+        non_null(out)?;
+        let device = by_ordinal(device)?;
+        // The fields of CUdevprop in order; texture alignment is the last.
+        let ids = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+        let mut fields = [0i32; 14];
+        for (field, id) in fields.iter_mut().zip(ids) {
+            *field = attributes::get(device, id)?;
+        }
+        put(out, fields)
+    }
+    fn device_get_pci_bus_id "cuDeviceGetPCIBusId" (out: u64, len: i32, device: i32) {
+        let id = by_ordinal(device)?.pci_bus_id();
+        if i64::from(len) <= id.len() as i64 {
+            return Err(Code::INVALID_VALUE);
+        }
+        put_text(out, len as u64, id.as_bytes())
+    }
+    fn device_get_by_pci_bus_id "cuDeviceGetByPCIBusId" (out: u64, id: u64) {
+        non_null(out)?;
+        let wanted = get_name(id)?;
+        // `domain:bus:device`, with or without the function, and without the domain if it is zero.
+        let hexadecimal = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
+        if !wanted.contains(':') || !wanted.split([':', '.']).all(hexadecimal) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let wanted = wanted.split('.').next().unwrap_or_default().to_ascii_uppercase();
+        let device = all()?
+            .iter()
+            .find(|d| d.pci_bus_id().split('.').next() == Some(wanted.as_str()))
+            .ok_or(Code::INVALID_DEVICE)?;
+        put(out, device.ordinal)
+    }
+    fn device_can_access_peer "cuDeviceCanAccessPeer" (out: u64, device: i32, peer: i32) {
+        non_null(out)?;
+        let (a, b) = (by_ordinal(device)?, by_ordinal(peer)?);
+        put(out, i32::from(a.ordinal != b.ordinal))
+    }
+    fn device_get_p2p_attribute "cuDeviceGetP2PAttribute" (out: u64, attribute: u32, from: i32, to: i32) {
+        non_null(out)?;
+        let (from, to) = (by_ordinal(from)?, by_ordinal(to)?);
+        if from.ordinal == to.ordinal {
+            return Err(Code::INVALID_DEVICE);
+        }
+        // Performance rank, access, native atomics, array access, partial atomics.
+        let value = match attribute {
+            1 | 4 => 0,
+            2 | 3 => 1,
+            5 => 0,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        put(out, value)
+    }
+    fn device_exec_affinity_support "cuDeviceGetExecAffinitySupport" (out: u64, kind: u32, device: i32) {
+        non_null(out)?;
+        by_ordinal(device)?;
+        if kind > 0 { Err(Code::INVALID_VALUE) } else { put(out, 0i32) }
+    }
+    fn device_texture_1d_linear "cuDeviceGetTexture1DLinearMaxWidth"
+        (out: u64, _format: u32, channels: u32, device: i32) {
+        non_null(out)?;
+        by_ordinal(device)?;
+        if !matches!(channels, 1 | 2 | 4) {
+            return Err(Code::INVALID_VALUE);
+        }
+        put(out, 1u64 << 28)
+    }
+}

@@ -1,0 +1,170 @@
+//! Handles: opaque numbers that name live objects. A handle is never dereferenced and never given out twice, so a
+//! freed, foreign or made-up one is found out by looking it up.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs;
+
+/// The bits every handle begins with: no mapped address looks like it.
+const TAG: u64 = 0x00C0_0000_0000_0000;
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// A number no other object of the process has.
+pub(crate) fn fresh_id() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What a handle names; part of its value, so that a handle of another kind cannot be mistaken.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(crate) enum HandleKind {
+    Context = 1,
+    Stream,
+    Event,
+    Module,
+    Library,
+    Function,
+    Kernel,
+    Pool,
+    Array,
+    MipmappedArray,
+    Texture,
+    Surface,
+    Memory,
+    Graph,
+    Node,
+    Exec,
+    UserObject,
+    Linker,
+    LogCallback,
+}
+
+impl std::fmt::Display for HandleKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            HandleKind::Context => "context",
+            HandleKind::Stream => "stream",
+            HandleKind::Event => "event",
+            HandleKind::Module => "module",
+            HandleKind::Library => "library",
+            HandleKind::Function => "function",
+            HandleKind::Kernel => "kernel",
+            HandleKind::Pool => "memory pool",
+            HandleKind::Array => "array",
+            HandleKind::MipmappedArray => "mipmapped array",
+            HandleKind::Texture => "texture object",
+            HandleKind::Surface => "surface object",
+            HandleKind::Memory => "memory handle",
+            HandleKind::Graph => "graph",
+            HandleKind::Node => "graph node",
+            HandleKind::Exec => "executable graph",
+            HandleKind::UserObject => "user object",
+            HandleKind::Linker => "linker state",
+            HandleKind::LogCallback => "callback for logs",
+        })
+    }
+}
+
+/// The value of the handle that the object `id` of that kind has.
+pub(crate) const fn handle_of(kind: HandleKind, id: u64) -> u64 {
+    TAG | (kind as u64) << 48 | id << 4
+}
+
+/// The live objects of one kind.
+pub(crate) struct Table<T> {
+    kind: HandleKind,
+    live: LazyLock<RwLock<HashMap<u64, Arc<T>>>>,
+}
+
+impl<T> Table<T> {
+    pub(crate) const fn new(kind: HandleKind) -> Self {
+        Self {
+            kind,
+            live: LazyLock::new(|| RwLock::new(HashMap::new())),
+        }
+    }
+
+    /// Makes `object` known under the handle of `id`.
+    pub(crate) fn insert(&self, id: u64, object: Arc<T>) -> u64 {
+        let handle = handle_of(self.kind, id);
+        self.insert_handle(handle, object);
+        handle
+    }
+
+    /// Makes `object` known under a handle of this kind.
+    pub(crate) fn insert_handle(&self, handle: u64, object: Arc<T>) {
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(handle, object);
+    }
+
+    pub(crate) fn find(&self, handle: u64) -> Option<Arc<T>> {
+        self.live
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&handle)
+            .cloned()
+    }
+
+    /// The object, or `INVALID_HANDLE`.
+    pub(crate) fn get(&self, handle: u64) -> Result<Arc<T>, Code> {
+        self.find(handle).ok_or_else(|| self.unknown(handle))
+    }
+
+    /// `INVALID_HANDLE` for what names no live object.
+    fn unknown(&self, handle: u64) -> Code {
+        let kind = self.kind;
+        logs::because(Code::INVALID_HANDLE, || {
+            if handle == 0 {
+                format!("a null handle was given where a {kind} is needed")
+            } else {
+                format!(
+                    "{handle:#x} is no {kind} that exists: never made, destroyed, or of another kind"
+                )
+            }
+        })
+    }
+
+    /// Forgets the handle and gives the object back, or `INVALID_HANDLE`.
+    pub(crate) fn remove(&self, handle: u64) -> Result<Arc<T>, Code> {
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&handle)
+            .ok_or_else(|| self.unknown(handle))
+    }
+
+    /// The objects that `wanted` picks, in no particular order.
+    pub(crate) fn pick(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        live.values()
+            .filter(|object| wanted(object))
+            .cloned()
+            .collect()
+    }
+
+    /// Forgets every object that `doomed` picks; they are dropped after the lock is released.
+    pub(crate) fn remove_where(&self, mut doomed: impl FnMut(&T) -> bool) {
+        self.remove_where_key(|_, object| doomed(object));
+    }
+
+    /// [`Table::remove_where`] for those who need to know the handles.
+    pub(crate) fn remove_where_key(&self, mut doomed: impl FnMut(u64, &T) -> bool) {
+        let mut gone = Vec::new();
+        self.live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|&handle, object| {
+                let dead = doomed(handle, object);
+                if dead {
+                    gone.push(object.clone());
+                }
+                !dead
+            });
+    }
+}

@@ -1,0 +1,399 @@
+//! What went wrong, in words (CUDA driver API, "Error Log Management Functions").
+//!
+//! Whoever refuses something says why with [`because`]; if the refusal becomes the call's answer, the reason is kept as a
+//! message, after it which call answered what. Kernels that fail say so when they do. Messages go to a buffer of limited
+//! size, to the callbacks that were registered, and to the file that `CUDA_LOG_FILE` names.
+//!
+//! Costs a call that succeeds the look at one flag of its thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_void};
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{
+    get, is_executable_address, non_null, put, put_bytes, put_optional,
+};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::stream::host_call;
+use crate::driver::stream::queue::lock;
+use crate::memory::checked;
+
+/// Most bytes of messages that are kept: what the manual calls the maximum size of the buffer.
+const MOST: usize = 25600;
+/// Longest message, so that one cannot push out all others.
+const LONGEST: usize = 4096;
+
+/// `CUlogLevel`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    Error = 0,
+    #[allow(dead_code, reason = "there is nothing to warn of so far")]
+    Warning = 1,
+}
+
+/// The messages kept, the oldest first, each as its line in a dump.
+#[derive(Default)]
+struct Buffer {
+    lines: VecDeque<String>,
+    bytes: usize,
+    /// Number of the first line: how many were dropped before it. Numbers wrap around.
+    first: u32,
+}
+
+impl Buffer {
+    fn push(&mut self, line: String) {
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        while self.bytes > MOST {
+            let Some(gone) = self.lines.pop_front() else {
+                break;
+            };
+            self.bytes -= gone.len();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+
+    /// Number of the next line.
+    fn end(&self) -> u32 {
+        self.first.wrapping_add(self.lines.len() as u32)
+    }
+
+    /// The lines from `iterator` on, and whether some before them are lost.
+    fn since(&self, iterator: Option<u32>) -> (impl DoubleEndedIterator<Item = &String>, bool) {
+        let lost = match iterator {
+            None => self.first != 0,
+            // More than half the numbers ahead means behind.
+            Some(at) => at.wrapping_sub(self.first) > u32::MAX / 2,
+        };
+        let skip = match iterator {
+            Some(at) if !lost => at.wrapping_sub(self.first) as usize,
+            _ => 0,
+        };
+        (self.lines.iter().skip(skip), lost)
+    }
+}
+
+static BUFFER: Mutex<Option<Buffer>> = Mutex::new(None);
+
+/// A registered callback.
+struct Callback {
+    function: u64,
+    data: u64,
+}
+
+static CALLBACKS: Table<Callback> = Table::new(HandleKind::LogCallback);
+/// How many there are.
+static REGISTERED: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// Whether `REASONS` holds something.
+    static REASONED: Cell<bool> = const { Cell::new(false) };
+    /// Why the call that runs on this thread is going to fail.
+    static REASONS: RefCell<Vec<(Code, String)>> = const { RefCell::new(Vec::new()) };
+    /// Set while a callback runs: what it causes itself is not told to callbacks.
+    static CALLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The code, and why it is going to be the answer: the words are kept if it really becomes that.
+pub(crate) fn because(code: Code, reason: impl FnOnce() -> String) -> Code {
+    REASONED.set(true);
+    REASONS.with_borrow_mut(|reasons| {
+        // A search that tries many things may fail at each.
+        reasons.truncate(15);
+        reasons.push((code, reason()));
+    });
+    code
+}
+
+/// `Err` with [`because`].
+pub(crate) fn refuse<T>(code: Code, reason: impl FnOnce() -> String) -> Res<T> {
+    Err(because(code, reason))
+}
+
+/// A call has succeeded, whatever was tried on the way.
+#[inline]
+pub(crate) fn succeeded() {
+    if REASONED.get() {
+        REASONED.set(false);
+        REASONS.with_borrow_mut(Vec::clear);
+    }
+}
+
+/// A call has failed with this code.
+pub(crate) fn failed(call: &str, code: Code) {
+    let reasons = if REASONED.replace(false) {
+        REASONS.take()
+    } else {
+        Vec::new()
+    };
+    // An answer, not a failure.
+    if code == Code::NOT_READY {
+        return;
+    }
+    for (_, reason) in reasons.into_iter().filter(|(c, _)| *c == code) {
+        message(Level::Error, &reason);
+    }
+    message(
+        Level::Error,
+        &format!("{call} answers {} ({})", code.name(), code.0),
+    );
+}
+
+/// Keeps a message and tells it to everybody. No lock may be held: callbacks are the program's.
+pub(crate) fn message(level: Level, text: &str) {
+    let mut text = text.trim_end();
+    while text.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|&n| text.is_char_boundary(n));
+        text = &text[..end.unwrap_or(0)];
+    }
+    let line = line(level, text);
+    if let Some(file) = file() {
+        // Nobody to tell if the file cannot be written.
+        let _ = file.lock().map(|mut f| f.write_all(line.as_bytes()));
+    }
+    lock(&BUFFER).get_or_insert_default().push(line);
+    if REGISTERED.load(Ordering::Relaxed) == 0 || CALLING.replace(true) {
+        return;
+    }
+    for callback in CALLBACKS.pick(|_| true) {
+        call(&callback, level, text);
+    }
+    CALLING.set(false);
+}
+
+/// `[time][thread][CUDA][E] message`, as the CUDA programming guide shows it.
+fn line(level: Level, text: &str) -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let seconds = now.as_secs() as libc::time_t;
+    // SAFETY: a plain structure of numbers, which `localtime_r` fills; both places are valid.
+    let time = unsafe {
+        let mut time: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&raw const seconds, &raw mut time);
+        time
+    };
+    // SAFETY: takes nothing and cannot fail.
+    let thread = unsafe { libc::gettid() };
+    let letter = match level {
+        Level::Error => 'E',
+        Level::Warning => 'W',
+    };
+    format!(
+        "[{:02}:{:02}:{:02}.{:03}][{thread}][CUDA][{letter}] {text}\n",
+        time.tm_hour,
+        time.tm_min,
+        time.tm_sec,
+        now.subsec_millis()
+    )
+}
+
+/// Where `CUDA_LOG_FILE` sends messages.
+fn file() -> Option<&'static Mutex<Box<dyn Write + Send>>> {
+    static FILE: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
+    FILE.get_or_init(|| {
+        let name = std::env::var_os("CUDA_LOG_FILE").filter(|n| !n.is_empty())?;
+        let to: Box<dyn Write + Send> = match name.to_str() {
+            Some("stdout") => Box::new(std::io::stdout()),
+            Some("stderr") => Box::new(std::io::stderr()),
+            _ => Box::new(
+                std::fs::File::options()
+                    .create(true)
+                    .append(true)
+                    .open(&name)
+                    .ok()?,
+            ),
+        };
+        Some(Mutex::new(to))
+    })
+    .as_ref()
+}
+
+/// `CUlogsCallback`
+type Function = unsafe extern "C" fn(*mut c_void, u32, *mut c_char, usize);
+
+fn call(callback: &Callback, level: Level, text: &str) {
+    if !host_call::open() {
+        return;
+    }
+    // C wants a text it may change.
+    let mut bytes: Vec<u8> = text.bytes().filter(|&b| b != 0).collect();
+    let length = bytes.len();
+    bytes.push(0);
+    // SAFETY: whoever registered the address promised that it is a function of this type, to be called with this data;
+    // the text ends in NUL and lives until the call is over.
+    unsafe {
+        std::mem::transmute::<u64, Function>(callback.function)(
+            callback.data as *mut c_void,
+            level as u32,
+            bytes.as_mut_ptr().cast(),
+            length,
+        );
+    }
+}
+
+/// Reads the iterator a caller points to, if any.
+fn start(iterator: u64) -> Res<Option<u32>> {
+    if iterator == 0 {
+        return Ok(None);
+    }
+    Ok(Some(get::<u32>(iterator)?))
+}
+
+fn unused(flags: u32) -> Res {
+    if flags == 0 {
+        return Ok(());
+    }
+    refuse(Code::INVALID_VALUE, || {
+        format!("flags has to be 0, {flags} was given")
+    })
+}
+
+const LOST: &str =
+    "[CUDA] messages before these were lost: the buffer holds the latest ones only\n";
+const OMITTED: &str = "[CUDA] messages before these were left out: the buffer given is too small\n";
+
+/// What a dump into `room` bytes holds: all lines, or a remark and the latest ones that fit. `None` if not even one fits.
+fn dump<'l>(
+    lines: impl DoubleEndedIterator<Item = &'l String>,
+    lost: bool,
+    room: usize,
+) -> Option<String> {
+    let lines: Vec<&String> = lines.collect();
+    let all: usize = lines.iter().map(|l| l.len()).sum();
+    let remark = if lost { LOST } else { "" };
+    if lines.is_empty() && !lost {
+        return Some(String::new());
+    }
+    if remark.len() + all <= room {
+        return Some(
+            lines
+                .into_iter()
+                .fold(remark.to_owned(), |text, l| text + l),
+        );
+    }
+    let mut left = room.checked_sub(OMITTED.len())?;
+    let fit = lines.iter().rev().take_while(|l| {
+        let fits = l.len() <= left;
+        left = left.saturating_sub(l.len());
+        fits
+    });
+    match fit.count() {
+        0 => None,
+        n => Some(
+            lines[lines.len() - n..]
+                .iter()
+                .fold(OMITTED.to_owned(), |text, l| text + l),
+        ),
+    }
+}
+
+entries! { bare;
+    fn logs_register "cuLogsRegisterCallback" (function: u64, data: u64, out: u64) {
+        if !is_executable_address(function) {
+            return refuse(Code::INVALID_VALUE, || {
+                format!("callbackFunc ({function:#x}) is no address of a function")
+            });
+        }
+        let handle = CALLBACKS.insert(fresh_id(), Arc::new(Callback { function, data }));
+        REGISTERED.fetch_add(1, Ordering::Relaxed);
+        put_optional(out, handle).inspect_err(|_| {
+            let _ = CALLBACKS.remove(handle);
+            REGISTERED.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+    fn logs_unregister "cuLogsUnregisterCallback" (handle: u64) {
+        CALLBACKS.remove(handle).map_err(|_| {
+            because(Code::INVALID_VALUE, || format!("callback: {handle:#x} is no registered callback"))
+        })?;
+        REGISTERED.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+    fn logs_current "cuLogsCurrent" (out: u64, flags: u32) {
+        non_null(out)?;
+        unused(flags)?;
+        put(out, lock(&BUFFER).get_or_insert_default().end())
+    }
+    fn logs_to_file "cuLogsDumpToFile" (iterator: u64, path: u64, flags: u32) {
+        non_null(path)?;
+        unused(flags)?;
+        let from = start(iterator)?;
+        let path = std::ffi::OsString::from_vec(checked::read_c_string(path, 1 << 16)?);
+        let (text, end) = {
+            let mut guard = lock(&BUFFER);
+            let buffer = guard.get_or_insert_default();
+            let (lines, lost) = buffer.since(from);
+            (dump(lines, lost, usize::MAX).unwrap_or_default(), buffer.end())
+        };
+        std::fs::write(&path, text).map_err(|e| {
+            because(Code::INVALID_VALUE, || format!("pathToFile: {}: {e}", path.to_string_lossy()))
+        })?;
+        put_optional(iterator, end)
+    }
+    fn logs_to_memory "cuLogsDumpToMemory" (iterator: u64, buffer: u64, size: u64, flags: u32) {
+        if buffer == 0 || size == 0 {
+            let which = if buffer == 0 { "buffer" } else { "size" };
+            return refuse(Code::INVALID_VALUE, || format!("{which} is a null pointer"));
+        }
+        unused(flags)?;
+        let from = start(iterator)?;
+        let room = usize::try_from(get::<u64>(size)?).unwrap_or(usize::MAX);
+        let (text, end) = {
+            let mut guard = lock(&BUFFER);
+            let kept = guard.get_or_insert_default();
+            let (lines, lost) = kept.since(from);
+            // The NUL at the end needs room too.
+            (room.checked_sub(1).and_then(|room| dump(lines, lost, room)), kept.end())
+        };
+        let Some(text) = text else {
+            put(size, 0u64)?;
+            return refuse(Code::INVALID_VALUE, || format!("the buffer of {room} bytes holds not even one message"));
+        };
+        put_bytes(buffer, &[text.as_bytes(), b"\0"].concat())?;
+        put(size, text.len() as u64)?;
+        put_optional(iterator, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_lines_make_room() {
+        let mut buffer = Buffer::default();
+        for n in 0..1000 {
+            buffer.push(format!("{n:099}\n"));
+        }
+        assert_eq!(buffer.end(), 1000);
+        assert_eq!(buffer.lines.len(), MOST / 100);
+        let (lines, lost) = buffer.since(None);
+        assert!(lost);
+        assert!(lines.last().unwrap().ends_with("999\n"));
+        assert!(buffer.since(Some(3)).1);
+        let (lines, lost) = buffer.since(Some(998));
+        assert_eq!((lines.count(), lost), (2, false));
+        assert_eq!(buffer.since(Some(1000)).0.count(), 0);
+    }
+
+    #[test]
+    fn a_dump_keeps_the_latest() {
+        let lines: Vec<String> = (10..40).map(|n| format!("line {n}\n")).collect();
+        assert_eq!(dump(lines.iter(), false, 240).unwrap(), lines.concat());
+        let room = OMITTED.len() + 17;
+        let latest = format!("{OMITTED}line 38\nline 39\n");
+        assert_eq!(dump(lines.iter(), false, room).unwrap(), latest);
+        assert_eq!(dump(lines.iter(), false, OMITTED.len() + 7), None);
+        assert_eq!(dump(lines.iter(), false, 20), None);
+        assert_eq!(dump([].iter(), false, 0).unwrap(), "");
+        assert!(dump(lines.iter(), true, 1000).unwrap().starts_with(LOST));
+    }
+}

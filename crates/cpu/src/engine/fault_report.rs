@@ -1,0 +1,255 @@
+//! Faults and what is said about them.
+
+use std::fmt::Write as _;
+
+use crate::engine::program::{Origin, Program};
+use crate::memory::{Access, AddressSpace, Region, Viewer};
+
+/// Why a launch ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access outside every allocation, or a store to read-only memory.
+    IllegalAddress,
+    /// An access that is not aligned to its size.
+    MisalignedAddress,
+    /// A failed `assert`.
+    Assert,
+    /// An instruction that the engine does not have.
+    IllegalInstruction,
+    /// A call through a pointer that is not a function's.
+    InvalidPc,
+    /// An operation on an address of a space that it does not work on.
+    InvalidAddressSpace,
+    /// `trap`, or a state that never ends by itself.
+    Trap,
+    /// Out of stack.
+    StackOverflow,
+    /// The launch was cancelled.
+    Cancelled,
+    /// The block is larger than the kernel or the device allows.
+    LaunchOutOfResources,
+}
+
+/// A launch that ended early.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// Why.
+    pub kind: FaultKind,
+    /// Several lines for a person; empty for [`FaultKind::Cancelled`].
+    pub report: String,
+}
+
+impl Fault {
+    /// A fault that concerns no particular thread.
+    pub fn plain(kind: FaultKind, report: String) -> Self {
+        Self { kind, report }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.report.trim_end())
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A fault as an instruction finds it: of one lane, without its surroundings.
+#[derive(Debug)]
+pub struct LaneFault {
+    /// Why.
+    pub kind: FaultKind,
+    /// Which lane.
+    pub lane: u32,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum What {
+    /// An access: address, bytes, whether it writes, and the space it was meant for.
+    Access {
+        /// Address as the kernel gave it.
+        address: u64,
+        /// Bytes.
+        bytes: u32,
+        /// Whether it writes.
+        write: bool,
+        /// `global`, `shared`, `local`.
+        space: &'static str,
+        /// Size of the space, where it has one.
+        limit: Option<u64>,
+    },
+    /// Anything else.
+    Text(String),
+}
+
+/// Coordinates of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Coordinates {
+    /// Block.
+    pub block: [u32; 3],
+    /// Thread in the block.
+    pub thread: [u32; 3],
+}
+
+/// `file:line` of an origin, if known.
+pub fn source_line(program: &Program, origin: &Origin) -> Option<String> {
+    let loc = origin.loc?;
+    let file = program
+        .files
+        .iter()
+        .find(|f| f.0 == loc.file)
+        .map_or("?", |f| f.1.as_str());
+    Some(format!("{file}:{}", loc.line))
+}
+
+fn describe(region: &Region) -> String {
+    use crate::memory::Kind;
+    let what = match region.kind {
+        Kind::Device => "allocation",
+        Kind::Host => "host allocation",
+        Kind::Managed => "managed allocation",
+        Kind::Global => "global variable",
+        Kind::Const => "constant variable",
+        Kind::Registered => "registered host range",
+        Kind::Virtual => "mapping of virtual memory",
+        Kind::Internal => "range of the device",
+    };
+    format!("{}-byte {what} at {:#x}", region.size, region.base)
+}
+
+/// Where an address lies, seen from the nearest allocation.
+pub fn whereabouts(
+    space: &AddressSpace,
+    viewer: &Viewer,
+    address: u64,
+    bytes: u32,
+    write: bool,
+) -> String {
+    if address < 4096 {
+        return "a null pointer, or an offset from one".into();
+    }
+    if let Some(m) = space.mapping_at(address)
+        && m.reach.is_none()
+    {
+        return format!(
+            "byte {} of a {}-byte mapping of virtual memory at {:#x}, which no device may access: call cuMemSetAccess",
+            address - m.base,
+            m.size,
+            m.base
+        );
+    }
+    let Some(r) = space.nearest(address) else {
+        return "there is no allocation at all".into();
+    };
+    if address >= r.base && address < r.base + r.size {
+        let inside = address - r.base;
+        if address + u64::from(bytes) > r.base + r.size {
+            return format!(
+                "byte {inside} of a {}: {} of its {bytes} bytes lie past the end",
+                describe(&r),
+                address + u64::from(bytes) - (r.base + r.size)
+            );
+        }
+        let access = viewer.access(&r);
+        if access == Access::None {
+            return format!(
+                "byte {inside} of a {}, which device {} may not access: cuCtxEnablePeerAccess, cuMemSetAccess or \
+                 cuMemPoolSetAccess allows it",
+                describe(&r),
+                viewer.device
+            );
+        }
+        if write && (r.read_only || access == Access::Read) {
+            return format!("byte {inside} of a {}, which is read-only", describe(&r));
+        }
+        return format!("byte {inside} of a {}", describe(&r));
+    }
+    if address >= r.base {
+        let past = address - (r.base + r.size);
+        return format!("{past} bytes past the end of a {}", describe(&r));
+    }
+    format!("{} bytes before a {}", r.base - address, describe(&r))
+}
+
+/// The whole report.
+pub fn report(
+    program: &Program,
+    space: &AddressSpace,
+    viewer: &Viewer,
+    pc: u32,
+    at: Coordinates,
+    fault: &LaneFault,
+) -> String {
+    let origin = program
+        .origins
+        .get(pc as usize)
+        .copied()
+        .unwrap_or_default();
+    let op = program.opcodes.get(pc as usize).map_or("?", |o| &**o);
+    let title = match fault.kind {
+        FaultKind::IllegalAddress => "illegal memory access",
+        FaultKind::MisalignedAddress => "misaligned memory access",
+        FaultKind::Assert => "assertion failed",
+        FaultKind::IllegalInstruction => "illegal instruction",
+        FaultKind::InvalidPc => "invalid program counter",
+        FaultKind::InvalidAddressSpace => "operation not supported on this address space",
+        FaultKind::Trap => "kernel trapped",
+        FaultKind::StackOverflow => "stack overflow",
+        FaultKind::Cancelled => "cancelled",
+        FaultKind::LaunchOutOfResources => "too many resources requested for launch",
+    };
+    let [bx, by, bz] = at.block;
+    let [tx, ty, tz] = at.thread;
+    let mut s = String::new();
+    let _ = writeln!(s, "cupyrite: {title} in kernel `{}`", program.name);
+    let _ = writeln!(s, "  block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})");
+    match &fault.what {
+        What::Access {
+            address,
+            bytes,
+            write,
+            space: name,
+            limit,
+        } => {
+            let verb = if *write { "store" } else { "load" };
+            let _ = writeln!(
+                s,
+                "  `{op}`: {verb} of {bytes} bytes at {name} address {address:#x}"
+            );
+            if fault.kind == FaultKind::MisalignedAddress {
+                let _ = writeln!(s, "  the address is not a multiple of {bytes}");
+            } else if let Some(limit) = limit {
+                let _ = writeln!(
+                    s,
+                    "  the {name} memory of this {} is {limit} bytes",
+                    if *name == "shared" { "block" } else { "thread" }
+                );
+            } else {
+                let _ = writeln!(
+                    s,
+                    "  {}",
+                    whereabouts(space, viewer, *address, *bytes, *write)
+                );
+            }
+        }
+        What::Text(t) => {
+            let _ = writeln!(s, "  `{op}`: {t}");
+        }
+    }
+    let function = program
+        .names
+        .get(origin.function as usize)
+        .map_or("?", String::as_str);
+    let _ = write!(s, "  PTX line {}", origin.line);
+    if function != program.name {
+        let _ = write!(s, ", in function `{function}`");
+    }
+    if let Some(source) = source_line(program, &origin) {
+        let _ = write!(s, ", source {source}");
+    }
+    s.push('\n');
+    s
+}

@@ -1,0 +1,436 @@
+//! What the device itself provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
+
+use std::ffi::{CString, c_char};
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::calls::read_bytes;
+use super::interpreter::{Cx, Done, fault};
+use super::memory::{Place, get, local_base, local_write, resolve, set};
+use super::warp::{LANES, Warp};
+use crate::engine::fault_report::{FaultKind, LaneFault};
+use crate::engine::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
+use crate::memory::{Kind, Reach};
+
+/// Owner number of device-side heap blocks.
+pub const HEAP_OWNER: u64 = u64::MAX;
+/// Bytes that device-side `malloc` has given out in this process.
+static HEAP_USED: AtomicU64 = AtomicU64::new(0);
+/// Longest string that is read from a kernel.
+const LONGEST: usize = 64 << 10;
+
+/// Calls a builtin for the lanes `m`.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+#[inline(never)]
+pub unsafe fn builtin(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    _pc: u32,
+    m: u32,
+) -> Done {
+    let program = cx.program;
+    let op = &program.builtins[inst.target as usize];
+    if op.kind == BuiltinKind::AssertFail {
+        // SAFETY: the caller's promise.
+        return Err(unsafe { assert_fail(cx, w, regs, op, m) });
+    }
+    for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
+        // SAFETY: the caller's promise.
+        let arg = |cx: &Cx<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
+        let result = match op.kind {
+            BuiltinKind::Vprintf => {
+                let (format, list) = (arg(cx, w, 0), arg(cx, w, 1));
+                let text = print(cx, w, l as u32, format, list)?;
+                match text {
+                    Some((bytes, count)) => {
+                        cx.run.printf.emit(&bytes);
+                        count as u64
+                    }
+                    None => u64::from(u32::MAX),
+                }
+            }
+            BuiltinKind::Malloc => malloc(cx, arg(cx, w, 0)),
+            BuiltinKind::Free => {
+                let at = arg(cx, w, 0);
+                if at != 0 {
+                    match cx
+                        .run
+                        .space
+                        .free_if(at, |r| r.kind == Kind::Internal && r.owner == HEAP_OWNER)
+                    {
+                        Ok(r) => {
+                            HEAP_USED.fetch_sub(r.size, Ordering::Relaxed);
+                        }
+                        Err(_) => {
+                            let text =
+                                format!("free of {at:#x}, which device-side malloc did not return");
+                            return Err(fault(FaultKind::IllegalAddress, 1 << l, text));
+                        }
+                    }
+                }
+                0
+            }
+            BuiltinKind::AssertFail => 0,
+        };
+        if let Some(place) = op.result {
+            // SAFETY: the caller's promise; frames lie within the stack limit.
+            unsafe {
+                match place {
+                    BuiltinArg::Memory(at, size) => {
+                        let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(l);
+                        let base = local_base(cx, w);
+                        for k in 0..size.min(8) {
+                            local_write(
+                                base,
+                                frame + at + k,
+                                l,
+                                1,
+                                u128::from(result >> (8 * k) & 0xff),
+                            );
+                        }
+                    }
+                    BuiltinArg::Register(at, slot) => set(regs, at, slot, l, u128::from(result)),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+unsafe fn argument(
+    cx: &Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    op: &BuiltinOp,
+    n: usize,
+    lane: usize,
+) -> u64 {
+    // SAFETY: the caller's promise; the kernel's frame lies within local memory.
+    unsafe {
+        match op.args.get(n) {
+            Some(&BuiltinArg::Memory(at, size)) => {
+                let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(lane);
+                read_bytes(local_base(cx, w), frame + at, lane, size.min(8)) as u64
+            }
+            Some(&BuiltinArg::Register(at, slot)) => get(regs, at, slot, lane) as u64,
+            None => 0,
+        }
+    }
+}
+
+fn malloc(cx: &Cx<'_>, size: u64) -> u64 {
+    if size == 0 {
+        return 0;
+    }
+    let fits = HEAP_USED
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(size).filter(|&n| n <= cx.run.heap_limit)
+        })
+        .is_ok();
+    if !fits {
+        return 0;
+    }
+    match cx
+        .run
+        .space
+        .alloc_owned(size, 16, Kind::Internal, HEAP_OWNER, Reach::ALL)
+    {
+        Ok(r) => r.base,
+        Err(_) => {
+            HEAP_USED.fetch_sub(size, Ordering::Relaxed);
+            0
+        }
+    }
+}
+
+/// Reads `bytes` bytes (at most 8) of generic memory.
+fn peek(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    lane: u32,
+    at: u64,
+    bytes: u32,
+) -> Result<u64, Box<LaneFault>> {
+    match resolve(cx, MemSpace::Generic, 255, lane, at, bytes, bytes, false)? {
+        Place::Host(p) => {
+            let mut buffer = [0u8; 8];
+            // SAFETY: `resolve` has checked the range.
+            unsafe {
+                std::ptr::copy_nonoverlapping(p as *const u8, buffer.as_mut_ptr(), bytes as usize)
+            };
+            Ok(u64::from_le_bytes(buffer))
+        }
+        Place::Local(o) => {
+            let base = local_base(cx, w);
+            // SAFETY: `resolve` has checked the range.
+            Ok(unsafe { read_bytes(base, o, lane as usize, bytes) } as u64)
+        }
+    }
+}
+
+fn string(cx: &mut Cx<'_>, w: &mut Warp, lane: u32, at: u64) -> Result<Vec<u8>, Box<LaneFault>> {
+    let mut out = Vec::new();
+    while out.len() < LONGEST {
+        let c = peek(cx, w, lane, at.wrapping_add(out.len() as u64), 1)? as u8;
+        if c == 0 {
+            break;
+        }
+        out.push(c);
+    }
+    Ok(out)
+}
+
+/// The list that `vprintf` gets: every argument aligned to its own size.
+struct Arguments {
+    at: u64,
+    used: usize,
+}
+
+impl Arguments {
+    fn next(
+        &mut self,
+        cx: &mut Cx<'_>,
+        w: &mut Warp,
+        lane: u32,
+        bytes: u32,
+    ) -> Result<u64, Box<LaneFault>> {
+        self.at = self.at.next_multiple_of(u64::from(bytes));
+        let v = peek(cx, w, lane, self.at, bytes)?;
+        self.at += u64::from(bytes);
+        self.used += 1;
+        Ok(v)
+    }
+}
+
+type Printed = Option<(Vec<u8>, usize)>;
+
+/// Formats one lane's call. `None` for a null format.
+fn print(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    lane: u32,
+    format: u64,
+    list: u64,
+) -> Result<Printed, Box<LaneFault>> {
+    if format == 0 {
+        return Ok(None);
+    }
+    let f = string(cx, w, lane, format)?;
+    let mut args = Arguments { at: list, used: 0 };
+    let mut out = Vec::with_capacity(f.len() + 32);
+    let mut n = 0;
+    while n < f.len() {
+        if f[n] != b'%' {
+            out.push(f[n]);
+            n += 1;
+            continue;
+        }
+        let start = n;
+        n += 1;
+        let mut spec = Spec::default();
+        while let Some(&c) = f.get(n) {
+            if !b"-+ #0".contains(&c) {
+                break;
+            }
+            spec.flags.push(c as char);
+            n += 1;
+        }
+        let number = |n: &mut usize| {
+            let mut v = 0i32;
+            while let Some(c) = f.get(*n).filter(|c| c.is_ascii_digit()) {
+                v = (v * 10 + i32::from(c - b'0')).min(4096);
+                *n += 1;
+            }
+            v
+        };
+        if f.get(n) == Some(&b'*') {
+            n += 1;
+            let v = args.next(cx, w, lane, 4)? as i32;
+            if v < 0 {
+                spec.flags.push('-');
+            }
+            spec.width = Some(v.unsigned_abs().min(4096) as i32);
+        } else if f.get(n).is_some_and(u8::is_ascii_digit) {
+            spec.width = Some(number(&mut n));
+        }
+        if f.get(n) == Some(&b'.') {
+            n += 1;
+            if f.get(n) == Some(&b'*') {
+                n += 1;
+                let v = args.next(cx, w, lane, 4)? as i32;
+                spec.precision = (v >= 0).then_some(v.min(4096));
+            } else {
+                spec.precision = Some(number(&mut n));
+            }
+        }
+        let (mut long, mut short) = (0, 0);
+        while let Some(&c) = f.get(n) {
+            match c {
+                b'l' => long += 1,
+                b'j' | b'z' | b't' => long = 2,
+                b'h' => short += 1,
+                _ => break,
+            }
+            n += 1;
+        }
+        let Some(&c) = f.get(n) else {
+            out.extend_from_slice(&f[start..]);
+            break;
+        };
+        n += 1;
+        // On the targets of the device `long` is 64 bits wide, as on the host.
+        let wide = long > 0;
+        match c {
+            b'%' => out.push(b'%'),
+            b'd' | b'i' => {
+                let v = args.next(cx, w, lane, if wide { 8 } else { 4 })?;
+                let v = match (wide, short) {
+                    (true, _) => v as i64,
+                    (_, 0) => i64::from(v as i32),
+                    (_, 1) => i64::from(v as i16),
+                    _ => i64::from(v as i8),
+                };
+                spec.integer(&mut out, c, v);
+            }
+            b'u' | b'o' | b'x' | b'X' => {
+                let v = args.next(cx, w, lane, if wide { 8 } else { 4 })?;
+                let v = match (wide, short) {
+                    (true, _) => v,
+                    (_, 0) => u64::from(v as u32),
+                    (_, 1) => u64::from(v as u16),
+                    _ => u64::from(v as u8),
+                };
+                spec.integer(&mut out, c, v as i64);
+            }
+            b'c' => {
+                let v = args.next(cx, w, lane, 4)? as u8;
+                spec.text(&mut out, &[v]);
+            }
+            b'p' => {
+                let v = args.next(cx, w, lane, 8)?;
+                spec.text(&mut out, format!("{v:#x}").as_bytes());
+            }
+            b's' => {
+                let at = args.next(cx, w, lane, 8)?;
+                let mut s = if at == 0 {
+                    b"(null)".to_vec()
+                } else {
+                    string(cx, w, lane, at)?
+                };
+                if let Some(p) = spec.precision {
+                    s.truncate(p as usize);
+                }
+                spec.text(&mut out, &s);
+            }
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
+                let v = f64::from_bits(args.next(cx, w, lane, 8)?);
+                spec.float(&mut out, c, v);
+            }
+            _ => out.extend_from_slice(&f[start..n]),
+        }
+    }
+    Ok(Some((out, args.used)))
+}
+
+/// A conversion specification.
+#[derive(Default)]
+struct Spec {
+    flags: String,
+    width: Option<i32>,
+    precision: Option<i32>,
+}
+
+impl Spec {
+    fn head(&self) -> String {
+        let mut s = format!("%{}", self.flags);
+        if let Some(w) = self.width {
+            let _ = write!(s, "{w}");
+        }
+        if let Some(p) = self.precision {
+            let _ = write!(s, ".{p}");
+        }
+        s
+    }
+
+    fn run(
+        &self,
+        out: &mut Vec<u8>,
+        tail: &str,
+        call: impl Fn(*mut c_char, usize, *const c_char) -> i32,
+    ) {
+        let Ok(spec) = CString::new(self.head() + tail) else {
+            return;
+        };
+        // The widest field is 4096 characters, the longest number 309 digits before the point.
+        let mut buffer = vec![0u8; 10240];
+        let n = call(buffer.as_mut_ptr().cast(), buffer.len(), spec.as_ptr());
+        let n = usize::try_from(n).unwrap_or(0).min(buffer.len() - 1);
+        out.extend_from_slice(&buffer[..n]);
+    }
+
+    fn integer(&self, out: &mut Vec<u8>, conversion: u8, v: i64) {
+        let tail = format!("ll{}", conversion as char);
+        self.run(out, &tail, |p, n, f| {
+            // SAFETY: the specification has exactly one conversion, of a 64-bit integer; the buffer has `n` bytes.
+            unsafe { libc::snprintf(p, n, f, v) }
+        });
+    }
+
+    fn float(&self, out: &mut Vec<u8>, conversion: u8, v: f64) {
+        let tail = String::from(conversion as char);
+        self.run(out, &tail, |p, n, f| {
+            // SAFETY: the specification has exactly one conversion, of a double; the buffer has `n` bytes.
+            unsafe { libc::snprintf(p, n, f, v) }
+        });
+    }
+
+    fn text(&self, out: &mut Vec<u8>, s: &[u8]) {
+        let pad = usize::try_from(self.width.unwrap_or(0))
+            .unwrap_or(0)
+            .saturating_sub(s.len());
+        if self.flags.contains('-') {
+            out.extend_from_slice(s);
+            out.resize(out.len() + pad, b' ');
+        } else {
+            out.resize(out.len() + pad, b' ');
+            out.extend_from_slice(s);
+        }
+    }
+}
+
+/// The message of a failed assertion, one line a lane, as a GPU prints it.
+unsafe fn assert_fail(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    op: &BuiltinOp,
+    m: u32,
+) -> Box<LaneFault> {
+    let mut text = String::new();
+    for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
+        let part = |cx: &mut Cx<'_>, w: &mut Warp, n: usize| {
+            // SAFETY: the caller's promise.
+            let at = unsafe { argument(cx, w, regs, op, n, l) };
+            let s = if at == 0 {
+                Ok(Vec::new())
+            } else {
+                string(cx, w, l as u32, at)
+            };
+            s.map_or_else(|_| "?".into(), |s| String::from_utf8_lossy(&s).into_owned())
+        };
+        let (expression, file, function) = (part(cx, w, 0), part(cx, w, 1), part(cx, w, 3));
+        // SAFETY: the caller's promise.
+        let line = unsafe { argument(cx, w, regs, op, 2, l) } as u32;
+        let at = cx.core.coordinates(cx.run.block, w.index, l as u32);
+        let ([bx, by, bz], [tx, ty, tz]) = (at.block, at.thread);
+        let _ = writeln!(
+            text,
+            "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{expression}` failed."
+        );
+    }
+    fault(FaultKind::Assert, m, text)
+}

@@ -1,0 +1,358 @@
+//! Calls and returns.
+//!
+//! Every function has its registers in a fixed place, and each lane has its own column of them. A lane's return
+//! address and frame lie on a stack per lane, so that lanes of one warp may be at different depths. Where a function
+//! can be entered again before it returns, its registers are saved around the call.
+
+use super::interpreter::{Cx, Done, fault};
+use super::memory::{blend32, get, local_base, local_read, local_write, set};
+use super::warp::{Calls, LANES, Return, State, Warp, zeroed_lines};
+use crate::engine::fault_report::FaultKind;
+use crate::engine::ops::Slot;
+use crate::engine::program::{ArgCopy, Inst, Kind, SaveSet, fixed};
+
+fn lanes(m: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |l| m >> l & 1 != 0)
+}
+
+/// Copies one argument or result for the lanes `m`.
+unsafe fn copy(
+    cx: &Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    c: &ArgCopy,
+    m: u32,
+    frame: u32,
+    into_callee: bool,
+) {
+    let base = local_base(cx, w);
+    // SAFETY: both frames lie within the stack limit, which the call checked.
+    unsafe {
+        let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
+        let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
+        for l in lanes(m) {
+            let own = *frames.add(l);
+            let other = own + frame + *dynamic.add(l);
+            match *c {
+                ArgCopy::Memory {
+                    caller,
+                    callee,
+                    size,
+                } => {
+                    let (mut from, mut to) = (own + caller, other + callee);
+                    if !into_callee {
+                        std::mem::swap(&mut from, &mut to);
+                    }
+                    let mut k = 0;
+                    while k < size {
+                        let n = if size - k >= 4 && (from | to) & 3 == 0 {
+                            4
+                        } else {
+                            1
+                        };
+                        let v = local_read(base, from + k, l, n);
+                        local_write(base, to + k, l, n, v);
+                        k += n;
+                    }
+                }
+                ArgCopy::Register {
+                    caller,
+                    slot,
+                    callee,
+                    size,
+                } => {
+                    if into_callee {
+                        let v = get(regs, caller, slot, l);
+                        write_bytes(base, other + callee, l, size, v);
+                    } else {
+                        let v = read_bytes(base, other + callee, l, size);
+                        set(regs, caller, slot, l, v);
+                    }
+                }
+            }
+        }
+    }
+}
+
+unsafe fn write_bytes(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
+    for k in 0..size.min(16) {
+        // SAFETY: the caller's promise.
+        unsafe { local_write(base, at + k, lane, 1, v >> (8 * k) & 0xff) };
+    }
+}
+
+/// Reads up to 16 bytes of local memory, however they are aligned.
+///
+/// # Safety
+/// The range lies in the lane's local memory.
+pub unsafe fn read_bytes(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
+    let mut v = 0;
+    for k in 0..size.min(16) {
+        // SAFETY: the caller's promise.
+        v |= unsafe { local_read(base, at + k, lane, 1) } << (8 * k);
+    }
+    v
+}
+
+fn each_slot(s: &SaveSet) -> impl Iterator<Item = (u32, Slot)> {
+    let range = |(from, to): (u32, u32), slot: Slot| {
+        (from..to)
+            .step_by(slot.bytes() as usize)
+            .map(move |at| (at, slot))
+    };
+    range(s.preds, Slot::Pred)
+        .chain(range(s.r32, Slot::R32))
+        .chain(range(s.r64, Slot::R64))
+        .chain(range(s.r128, Slot::R128))
+}
+
+/// Copies the lanes `m` of a function's registers between two register files.
+unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, m: u32) {
+    for (at, slot) in each_slot(set) {
+        // SAFETY: both are register files of the program.
+        unsafe {
+            let (f, t) = (from.add(at as usize), to.add(at as usize));
+            match slot {
+                Slot::Pred => {
+                    let (f, t) = (f.cast::<u32>(), t.cast::<u32>());
+                    *t = *t & !m | *f & m;
+                }
+                Slot::R32 => blend32(f.cast(), t.cast(), m),
+                Slot::R64 => {
+                    lanes(m).for_each(|l| *t.cast::<u64>().add(l) = *f.cast::<u64>().add(l))
+                }
+                Slot::R128 => {
+                    lanes(m).for_each(|l| *t.cast::<u128>().add(l) = *f.cast::<u128>().add(l))
+                }
+            }
+        }
+    }
+}
+
+/// `call`: the lanes `m` go to their callees; nothing is left running.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+#[inline(never)]
+pub unsafe fn call(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    pc: u32,
+    m: u32,
+) -> Done {
+    let program = cx.program;
+    let op = &program.calls[inst.target as usize];
+    // SAFETY: places lie in the register file.
+    unsafe {
+        let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
+        let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
+        // Where each lane goes, and that its frame fits.
+        let mut groups: [(u32, u32); LANES] = [(0, 0); LANES];
+        let mut count = 0;
+        for l in lanes(m) {
+            let (entry, size) = if inst.kind == Kind::Call {
+                (op.entry, op.callee_frame)
+            } else {
+                let address = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
+                match program.targets.iter().find(|t| t.address == address) {
+                    Some(t) => (t.entry, t.frame.max(op.callee_frame)),
+                    None => {
+                        let text = format!("a call to {address:#x}, where no function is");
+                        return Err(fault(FaultKind::InvalidPc, 1 << l, text));
+                    }
+                }
+            };
+            let top = u64::from(*frames.add(l))
+                + u64::from(op.frame)
+                + u64::from(*dynamic.add(l))
+                + u64::from(size);
+            if top > u64::from(cx.run.local_bytes) {
+                let text = format!(
+                    "{top} bytes of stack; the limit of a thread is {}",
+                    cx.run.local_bytes
+                );
+                return Err(fault(FaultKind::StackOverflow, 1 << l, text));
+            }
+            match groups[..count].iter_mut().find(|g| g.0 == entry) {
+                Some(g) => g.1 |= 1 << l,
+                None => {
+                    groups[count] = (entry, 1 << l);
+                    count += 1;
+                }
+            }
+        }
+        for c in &op.args {
+            copy(cx, w, regs, c, m, op.frame, true);
+        }
+        let mut calls = w.calls.take().unwrap_or_default();
+        for l in lanes(m) {
+            let depth = calls.depth[l] as usize;
+            if calls.stack.len() <= depth {
+                calls.stack.push([Return::default(); LANES]);
+            }
+            calls.stack[depth][l] = Return {
+                pc: pc + 1,
+                frame: *frames.add(l),
+                dynamic: *dynamic.add(l),
+            };
+        }
+        if let Some(set) = &op.save {
+            save(&mut calls, program.file_bytes, set, regs, m);
+        }
+        for l in lanes(m) {
+            calls.depth[l] += 1;
+            *frames.add(l) += op.frame + *dynamic.add(l);
+            *dynamic.add(l) = 0;
+        }
+        w.calls = Some(calls);
+        for &(entry, lanes) in &groups[..count] {
+            w.park(entry, lanes, State::Ready);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, m: u32) {
+    let mut left = m;
+    while left != 0 {
+        let depth = calls.depth[left.trailing_zeros() as usize];
+        let group = lanes(left)
+            .filter(|&l| calls.depth[l] == depth)
+            .fold(0, |g, l| g | 1 << l);
+        left &= !group;
+        while calls.saved.len() <= depth as usize {
+            calls.saved.push(Vec::new());
+        }
+        let file = &mut calls.saved[depth as usize];
+        if file.is_empty() {
+            *file = zeroed_lines(bytes as usize);
+        }
+        // SAFETY: both have the size of the program's register file.
+        unsafe { move_registers(set, regs, file.as_mut_ptr().cast(), group) };
+    }
+}
+
+/// After a return: registers and results back.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+#[inline(never)]
+pub unsafe fn after_call(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) {
+    let program = cx.program;
+    let op = &program.calls[inst.target as usize];
+    if let Some(set) = &op.save
+        && let Some(mut calls) = w.calls.take()
+    {
+        let mut left = m;
+        while left != 0 {
+            let depth = calls.depth[left.trailing_zeros() as usize];
+            let group = lanes(left)
+                .filter(|&l| calls.depth[l] == depth)
+                .fold(0, |g, l| g | 1 << l);
+            left &= !group;
+            if let Some(file) = calls
+                .saved
+                .get_mut(depth as usize)
+                .filter(|f| !f.is_empty())
+            {
+                // SAFETY: both have the size of the program's register file.
+                unsafe { move_registers(set, file.as_ptr().cast(), regs, group) };
+            }
+        }
+        w.calls = Some(calls);
+    }
+    for c in &op.returns {
+        // SAFETY: the callee's frame lies within the stack limit, which the call checked.
+        unsafe { copy(cx, w, regs, c, m, op.frame, false) };
+    }
+}
+
+/// `ret`: lanes that were called go back, set aside; returns those that were not, which exit.
+///
+/// # Safety
+/// `regs` is the warp's register file.
+pub unsafe fn ret(w: &mut Warp, regs: *mut u8, m: u32) -> u32 {
+    let Some(mut calls) = w.calls.take() else {
+        return m;
+    };
+    let mut gone = 0;
+    // SAFETY: places lie in the register file.
+    unsafe {
+        let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
+        let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
+        for l in lanes(m) {
+            if calls.depth[l] == 0 {
+                gone |= 1 << l;
+                continue;
+            }
+            calls.depth[l] -= 1;
+            let r = calls.stack[calls.depth[l] as usize][l];
+            *frames.add(l) = r.frame;
+            *dynamic.add(l) = r.dynamic;
+            w.park(r.pc, 1 << l, State::Ready);
+        }
+    }
+    w.calls = Some(calls);
+    gone
+}
+
+/// `alloca`.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+pub unsafe fn alloca(cx: &Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+    let align = (inst.imm as u64).clamp(1, 1024).next_power_of_two().max(16);
+    // SAFETY: places lie in the register file.
+    unsafe {
+        for l in lanes(m) {
+            let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(l);
+            let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
+            let size = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
+            let own = u64::from(inst.args.src[1]);
+            let at = (u64::from(frame) + own + u64::from(*dynamic)).next_multiple_of(align);
+            let top = at.saturating_add(size).saturating_add(15) / 16 * 16;
+            if top > u64::from(cx.run.local_bytes) {
+                let text = format!(
+                    "{size} more bytes of stack; the limit of a thread is {}",
+                    cx.run.local_bytes
+                );
+                return Err(fault(FaultKind::StackOverflow, 1 << l, text));
+            }
+            *dynamic = (top - u64::from(frame) - own) as u32;
+            *regs.add(inst.args.dst[0] as usize).cast::<u64>().add(l) = at;
+        }
+    }
+    Ok(())
+}
+
+/// `stacksave`.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+pub unsafe fn stack_save(regs: *mut u8, inst: &Inst, m: u32) {
+    // SAFETY: places lie in the register file.
+    unsafe {
+        for l in lanes(m) {
+            let dynamic = *regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
+            *regs.add(inst.args.dst[0] as usize).cast::<u64>().add(l) = u64::from(dynamic);
+        }
+    }
+}
+
+/// `stackrestore`.
+///
+/// # Safety
+/// `inst` is a decoded instruction of the program whose register file `regs` is.
+pub unsafe fn stack_restore(regs: *mut u8, inst: &Inst, m: u32) {
+    // SAFETY: places lie in the register file.
+    unsafe {
+        for l in lanes(m) {
+            let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
+            // Never more than there is: a made-up value must not lift the stack past its limit.
+            let saved = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
+            *dynamic = (*dynamic).min(u32::try_from(saved).unwrap_or(0));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The common loads and stores: one element of 4 or 8 bytes a lane.
+//!
+//! They are decided in a few vector instructions: all lanes consecutive means one check of one range and one copy.
+
+use super::general::{load, store};
+use super::shared_refused;
+use crate::engine::fault_report::LaneFault;
+use crate::engine::program::Inst;
+use crate::engine::run::interpreter::{Cx, Done};
+use crate::engine::run::warp::{ALL, LANES, Warp};
+
+/// Whether all 32 addresses follow each other at `STEP` bytes.
+#[inline(always)]
+unsafe fn consecutive<const STEP: i64, const V3: bool>(a: *const u64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if V3 {
+        // SAFETY: `a` is a 64-bit slot; the caller runs on a machine with AVX2.
+        return unsafe { consecutive_v3::<STEP>(a) };
+    }
+    // SAFETY: `a` is a 64-bit slot.
+    unsafe {
+        let first = *a;
+        let mut diff = 0u64;
+        for l in 0..LANES {
+            diff |= *a.add(l) ^ first.wrapping_add((STEP as u64).wrapping_mul(l as u64));
+        }
+        diff == 0
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn consecutive_v3<const STEP: i64>(a: *const u64) -> bool {
+    use std::arch::x86_64::*;
+    // SAFETY: `a` is a 64-bit slot, aligned to 64.
+    unsafe {
+        let p = a.cast::<__m256i>();
+        let step = _mm256_set1_epi64x(4 * STEP);
+        let mut want = _mm256_add_epi64(
+            _mm256_set1_epi64x(*a as i64),
+            _mm256_setr_epi64x(0, STEP, 2 * STEP, 3 * STEP),
+        );
+        let mut diff = _mm256_setzero_si256();
+        for k in 0..LANES / 4 {
+            diff = _mm256_or_si256(diff, _mm256_xor_si256(want, _mm256_load_si256(p.add(k))));
+            want = _mm256_add_epi64(want, step);
+        }
+        _mm256_testz_si256(diff, diff) != 0
+    }
+}
+
+/// Fetches what the warps after the next few will want if they go on where this one is: an interpreter's loads are too
+/// far apart for the processor to see the pattern in time.
+#[inline(always)]
+fn ahead<const V3: bool>(address: u64) {
+    #[cfg(target_arch = "x86_64")]
+    if V3 {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let p = address.wrapping_add(1024) as *const i8;
+        // SAFETY: a prefetch never faults, whatever the address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(p);
+            _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(64));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Load of one element of `N` (4 or 8) bytes a lane, global or generic.
+#[inline(always)]
+pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    m: u32,
+) -> Done {
+    // SAFETY: places of a decoded instruction lie in the register file; `check` covers the copied range.
+    unsafe {
+        let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
+        if m == ALL && consecutive::<STEP, V3>(a) {
+            let plus = *regs.add(inst.args.src[2] as usize).cast::<u64>();
+            let start = (*a).wrapping_add(plus).wrapping_add(inst.imm as u64);
+            if start % N as u64 == 0
+                && cx
+                    .worker
+                    .cache
+                    .check(cx.run.space, inst.aux, start, 32 * N as u64, false)
+            {
+                ahead::<V3>(start);
+                let dst = regs.add(inst.args.dst[0] as usize);
+                std::ptr::copy_nonoverlapping(start as *const u8, dst, 32 * N);
+                return Ok(());
+            }
+        }
+        load(cx, w, regs, inst, m)
+    }
+}
+
+/// Store of one element of `N` (4 or 8) bytes a lane, global or generic.
+#[inline(always)]
+pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
+    cx: &mut Cx<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    m: u32,
+) -> Done {
+    // SAFETY: as for loads.
+    unsafe {
+        let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
+        if m == ALL && consecutive::<STEP, V3>(a) {
+            let plus = *regs.add(inst.args.src[2] as usize).cast::<u64>();
+            let start = (*a).wrapping_add(plus).wrapping_add(inst.imm as u64);
+            if start % N as u64 == 0
+                && cx
+                    .worker
+                    .cache
+                    .check(cx.run.space, inst.aux, start, 32 * N as u64, true)
+            {
+                ahead::<V3>(start);
+                let src = regs.add(inst.args.src[1] as usize);
+                std::ptr::copy_nonoverlapping(src, start as *mut u8, 32 * N);
+                return Ok(());
+            }
+        }
+        store(cx, w, regs, inst, m)
+    }
+}
+
+/// Whether all active lanes' 4-byte accesses fit into shared memory, and the offset of the first.
+#[inline(always)]
+unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, m: u32) -> bool {
+    if limit < 4 {
+        return false;
+    }
+    let top = limit - 4;
+    let mut bad = 0u32;
+    for l in 0..LANES {
+        // SAFETY: `a` is a 32-bit slot.
+        let at = unsafe { *a.add(l) }.wrapping_add(imm);
+        let wrong = u32::from(at > top) | u32::from(at & 3 != 0);
+        bad |= wrong & (m >> l);
+    }
+    bad & 1 == 0
+}
+
+/// Load of one 4-byte element from shared memory, 32-bit address.
+#[inline(always)]
+pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+    // SAFETY: every active lane's access was checked.
+    unsafe {
+        let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
+        let imm = inst.imm as u32;
+        if !shared4_ok(cx.core.shared_bytes, a, imm, m) {
+            return Err(shared_fault(cx, a, imm, m, false));
+        }
+        let base = cx.core.shared();
+        let dst = regs.add(inst.args.dst[0] as usize).cast::<u32>();
+        if m == ALL {
+            let first = *a;
+            let mut step = 0u32;
+            let mut same = 0u32;
+            for l in 0..LANES {
+                step |= *a.add(l) ^ first.wrapping_add(4 * l as u32);
+                same |= *a.add(l) ^ first;
+            }
+            let from = base.add(first.wrapping_add(imm) as usize);
+            if step == 0 {
+                std::ptr::copy_nonoverlapping(from, dst.cast(), 128);
+            } else if same == 0 {
+                let v = *from.cast::<u32>();
+                for l in 0..LANES {
+                    *dst.add(l) = v;
+                }
+            } else {
+                for l in 0..LANES {
+                    *dst.add(l) = *base
+                        .add((*a.add(l)).wrapping_add(imm) as usize)
+                        .cast::<u32>();
+                }
+            }
+            return Ok(());
+        }
+        let mut left = m;
+        while left != 0 {
+            let l = left.trailing_zeros() as usize;
+            left &= left - 1;
+            *dst.add(l) = *base
+                .add((*a.add(l)).wrapping_add(imm) as usize)
+                .cast::<u32>();
+        }
+        Ok(())
+    }
+}
+
+/// Store of one 4-byte element to shared memory, 32-bit address.
+#[inline(always)]
+pub unsafe fn st_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+    // SAFETY: every active lane's access was checked.
+    unsafe {
+        let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
+        let imm = inst.imm as u32;
+        if !shared4_ok(cx.core.shared_bytes, a, imm, m) {
+            return Err(shared_fault(cx, a, imm, m, true));
+        }
+        let base = cx.core.shared();
+        let src = regs.add(inst.args.src[1] as usize).cast::<u32>();
+        let mut left = m;
+        while left != 0 {
+            let l = left.trailing_zeros() as usize;
+            left &= left - 1;
+            *base
+                .add((*a.add(l)).wrapping_add(imm) as usize)
+                .cast::<u32>() = *src.add(l);
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+unsafe fn shared_fault(
+    cx: &Cx<'_>,
+    a: *const u32,
+    imm: u32,
+    m: u32,
+    write: bool,
+) -> Box<LaneFault> {
+    let limit = cx.core.shared_bytes;
+    for l in 0..32u32 {
+        // SAFETY: `a` is a 32-bit slot.
+        let at = unsafe { *a.add(l as usize) }.wrapping_add(imm);
+        if m >> l & 1 != 0 && (u64::from(at) + 4 > u64::from(limit) || at & 3 != 0) {
+            return shared_refused(u64::from(at), 4, l, limit, write);
+        }
+    }
+    shared_refused(0, 4, 0, limit, write)
+}

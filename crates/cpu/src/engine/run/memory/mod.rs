@@ -1,0 +1,427 @@
+//! Loads and stores: addresses to host memory, with every access checked.
+//!
+//! Here: what every access needs. The common cases are in [`fast`], everything else in
+//! [`general`].
+//!
+//! Threads of a grid may race on memory, as on a GPU; accesses here go through raw pointers and never create references
+//! to device memory.
+
+pub mod fast;
+pub mod general;
+
+use super::interpreter::Cx;
+use super::warp::{ALL, LANES, Warp, zeroed_lines};
+use crate::engine::address_windows::{WINDOW, windows};
+use crate::engine::fault_report::{FaultKind, LaneFault, What};
+use crate::engine::ops::Slot;
+use crate::engine::program::MemSpace;
+use crate::memory::{Access, AddressSpace, Viewer};
+
+/// A region as an instruction last saw it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cached {
+    base: u64,
+    end: u64,
+    /// `end`, or zero if stores are refused.
+    write_end: u64,
+}
+
+/// Regions recently used, by memory instruction.
+pub struct RegionCache {
+    entries: [Cached; 256],
+    generation: u64,
+    viewer: Viewer,
+}
+
+impl RegionCache {
+    /// An empty cache of what the viewer may use.
+    pub fn new(viewer: Viewer) -> Self {
+        Self {
+            entries: [Cached::default(); 256],
+            generation: 0,
+            viewer,
+        }
+    }
+
+    /// Forgets everything if regions have come or gone, and says so.
+    pub fn refresh(&mut self, space: &AddressSpace) -> bool {
+        let now = space.generation();
+        let changed = now != self.generation;
+        if changed {
+            self.entries = [Cached::default(); 256];
+            self.generation = now;
+        }
+        changed
+    }
+
+    #[inline(always)]
+    fn hit(&self, entry: u16, address: u64, len: u64, write: bool) -> bool {
+        let e = &self.entries[usize::from(entry & 0xff)];
+        let end = if write { e.write_end } else { e.end };
+        address >= e.base && address < end && end - address >= len
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(
+        &mut self,
+        space: &AddressSpace,
+        entry: u16,
+        address: u64,
+        len: u64,
+        write: bool,
+    ) -> bool {
+        let Some(r) = space.find_range(address, len) else {
+            return false;
+        };
+        let access = self.viewer.access(&r);
+        let writable = access == Access::ReadWrite && !r.read_only;
+        if access == Access::None || (write && !writable) {
+            return false;
+        }
+        self.entries[usize::from(entry & 0xff)] = Cached {
+            base: r.base,
+            end: r.base + r.size,
+            write_end: if writable { r.base + r.size } else { 0 },
+        };
+        true
+    }
+
+    /// Whether `[address, address + len)` lies in one region that allows the access.
+    #[inline(always)]
+    pub fn check(
+        &mut self,
+        space: &AddressSpace,
+        entry: u16,
+        address: u64,
+        len: u64,
+        write: bool,
+    ) -> bool {
+        self.hit(entry, address, len, write) || self.find(space, entry, address, len, write)
+    }
+}
+
+/// Writes `v` into the lanes `m` of a 32-bit slot.
+///
+/// # Safety
+/// `at` is such a slot of the register file `regs`.
+#[inline(always)]
+pub unsafe fn splat32(regs: *mut u8, at: u32, v: u32, m: u32) {
+    for l in 0..LANES {
+        if m >> l & 1 != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { *regs.add(at as usize).cast::<u32>().add(l) = v };
+        }
+    }
+}
+
+/// Writes `v` into the lanes `m` of a 64-bit slot.
+///
+/// # Safety
+/// `at` is such a slot of the register file `regs`.
+#[inline(always)]
+pub unsafe fn splat64(regs: *mut u8, at: u32, v: u64, m: u32) {
+    for l in 0..LANES {
+        if m >> l & 1 != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { *regs.add(at as usize).cast::<u64>().add(l) = v };
+        }
+    }
+}
+
+/// The fault of an access.
+#[cold]
+#[inline(never)]
+pub fn refused(
+    kind: FaultKind,
+    lane: u32,
+    address: u64,
+    bytes: u32,
+    write: bool,
+    space: &'static str,
+    limit: Option<u64>,
+) -> Box<LaneFault> {
+    Box::new(LaneFault {
+        kind,
+        lane,
+        what: What::Access {
+            address,
+            bytes,
+            write,
+            space,
+            limit,
+        },
+    })
+}
+
+/// The fault of an access to shared memory.
+#[cold]
+pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -> Box<LaneFault> {
+    let outside = at.saturating_add(u64::from(bytes)) > u64::from(limit);
+    let kind = if outside {
+        FaultKind::IllegalAddress
+    } else {
+        FaultKind::MisalignedAddress
+    };
+    refused(
+        kind,
+        lane,
+        at,
+        bytes,
+        write,
+        "shared",
+        Some(u64::from(limit)),
+    )
+}
+
+/// Addresses of all lanes, offset and the first lane of the slot `plus` included; those of idle lanes mean nothing.
+///
+/// # Safety
+/// `at` is a slot of the width that `narrow` says, `plus` a 64-bit slot.
+#[inline(always)]
+pub unsafe fn addresses(regs: *mut u8, at: u32, narrow: bool, imm: i64, plus: u32) -> [u64; LANES] {
+    let mut out = [0u64; LANES];
+    // SAFETY: the caller's promise.
+    unsafe {
+        if narrow {
+            let a = regs.add(at as usize).cast::<u32>();
+            for (l, o) in out.iter_mut().enumerate() {
+                *o = u64::from((*a.add(l)).wrapping_add(imm as u32));
+            }
+        } else {
+            let a = regs.add(at as usize).cast::<u64>();
+            let imm = (*regs.add(plus as usize).cast::<u64>()).wrapping_add(imm as u64);
+            for (l, o) in out.iter_mut().enumerate() {
+                *o = (*a.add(l)).wrapping_add(imm);
+            }
+        }
+    }
+    out
+}
+
+/// Where an access of one lane goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// Host memory: the whole access is at this address.
+    Host(u64),
+    /// Local memory, at this offset.
+    Local(u32),
+}
+
+/// Resolves one lane's access of `bytes` bytes.
+///
+/// # Errors
+/// The fault, if the access is not allowed.
+#[allow(clippy::too_many_arguments)]
+pub fn resolve(
+    cx: &mut Cx<'_>,
+    space: MemSpace,
+    entry: u16,
+    lane: u32,
+    address: u64,
+    bytes: u32,
+    align: u32,
+    write: bool,
+) -> Result<Place, Box<LaneFault>> {
+    let misaligned = address & u64::from(align - 1) != 0;
+    let local = |cx: &Cx<'_>, at: u64| {
+        let limit = cx.run.local_bytes;
+        if at
+            .checked_add(u64::from(bytes))
+            .is_none_or(|e| e > u64::from(limit))
+        {
+            return Err(refused(
+                FaultKind::IllegalAddress,
+                lane,
+                at,
+                bytes,
+                write,
+                "local",
+                Some(u64::from(limit)),
+            ));
+        }
+        if misaligned {
+            return Err(refused(
+                FaultKind::MisalignedAddress,
+                lane,
+                at,
+                bytes,
+                write,
+                "local",
+                None,
+            ));
+        }
+        Ok(Place::Local(at as u32))
+    };
+    let shared = |cx: &Cx<'_>, at: u64| {
+        let limit = cx.core.shared_bytes;
+        if misaligned
+            || at
+                .checked_add(u64::from(bytes))
+                .is_none_or(|e| e > u64::from(limit))
+        {
+            return Err(shared_refused(at, bytes, lane, limit, write));
+        }
+        Ok(Place::Host(cx.core.shared() as u64 + at))
+    };
+    match space {
+        MemSpace::Local => local(cx, address),
+        MemSpace::Shared => shared(cx, address),
+        MemSpace::Global | MemSpace::Generic => {
+            if space == MemSpace::Generic {
+                let win = windows();
+                if address.wrapping_sub(win.shared) < WINDOW {
+                    return shared(cx, address - win.shared);
+                }
+                if address.wrapping_sub(win.local) < WINDOW {
+                    return local(cx, address - win.local);
+                }
+            }
+            if !cx
+                .worker
+                .cache
+                .check(cx.run.space, entry, address, u64::from(bytes), write)
+            {
+                return Err(refused(
+                    FaultKind::IllegalAddress,
+                    lane,
+                    address,
+                    bytes,
+                    write,
+                    "global",
+                    None,
+                ));
+            }
+            if misaligned {
+                return Err(refused(
+                    FaultKind::MisalignedAddress,
+                    lane,
+                    address,
+                    bytes,
+                    write,
+                    "global",
+                    None,
+                ));
+            }
+            Ok(Place::Host(address))
+        }
+    }
+}
+
+/// Pointer to the 4-byte word that holds offset `at` of a lane's local memory.
+#[inline(always)]
+pub fn local_word(base: *mut u8, at: u32, lane: usize) -> *mut u8 {
+    base.wrapping_add((at as usize / 4) * 128 + lane * 4 + (at as usize & 3))
+}
+
+/// The warp's local memory, allocated on first use.
+pub fn local_base(cx: &Cx<'_>, w: &mut Warp) -> *mut u8 {
+    // A little more than a thread may use: results of up to eight bytes are read whole.
+    let bytes = (cx.run.local_bytes as usize + 64) * LANES;
+    if w.local.len() * 64 < bytes {
+        w.local = zeroed_lines(bytes);
+    }
+    w.local.as_mut_ptr().cast()
+}
+
+/// Reads `size` bytes of local memory.
+///
+/// # Safety
+/// The range was checked and is aligned to its size (at most 4 matter).
+pub unsafe fn local_read(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let p = local_word(base, at, lane);
+        match size {
+            1 => u128::from(*p),
+            2 => u128::from(*p.cast::<u16>()),
+            4 => u128::from(*p.cast::<u32>()),
+            _ => {
+                let mut v = 0u128;
+                for k in 0..size / 4 {
+                    v |= u128::from(*local_word(base, at + 4 * k, lane).cast::<u32>()) << (32 * k);
+                }
+                v
+            }
+        }
+    }
+}
+
+/// Writes `size` bytes of local memory.
+///
+/// # Safety
+/// As for [`local_read`].
+pub unsafe fn local_write(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let p = local_word(base, at, lane);
+        match size {
+            1 => *p = v as u8,
+            2 => *p.cast::<u16>() = v as u16,
+            4 => *p.cast::<u32>() = v as u32,
+            _ => {
+                for k in 0..size / 4 {
+                    *local_word(base, at + 4 * k, lane).cast::<u32>() = (v >> (32 * k)) as u32;
+                }
+            }
+        }
+    }
+}
+
+/// Reads one lane of a slot.
+///
+/// # Safety
+/// `at` is a slot of shape `slot`.
+#[inline(always)]
+pub unsafe fn get(regs: *mut u8, at: u32, slot: Slot, lane: usize) -> u128 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let p = regs.add(at as usize);
+        match slot {
+            Slot::Pred => u128::from(*p.cast::<u32>() >> lane & 1),
+            Slot::R32 => u128::from(*p.cast::<u32>().add(lane)),
+            Slot::R64 => u128::from(*p.cast::<u64>().add(lane)),
+            Slot::R128 => *p.cast::<u128>().add(lane),
+        }
+    }
+}
+
+/// Writes one lane of a slot.
+///
+/// # Safety
+/// `at` is a slot of shape `slot`.
+#[inline(always)]
+pub unsafe fn set(regs: *mut u8, at: u32, slot: Slot, lane: usize, v: u128) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let p = regs.add(at as usize);
+        match slot {
+            Slot::Pred => {
+                let p = p.cast::<u32>();
+                *p = *p & !(1 << lane) | ((v as u32 & 1) << lane);
+            }
+            Slot::R32 => *p.cast::<u32>().add(lane) = v as u32,
+            Slot::R64 => *p.cast::<u64>().add(lane) = v as u64,
+            Slot::R128 => *p.cast::<u128>().add(lane) = v,
+        }
+    }
+}
+
+/// Copies the lanes `m` of a row of 32 words.
+///
+/// # Safety
+/// Both rows are valid for 128 bytes.
+#[inline(always)]
+pub unsafe fn blend32(src: *const u32, dst: *mut u32, m: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if m == ALL {
+            std::ptr::copy_nonoverlapping(src, dst, LANES);
+        } else {
+            for l in 0..LANES {
+                let keep = (m >> l & 1).wrapping_sub(1);
+                *dst.add(l) = *dst.add(l) & keep | *src.add(l) & !keep;
+            }
+        }
+    }
+}

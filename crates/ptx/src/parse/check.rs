@@ -1,0 +1,341 @@
+//! Whether operands fit their instruction (PTX ISA, "Type Information for Instructions and Operands").
+//!
+//! A register fits an operand of the same width, except that integers and floats exclude each other where both say which
+//! they are; loads, stores and conversions take wider registers too. Opcodes that [`shape`] does not know are not checked.
+
+use crate::error::{Error, shown};
+use crate::ir::*;
+use crate::parse::Parser;
+use crate::parse::lexer::Token;
+use crate::parse::operand_shapes::Want::{self, Address, Any, Bits, Is, Pred, Size, Wide};
+use crate::parse::operand_shapes::shape;
+use crate::textures::TextureForm;
+
+fn is_integer(ty: Type) -> bool {
+    use Type::*;
+    matches!(ty, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64)
+}
+
+/// The name a type is written with, for messages.
+fn name(ty: Type) -> String {
+    format!(".{ty:?}").to_lowercase()
+}
+
+impl<'t> Parser<'t> {
+    /// Checks an instruction whose operands have been read, and puts its literals and addresses into one form.
+    pub fn check(&self, instr: &mut Instr) -> Result<(), Error> {
+        // Triton writes `ld.b32 {%r1}, [...]`.
+        if let Some(data) = data_operand(instr.op)
+            && let Some(Operand::Vector(elements)) = instr.operands.get_mut(data)
+            && elements.len() == 1
+            && let Some(only) = elements.pop()
+        {
+            instr.operands[data] = only;
+        }
+        if let Some(function) = &self.function
+            && let Some(form) = TextureForm::of(instr, &function.body)
+        {
+            let Err(wrong) = form else { return Ok(()) };
+            let token = self.operand_tokens.get(wrong.operand).copied();
+            let token = token.unwrap_or(self.tok);
+            let message = format!("{}, at '{}'", wrong.message, shown(token.text));
+            return Err(self.error(token, message));
+        }
+        let count = instr.operands.len();
+        let Some(shape) = shape(instr.op, &instr.mods, &instr.types, count) else {
+            return Ok(());
+        };
+        if count < shape.least || count > shape.most {
+            let token = self
+                .operand_tokens
+                .get(shape.most)
+                .copied()
+                .unwrap_or(self.tok);
+            let wanted = if shape.least == shape.most {
+                format!("{}", shape.least)
+            } else {
+                format!("{} to {}", shape.least, shape.most)
+            };
+            let message = format!(
+                "'{}' takes {wanted} operands, found {count}, at '{}'",
+                instr.op,
+                shown(token.text)
+            );
+            return Err(self.error(token, message));
+        }
+        let Some(function) = &self.function else {
+            return Ok(());
+        };
+        for (i, operand) in instr.operands.iter_mut().enumerate() {
+            let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
+            let want = shape.wants[i];
+            if i == 0 && shape.result {
+                match operand {
+                    Operand::Reg(_)
+                    | Operand::RegComponent(..)
+                    | Operand::RegSelect(..)
+                    | Operand::Vector(_)
+                    | Operand::Pair(..)
+                    | Operand::Sink => {}
+                    _ => {
+                        return Err(self.error(
+                            token,
+                            format!("'{}' cannot be written to", shown(token.text)),
+                        ));
+                    }
+                }
+            }
+            if i == 0 && shape.result && matches!(operand, Operand::Sink) {
+                if !matches!(instr.op, Op::Atom | Op::Mbarrier) {
+                    return Err(self.error(
+                        token,
+                        format!("the result of '{}' cannot be dropped into '_'", instr.op),
+                    ));
+                }
+                continue;
+            }
+            self.fits(&function.body, operand, want, token)?;
+        }
+        self.vector_length(&function.body, instr)?;
+        self.narrow_address(&function.body, instr)
+    }
+
+    /// Narrow registers address only the spaces that are windows of the address space.
+    fn narrow_address(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
+        if self.module.address_size != 64
+            || !matches!(instr.op, Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            || !matches!(instr.mods.space, None | Some(Space::Global))
+        {
+            return Ok(());
+        }
+        for (i, operand) in instr.operands.iter().enumerate() {
+            if let Operand::Addr(Base::Reg(r), _) = operand
+                && body.regs[r.0 as usize].ty.bits() < 64
+            {
+                let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
+                let message = format!(
+                    "the register in the address '{}' has fewer than 64 bits",
+                    shown(token.text)
+                );
+                return Err(self.error(token, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// A load or store of a vector names as many registers as it moves.
+    fn vector_length(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
+        let Some(data) = data_operand(instr.op) else {
+            return Ok(());
+        };
+        let length = match instr.operands.get(data) {
+            Some(Operand::Vector(elements)) => elements.len(),
+            Some(Operand::Reg(r)) => body.regs[r.0 as usize].vector as usize,
+            _ => 1,
+        };
+        let wanted = instr.mods.vector as usize;
+        if length == wanted {
+            return Ok(());
+        }
+        let token = self.operand_tokens.get(data).copied().unwrap_or(self.tok);
+        let message = format!(
+            "'{}' moves {wanted} elements, '{}' has {length}",
+            instr.op,
+            shown(token.text)
+        );
+        Err(self.error(token, message))
+    }
+
+    fn fits(
+        &self,
+        body: &Body,
+        operand: &mut Operand,
+        want: Want,
+        token: Token<'t>,
+    ) -> Result<(), Error> {
+        let refuse = |found: &str| {
+            let wanted = wanted(want);
+            Err(self.error(
+                token,
+                format!("expected {wanted}, '{}' is {found}", shown(token.text)),
+            ))
+        };
+        match operand {
+            Operand::Reg(r)
+            | Operand::RegComponent(r, _)
+            | Operand::NotReg(r)
+            | Operand::RegSelect(r, _) => {
+                let Register { ty, vector, .. } = body.regs[r.0 as usize];
+                let bits = if matches!(operand, Operand::RegComponent(..)) {
+                    ty.bits()
+                } else {
+                    ty.bits() * vector
+                };
+                if matches!(operand, Operand::NotReg(_)) && !matches!(want, Pred | Any) {
+                    return refuse("a negated predicate");
+                }
+                if register_fits(want, ty, bits) {
+                    Ok(())
+                } else {
+                    refuse(&format!("a register of type {}", name(ty)))
+                }
+            }
+            Operand::Neg(inner) => self.fits(body, inner, want, token),
+            Operand::Int(value) => match want {
+                Pred => {
+                    *value = i64::from(*value != 0);
+                    Ok(())
+                }
+                Is(t) | Wide(t) | Size(t) if is_float(t) => refuse("an integer"),
+                Address => refuse("a constant"),
+                _ => Ok(()),
+            },
+            Operand::F32(_) | Operand::F64(_) => match want {
+                Any => Ok(()),
+                Is(Type::F32) | Wide(Type::F32) | Size(Type::F32) => {
+                    *operand = Operand::F32(single(operand));
+                    Ok(())
+                }
+                Is(Type::F64) | Wide(Type::F64) | Size(Type::F64) => {
+                    *operand = Operand::F64(double(operand));
+                    Ok(())
+                }
+                Is(Type::B32) | Wide(Type::B32) | Size(Type::B32)
+                    if matches!(operand, Operand::F32(_)) =>
+                {
+                    Ok(())
+                }
+                Is(Type::B64) | Wide(Type::B64) | Size(Type::B64)
+                    if matches!(operand, Operand::F64(_)) =>
+                {
+                    Ok(())
+                }
+                _ => refuse("a floating-point constant"),
+            },
+            Operand::Pair(first, second) => {
+                // The second of a pair is a predicate wherever there is one.
+                for (half, want) in [(first, want), (second, Pred)] {
+                    if !matches!(**half, Operand::Sink) {
+                        self.fits(body, half, want, token)?;
+                    }
+                }
+                Ok(())
+            }
+            Operand::Vector(elements) => {
+                let each = match want {
+                    Wide(t) => Wide(t),
+                    Size(t) if matches!(elements.len(), 2 | 4) => {
+                        Bits(t.bits() / elements.len() as u32)
+                    }
+                    Any => Any,
+                    _ => return refuse("a vector"),
+                };
+                for element in elements {
+                    if !matches!(element, Operand::Sink) {
+                        self.fits(body, element, each, token)?;
+                    }
+                }
+                Ok(())
+            }
+            Operand::Special(special) => {
+                let wide = match special {
+                    Special::Clock64
+                    | Special::GlobalTimer
+                    | Special::CurrentGraphExec
+                    | Special::Pm64(_) => Some(true),
+                    // Narrow once, wide now.
+                    Special::GridId => None,
+                    _ => Some(false),
+                };
+                match want {
+                    _ if *special == Special::IsExplicitCluster => {
+                        if matches!(want, Pred | Any) {
+                            Ok(())
+                        } else {
+                            refuse("a predicate")
+                        }
+                    }
+                    Size(t) | Wide(t) if wide.is_none_or(|wide| wide == (t.bits() > 32)) => Ok(()),
+                    Any | Bits(_) => Ok(()),
+                    _ => refuse("a special register, to be moved into a register first"),
+                }
+            }
+            Operand::Var(var, offset) if matches!(want, Address) => {
+                *operand = Operand::Addr(Base::Var(*var), *offset);
+                Ok(())
+            }
+            Operand::Var(..) | Operand::Func(_) => match want {
+                Size(_) | Any => Ok(()),
+                _ => refuse("an address, to be moved into a register first"),
+            },
+            Operand::Addr(..) if matches!(want, Address | Any) => Ok(()),
+            Operand::Addr(..) => refuse("an address in brackets"),
+            _ if matches!(want, Any) => Ok(()),
+            Operand::Sink => refuse("nothing"),
+            _ => refuse("none"),
+        }
+    }
+}
+
+/// Which operand of a load, store or atomic is what it moves.
+fn data_operand(op: Op) -> Option<usize> {
+    match op {
+        Op::Ld | Op::Ldu | Op::Atom => Some(0),
+        Op::St | Op::Red => Some(1),
+        _ => None,
+    }
+}
+
+fn is_float(ty: Type) -> bool {
+    matches!(ty, Type::F32 | Type::F64)
+}
+
+/// Whether a register of this type, and of so many bits in all, fits.
+fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
+    match want {
+        Any => true,
+        Pred => ty == Type::Pred,
+        Address => false,
+        _ if ty == Type::Pred => false,
+        Bits(n) => bits == n,
+        Size(t) => bits == t.bits(),
+        Wide(t) if is_float(t) && is_float(ty) => bits == t.bits(),
+        Wide(t) => {
+            bits >= t.bits() && !(is_integer(t) && is_float(ty) || is_float(t) && is_integer(ty))
+        }
+        Is(t) => {
+            bits == t.bits() && !(is_integer(t) && is_float(ty) || is_float(t) && is_integer(ty))
+        }
+    }
+}
+
+/// What is wanted, in words.
+fn wanted(want: Want) -> String {
+    match want {
+        Any => "an operand".to_string(),
+        Pred => "a predicate".to_string(),
+        Address => "an address in brackets".to_string(),
+        Bits(n) => format!("a value of {n} bits"),
+        Size(t) => format!("a value of {} bits", t.bits()),
+        Wide(t) => format!("a value of type {} in at least {} bits", name(t), t.bits()),
+        Is(t) => format!("a value of type {}", name(t)),
+    }
+}
+
+/// The bits of a floating-point literal in single precision.
+fn single(literal: &Operand) -> u32 {
+    match *literal {
+        Operand::F32(bits) => bits,
+        Operand::F64(bits) => (f64::from_bits(bits) as f32).to_bits(),
+        _ => 0,
+    }
+}
+
+/// The bits of a floating-point literal in double precision.
+fn double(literal: &Operand) -> u64 {
+    match *literal {
+        Operand::F32(bits) => f64::from(f32::from_bits(bits)).to_bits(),
+        Operand::F64(bits) => bits,
+        _ => 0,
+    }
+}

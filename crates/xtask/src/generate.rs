@@ -1,0 +1,104 @@
+//! Commands that write something: generated files, documentation, the wheel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Error;
+use crate::environment::{Env, cargo, root, target};
+use crate::report::loud;
+
+/// `cargo xtask codegen`: runs the generator, which fetches the pinned headers on its first run.
+pub fn codegen(rest: &[&str]) -> Result<(), Error> {
+    if !matches!(rest, [] | ["--check"]) {
+        return Err("usage: cargo xtask codegen [--check]".into());
+    }
+    let env = Env::ready()?;
+    loud(generator().args(rest).env("PYTHON", env.python()))?;
+    // The tables of docs/cpu-device.md.
+    let words = [
+        "run",
+        "--quiet",
+        "--package=cupyrite-cudart",
+        "--example=unsupported",
+        "--",
+    ];
+    loud(cargo().args(words).args(rest))
+}
+
+/// `cargo xtask reference`: the HTML reference of the Python modules.
+pub fn reference(rest: &[&str]) -> Result<(), Error> {
+    let folder = match rest {
+        [] => target().join("reference"),
+        [folder] if !folder.starts_with('-') => absolute(folder),
+        _ => return Err("usage: cargo xtask reference [FOLDER]".into()),
+    };
+    let env = Env::ready()?;
+    let mut command = generator();
+    command
+        .arg("--reference")
+        .arg(&folder)
+        .env("PYTHON", env.python());
+    loud(&mut command)?;
+    println!("{}", folder.join("index.html").display());
+    Ok(())
+}
+
+/// `cargo xtask docs`: the Rust documentation.
+pub fn docs(rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Err("usage: cargo xtask docs".into());
+    }
+    loud(
+        cargo()
+            .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
+            .env("RUSTDOCFLAGS", "-Dwarnings"),
+    )
+}
+
+/// The generator, which runs in the repository's root.
+pub fn generator() -> Command {
+    let mut command = cargo();
+    command.args([
+        "run",
+        "--quiet",
+        "--package=cupyrite-codegen",
+        "--bin=codegen",
+        "--",
+    ]);
+    command
+}
+
+/// `cargo xtask wheel`.
+pub fn wheel(rest: &[&str]) -> Result<(), Error> {
+    let out = match rest {
+        [] => root().join("dist"),
+        ["--out", folder] => absolute(folder),
+        _ => return Err("usage: cargo xtask wheel [--out FOLDER]".into()),
+    };
+    let wheel = Env::ready()?.build_wheel()?;
+    let name = wheel.file_name().ok_or("the wheel has no name")?;
+    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let copy = out.join(name);
+    fs::copy(&wheel, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+    println!("{}", copy.display());
+    Ok(())
+}
+
+/// `cargo xtask python`.
+pub fn python(rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Err("usage: cargo xtask python".into());
+    }
+    let env = Env::ready()?;
+    env.wheel()?;
+    println!("{}", env.python().display());
+    Ok(())
+}
+
+/// `path`, relative to the folder that cargo was called in.
+pub fn absolute(path: &str) -> PathBuf {
+    std::env::current_dir()
+        .unwrap_or_default()
+        .join(Path::new(path))
+}

@@ -1,0 +1,170 @@
+//! Checks that other tools make: rustfmt, clippy, ruff, stubtest, and the interface checker.
+
+use std::process::{Command, Stdio};
+
+use crate::environment::{Env, cargo, root};
+use crate::report::{loud, note_gap, output};
+use crate::{Error, generate, links, policy};
+
+/// Public modules, which have stubs.
+const STUBBED_MODULES: &[&str] = &[
+    "cuda.bindings.driver",
+    "cuda.bindings.runtime",
+    "cuda.bindings.nvrtc",
+    "cuda.bindings.nvjitlink",
+    "cuda.bindings.nvvm",
+    "cuda.bindings.nvfatbin",
+    "cuda.bindings.nvml",
+    "cuda.bindings.cufile",
+    "cuda.bindings.cudla",
+    "cuda.core",
+    "cuda.pathfinder",
+];
+/// Modules that the interface checker compares whole; `cuda.core` has a checker of its own.
+const CHECKED_MODULES: &[&str] = &[
+    "cuda.bindings.driver",
+    "cuda.bindings.runtime",
+    "cuda.bindings.nvrtc",
+    "cuda.bindings.nvjitlink",
+    "cuda.bindings.nvvm",
+    "cuda.bindings.nvfatbin",
+    "cuda.bindings.nvml",
+    "cuda.bindings.cufile",
+    "cuda.bindings.cudla",
+    "cuda.bindings.utils",
+    "cuda.pathfinder",
+];
+/// Listings that run on the CPU device. 12 needs graphs, 15 the system module.
+const LISTINGS: &[&str] = &[
+    "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "13", "14", "16", "17",
+];
+
+/// `cargo xtask lint [--fix | --fast]`.
+pub fn lint(rest: &[&str]) -> Result<(), Error> {
+    let (fix, clippy) = match rest {
+        [] => (false, true),
+        ["--fast"] => (false, false),
+        ["--fix"] => (true, false),
+        _ => return Err("usage: cargo xtask lint [--fix | --fast]".into()),
+    };
+    let env = Env::ready()?;
+    let ruff = |words: &[&str]| loud(env.command().args(["-m", "ruff"]).args(words).arg("."));
+    if fix {
+        loud(cargo().args(["fmt", "--all"]))?;
+        ruff(&["check", "--fix"])?;
+        ruff(&["format"])?;
+        return policy::policy(&[]);
+    }
+    loud(cargo().args(["fmt", "--all", "--check"]))?;
+    policy::policy(&[])?;
+    links::check(&root())?;
+    ruff(&["check"])?;
+    ruff(&["format", "--check"])?;
+    if clippy {
+        loud(cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-Dwarnings",
+        ]))?;
+    }
+    Ok(())
+}
+
+/// `cargo xtask msrv`: compiles with the toolchain that `rust-version` names.
+pub fn msrv(rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Err("usage: cargo xtask msrv".into());
+    }
+    let manifest = crate::environment::read(&root().join("Cargo.toml"))?;
+    let version = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("rust-version = "))
+        .map(|text| text.trim_matches('"'))
+        .ok_or("Cargo.toml: no rust-version")?;
+    let toolchain = format!("+{version}");
+    let rustc = output(
+        Command::new("rustc")
+            .args([&toolchain, "--version"])
+            .current_dir(root()),
+    );
+    if rustc.is_err() {
+        return Err(format!(
+            "Rust {version} is not installed; run: rustup toolchain install {version}"
+        ));
+    }
+    // The toolchain's own cargo: the one that runs this would pass its own rustc on.
+    loud(
+        Command::new("rustup")
+            .args(["run", version, "cargo", "check", "--workspace", "--locked"])
+            .env_remove("CARGO")
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .current_dir(root()),
+    )
+}
+
+/// `cargo xtask stubs`.
+pub fn stubs(rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Err("usage: cargo xtask stubs".into());
+    }
+    let env = Env::ready()?;
+    env.wheel()?;
+    let mut command = env.command();
+    command
+        .args(["-m", "mypy.stubtest"])
+        .args(STUBBED_MODULES)
+        .arg("--allowlist")
+        .arg(root().join("tests/packaging/stubtest-allowlist.txt"));
+    loud(command.env("CUPYRITE_DEVICE", "cpu").stdin(Stdio::null()))
+}
+
+/// `cargo xtask interface`: the running modules and the generator's tables against the manifests.
+pub fn interface(rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Err("usage: cargo xtask interface".into());
+    }
+    let manifests = root().join("api").join("interface");
+    for name in ["bindings-13.json", "pathfinder-1.9.json"] {
+        loud(
+            generate::generator()
+                .arg("--facts")
+                .arg(manifests.join(name)),
+        )?;
+    }
+    let env = Env::ready()?;
+    env.wheel()?;
+    let mut command = env.command();
+    command.arg(manifests.join("check_api.py"));
+    for module in CHECKED_MODULES {
+        command.args(["--module", module]);
+    }
+    loud(command.env("CUPYRITE_DEVICE", "cpu"))?;
+    loud(
+        env.command()
+            .arg(manifests.join("check_core.py"))
+            .env("CUPYRITE_DEVICE", "cpu"),
+    )
+}
+
+/// `cargo xtask listings`.
+pub fn listings(rest: &[&str]) -> Result<(), Error> {
+    if !rest.is_empty() {
+        return Err("usage: cargo xtask listings".into());
+    }
+    let program = root().join("../shared/listings/run.py");
+    if !program.exists() {
+        note_gap("listings (../shared/listings does not exist)");
+        return Ok(());
+    }
+    let env = Env::ready()?;
+    env.wheel()?;
+    loud(
+        env.command()
+            .arg(program)
+            .args(LISTINGS)
+            .env("CUPYRITE_DEVICE", "cpu"),
+    )
+}

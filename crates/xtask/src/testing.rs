@@ -1,0 +1,237 @@
+//! Commands that run something: the demo, tests, benchmarks, the fuzzer.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Error;
+use crate::environment::{Env, cargo, find_python, root, target};
+use crate::generate::absolute;
+use crate::report::{loud, note_gap, output};
+
+/// Benchmarks that need no second interpreter and no GPU: name and program.
+const BENCHMARKS: &[(&str, &str)] = &[
+    ("imports", "benches/bindings/imports.py"),
+    ("pathfinder", "benches/pathfinder/pathfinder.py"),
+    ("calls", "benches/bindings/calls.py"),
+    ("raising", "benches/bindings/raising.py"),
+    ("saxpy_cpu", "benches/cpu_device/saxpy_cpu.py"),
+];
+/// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`.
+const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core"];
+/// Seconds that `cargo xtask fuzz` runs.
+const FUZZ_SECONDS: &str = "60";
+
+/// `cargo xtask demo`.
+pub fn demo(rest: &[&str]) -> Result<(), Error> {
+    let env = Env::ready()?;
+    env.wheel()?;
+    eprintln!();
+    loud(env.command().args(["-m", "cupyrite.demo"]).args(rest))
+}
+
+/// `cargo xtask test`.
+pub fn test(rest: &[&str]) -> Result<(), Error> {
+    match rest {
+        ["--gpu", rest @ ..] => gpu_tests(rest),
+        ["--rust", rest @ ..] => rust_tests(rest),
+        ["--python", rest @ ..] => python_tests(rest),
+        ["--strict-abi", rest @ ..] => strict_abi_tests(rest),
+        [] => {
+            rust_tests(&[])?;
+            python_tests(&[])
+        }
+        _ => Err(
+            "usage: cargo xtask test [--rust | --python | --strict-abi | --gpu] [--wheel FILE] [WORD ...]"
+                .into(),
+        ),
+    }
+}
+
+fn rust_tests(rest: &[&str]) -> Result<(), Error> {
+    // Tests that compile CUDA C++ find NVRTC in the project's environment.
+    let env = Env::ready()?;
+    let with_env = |mut command: Command| {
+        command
+            .env("PYO3_PYTHON", env.python())
+            .env("VIRTUAL_ENV", &env.folder);
+        on_cpu_device(command)
+    };
+    let nextest = output(cargo().args(["nextest", "--version"])).is_ok();
+    let runner: &[&str] = if nextest {
+        &["nextest", "run", "--workspace", "--no-fail-fast"]
+    } else {
+        &["test", "--workspace", "--all-targets"]
+    };
+    loud(with_env(cargo()).args(runner).args(rest))?;
+    if rest.is_empty() {
+        loud(with_env(cargo()).args(["test", "--workspace", "--doc"]))?;
+        extension_tests(&env)?;
+    }
+    Ok(())
+}
+
+/// The Rust tests of the extension module. `cargo test` cannot link them: an extension module leaves Python's symbols
+/// undefined, so a program needs Python's shared library for them.
+fn extension_tests(env: &Env) -> Result<(), Error> {
+    let ask = "import sysconfig as s; v = s.get_config_var; print(v('Py_ENABLE_SHARED'), v('LIBDIR'), v('LDVERSION'))";
+    let answer = output(env.command().args(["-c", ask]))?;
+    let ["1", folder, version] = answer.split_whitespace().collect::<Vec<_>>()[..] else {
+        note_gap("Rust tests of the extension module (they need a Python with a shared library)");
+        return Ok(());
+    };
+    let built = output(
+        cargo()
+            .args([
+                "rustc",
+                "--package=cupyrite-python",
+                "--lib",
+                "--profile=test",
+            ])
+            .args(["--message-format=json-render-diagnostics", "--"])
+            .arg(format!("-Clink-arg=-L{folder}"))
+            .arg(format!("-Clink-arg=-lpython{version}"))
+            .arg(format!("-Clink-arg=-Wl,-rpath,{folder}"))
+            .env("PYO3_PYTHON", env.python()),
+    )?;
+    let program = (built.rsplit_once("\"executable\":\""))
+        .and_then(|(_, rest)| rest.split('"').next())
+        .ok_or("cargo printed no path of the extension module's tests")?;
+    loud(&mut Command::new(program))
+}
+
+/// The environment with a wheel in it: the one that `--wheel` names, or one built from the working tree.
+fn env_with_wheel<'w, 'a>(rest: &'w [&'a str]) -> Result<(Env, &'w [&'a str]), Error> {
+    let env = Env::ready()?;
+    match rest {
+        ["--wheel", wheel, rest @ ..] => {
+            env.install(&absolute(wheel))?;
+            Ok((env, rest))
+        }
+        _ => {
+            env.wheel()?;
+            Ok((env, rest))
+        }
+    }
+}
+
+fn python_tests(rest: &[&str]) -> Result<(), Error> {
+    let (env, rest) = env_with_wheel(rest)?;
+    loud(
+        on_cpu_device(env.command())
+            .args(["-m", "pytest"])
+            .args(rest),
+    )
+}
+
+/// The tests of bindings and core without the fast paths that rely on private layouts of CPython and other packages.
+fn strict_abi_tests(rest: &[&str]) -> Result<(), Error> {
+    let (env, rest) = env_with_wheel(rest)?;
+    let mut command = on_cpu_device(env.command());
+    command
+        .args(["-m", "pytest"])
+        .env("CUPYRITE_STRICT_ABI", "1");
+    if rest.is_empty() {
+        command.args(STRICT_ABI_TESTS);
+    }
+    loud(command.args(rest))
+}
+
+fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
+    let runner = root().join("tests/run_gpu.py");
+    let (mut command, wheel, rest) = match rest {
+        // The interpreter brings what the tests need: nothing is built or fetched.
+        ["--wheel", wheel, rest @ ..] => (Command::new(find_python()?.0), absolute(wheel), rest),
+        _ => {
+            let env = Env::ready()?;
+            let wheel = env.build_wheel()?;
+            (env.command(), wheel, rest)
+        }
+    };
+    loud(command.arg(runner).arg("--wheel").arg(wheel).args(rest))
+}
+
+/// Sets `CUPYRITE_DEVICE=cpu`, unless the caller chose a device. CI chooses the CPU device itself.
+fn on_cpu_device(mut command: Command) -> Command {
+    if std::env::var_os("CUPYRITE_DEVICE").is_none() {
+        command.env("CUPYRITE_DEVICE", "cpu");
+    }
+    command
+}
+
+/// `cargo xtask bench`.
+pub fn bench(rest: &[&str]) -> Result<(), Error> {
+    let known: Vec<&str> = BENCHMARKS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = rest.iter().find(|name| !known.contains(name)) {
+        return Err(format!(
+            "unknown benchmark '{unknown}'; expected one of: {}",
+            known.join(", ")
+        ));
+    }
+    let env = Env::ready()?;
+    env.wheel()?;
+    for (name, program) in BENCHMARKS {
+        if rest.is_empty() || rest.contains(name) {
+            eprintln!();
+            loud(env.command().arg(root().join(program)))?;
+        }
+    }
+    Ok(())
+}
+
+/// `cargo xtask fuzz [--seconds N] [TARGET]`.
+pub fn fuzz(rest: &[&str]) -> Result<(), Error> {
+    let (seconds, rest) = match rest {
+        ["--seconds", seconds, rest @ ..] => (*seconds, rest),
+        _ => (FUZZ_SECONDS, rest),
+    };
+    let name = match rest {
+        [] => "parse",
+        [name] if !name.starts_with('-') => name,
+        _ => return Err("usage: cargo xtask fuzz [--seconds N] [TARGET]".into()),
+    };
+    if seconds.parse::<u32>().is_err() {
+        return Err(format!("--seconds '{seconds}': expected a whole number"));
+    }
+    if output(cargo().args(["fuzz", "--version"])).is_err() {
+        return Err("cargo-fuzz is not installed; run: cargo install cargo-fuzz --locked".into());
+    }
+    let crate_folder = root().join("crates").join("ptx");
+    // Found inputs are kept beside the seeds, below the target folder.
+    let corpus = target().join("fuzz").join("corpus").join(name);
+    fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+    let mut seeds = Vec::new();
+    ptx_files(&crate_folder.join("tests").join("data"), &mut seeds);
+    for (index, seed) in seeds.iter().enumerate() {
+        let copy = corpus.join(format!("seed-{index}.ptx"));
+        fs::copy(seed, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+    }
+    loud(
+        cargo()
+            .args(["fuzz", "run", "--fuzz-dir"])
+            .arg(crate_folder.join("fuzz"))
+            .arg("--target-dir")
+            .arg(target().join("fuzz"))
+            .arg(name)
+            .arg(&corpus)
+            .arg("--")
+            .arg(format!(
+                "-dict={}",
+                crate_folder.join("fuzz").join("ptx.dict").display()
+            ))
+            .arg(format!("-max_total_time={seconds}"))
+            // libFuzzer's instrumentation needs unstable compiler options.
+            .env("RUSTC_BOOTSTRAP", "1"),
+    )
+}
+
+fn ptx_files(folder: &std::path::Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            ptx_files(&path, files);
+        } else if path.extension().is_some_and(|end| end == "ptx") {
+            files.push(path);
+        }
+    }
+}

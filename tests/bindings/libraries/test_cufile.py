@@ -1,0 +1,115 @@
+"""cuda.bindings.cufile: what needs no GPUDirect Storage, and a call that never returns."""
+
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cuda import pathfinder
+from cuda.bindings import cufile
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """Skips where cuFile is not installed. Its log goes where the working directory is."""
+    monkeypatch.chdir(tmp_path)
+    try:
+        return cufile.get_version()
+    except pathfinder.DynamicLibNotFoundError as error:
+        pytest.skip(str(error).splitlines()[0])
+
+
+def test_version(library):
+    assert type(library) is int and library >= 1000
+
+
+def test_parameters(library):
+    value = cufile.get_parameter_size_t(cufile.SizeTConfigParameter.PROFILE_STATS)
+    assert type(value) is int
+    assert type(cufile.get_parameter_bool(cufile.BoolConfigParameter.PROPERTIES_ALLOW_COMPAT_MODE)) is bool
+    with pytest.raises(cufile.cuFileError) as caught:
+        cufile.get_parameter_size_t(10_000)
+    assert caught.value.status == cufile.OpError.INVALID_VALUE and caught.value.cuda_error is None
+
+
+def test_errors_without_the_library():
+    error = cufile.cuFileError(5022)
+    assert error.status == 5022 and str(error).startswith("INVALID_VALUE (5022): ")
+    error = cufile.cuFileError(5011, 2)
+    assert str(error).endswith("CUDA status: CUDA_ERROR_OUT_OF_MEMORY (2)") and int(error.cuda_error) == 2
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.status, str(again)) == (cufile.cuFileError, 5011, str(error))
+    with pytest.raises(ValueError):
+        cufile.cuFileError(1)
+
+
+def test_wrong_arguments(library):
+    for wrong in (None, "x", b"x", 1.5, []):
+        with pytest.raises(TypeError):
+            cufile.handle_deregister(wrong)
+    for wrong in (None, [], b"", 0):
+        with pytest.raises(TypeError):
+            cufile.readv(0, wrong, 1)
+
+
+OPEN = """
+import signal, sys, time
+from cuda.bindings import cufile
+{before}
+print("ready", flush=True)
+try:
+    cufile.driver_open()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+except cufile.cuFileError as error:
+    print("failed", error, flush=True)
+else:
+    print("opened", flush=True)
+{after}
+"""
+
+
+def start(before="", after=""):
+    """A child that opens the driver, as far as its first line."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", OPEN.format(before=before, after=after)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def wait(child, seconds):
+    """What the child prints before it ends; fails if it does not."""
+    try:
+        return child.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        pytest.fail(f"the interpreter did not end within {seconds} s")
+
+
+def test_opening_the_driver_can_be_interrupted(library):
+    child = start(after="print(cufile.get_version() > 0, flush=True)")
+    time.sleep(1.5)
+    if child.poll() is None:
+        child.send_signal(signal.SIGINT)
+    out = wait(child, 20)
+    # Where cuFile works it has opened or failed by now; where it never returns, Ctrl-C ends the wait.
+    assert out.split()[0] in ("interrupted", "opened", "failed"), out
+    assert child.returncode == 0 and out.split()[-1] == "True"
+
+
+def test_other_threads_run_while_the_driver_opens(library):
+    before = """
+import os, threading
+def tick():
+    time.sleep(1)
+    print("tick", flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=tick, daemon=True).start()
+"""
+    out = wait(start(before=before), 20)
+    # Where cuFile never returns, only the thread can end the wait.
+    assert out.split()[0] in ("tick", "opened", "failed"), out

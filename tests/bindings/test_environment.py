@@ -1,0 +1,303 @@
+"""What surrounds calls: environment variables, missing libraries, the choice of the device, Ctrl-C, leaks, threads."""
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+from cuda.bindings import driver, nvrtc
+from helpers.device import check
+
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_PYTHON_")}
+
+
+def python(code, timeout=120, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**ENVIRONMENT, **environment},
+    )
+
+
+@pytest.mark.parametrize("value", ["", "yes", "1.5"])
+def test_per_thread_default_stream_must_be_an_integer(value):
+    code = """
+        from cuda.bindings import driver
+        try:
+            driver.cuInit(0)
+        except ValueError as e:
+            assert "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM" in str(e)
+            print("refused")
+    """
+    done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
+    assert done.stdout == "refused\n", done
+
+
+@pytest.mark.parametrize("value", ["0", "1", " 2 "])
+def test_per_thread_default_stream(value):
+    code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].value)"
+    done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
+    assert done.stdout == "0\n", done
+
+
+def test_a_device_that_means_nothing():
+    code = """
+        from cuda.bindings import driver
+        for attempt in range(2):
+            try:
+                driver.cuInit(0)
+            except ValueError as e:
+                print(e)
+    """
+    done = python(code, CUPYRITE_DEVICE="toaster")
+    assert done.stdout.count("CUPYRITE_DEVICE") == 2 and "toaster" in done.stdout, done
+
+
+@pytest.mark.cpu
+def test_a_missing_driver_is_an_error_that_says_where_it_was_looked_for():
+    code = """
+        from cuda.bindings import driver
+        from cuda.pathfinder import DynamicLibNotFoundError
+        try:
+            driver.cuInit(0)
+        except DynamicLibNotFoundError as e:
+            print(e)
+        else:
+            print("there is a driver")
+    """
+    done = python(code, CUPYRITE_DEVICE="gpu")
+    if "there is a driver" in done.stdout:
+        pytest.skip("this machine has an NVIDIA driver")
+    assert "libcuda.so" in done.stdout and "CUPYRITE_DEVICE=gpu" in done.stdout, done
+
+
+@pytest.mark.cpu
+def test_taking_the_cpu_device_by_default_is_said_once():
+    code = """
+        import warnings
+        from cuda.bindings import driver
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            driver.cuInit(0)
+            driver.cuDeviceGet(0)
+        print([w.category.__name__ for w in caught], *(str(w.message) for w in caught))
+    """
+    done = python(code, CUPYRITE_DEVICE="auto")
+    if done.stdout.startswith("[]"):
+        pytest.skip("this machine has an NVIDIA driver")
+    assert done.stdout.startswith("['RuntimeWarning'] ") and "CPU device" in done.stdout, done
+    assert python(code, CUPYRITE_DEVICE="cpu").stdout == "[]\n"
+
+
+@pytest.mark.cpu
+def test_the_cpu_device_by_default_is_said_once_by_nvml_too():
+    code = """
+        import warnings
+        from cuda.bindings import driver, nvml
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nvml.init_v2()
+            print([w.category.__name__ for w in caught])
+            nvml.device_get_count_v2()
+            driver.cuInit(0)
+        print(len(caught), *(str(w.message) for w in caught))
+    """
+    done = python(code, CUPYRITE_DEVICE="auto")
+    if done.stdout.startswith("[]"):
+        pytest.skip("this machine has an NVIDIA driver")
+    assert done.stdout.startswith("['RuntimeWarning']\n1 ") and "CPU device" in done.stdout, done
+    assert python(code, CUPYRITE_DEVICE="cpu").stdout == "[]\n0\n"
+    strict = """
+        import warnings
+        from cuda.bindings import nvml
+        warnings.simplefilter("error")
+        try:
+            nvml.init_v2()
+        except RuntimeWarning:
+            print("raised")
+        nvml.init_v2()
+    """
+    assert python(strict, CUPYRITE_DEVICE="auto").stdout == "raised\n"
+
+
+@pytest.mark.cpu
+def test_ctrl_c_ends_a_kernel_that_never_ends():
+    code = """
+        import os, signal, threading, time
+        from cuda.bindings import driver
+        PTX = b'''.version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry forever() {
+        L: bra L;
+        }
+        '''
+        def ok(r):
+            assert int(r[0]) == 0, r
+            return r[1] if len(r) > 1 else None
+        ok(driver.cuInit(0))
+        ok(driver.cuCtxCreate(0, 0))
+        kernel = ok(driver.cuModuleGetFunction(ok(driver.cuModuleLoadData(PTX)), b"forever"))
+        ok(driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0))
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        try:
+            driver.cuCtxSynchronize()
+        except KeyboardInterrupt:
+            print("interrupted", time.monotonic() - begin < 20)
+        os._exit(0)
+    """
+    done = python(code, CUPYRITE_DEVICE="cpu", timeout=60, PYTHONUNBUFFERED="1")
+    assert done.stdout == "interrupted True\n", done
+
+
+# ---------------------------------------------------------------- leaks
+
+
+def growth(function, times):
+    """Allocated blocks that stay after calls."""
+    for _ in range(64):
+        function()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(times):
+        function()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+def raising(call, exception):
+    def run():
+        try:
+            call()
+        except exception:
+            return
+        raise AssertionError("nothing was raised")
+
+    return run
+
+
+class Number:
+    def __int__(self):
+        return 0
+
+
+def test_calls_leave_no_references():
+    import ctypes
+
+    import numpy as np
+
+    check(driver.cuInit(0))
+    context = check(driver.cuCtxCreate(None, 0, 0))
+    attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_WARP_SIZE
+    pointer = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+    array = np.zeros(4)
+    J = driver.CUjit_option
+    launch = (0, 1, 1, 1, 1, 1, 1, 0, 0)
+    values = ((1, 2.0, 3) * 20, (ctypes.c_int, ctypes.c_double, ctypes.c_void_p) * 20)
+    knows = ctypes.c_int(3)
+
+    def make_and_destroy_a_linker():
+        status, linker = driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5])
+        if linker is not None:
+            check(driver.cuLinkDestroy(linker))
+
+    calls = [
+        lambda: driver.cuInit(0),
+        lambda: driver.cuInit(Number()),
+        lambda: driver.cuInit(Flags=0),
+        lambda: driver.cuDeviceGet(0),
+        lambda: driver.cuDeviceGet(1000),
+        lambda: driver.cuDeviceGetAttribute(attribute, 0),
+        lambda: driver.cuDeviceGetName(64, 0),
+        lambda: driver.cuDeviceGetUuid(0),
+        lambda: driver.cuDeviceGetProperties(0),
+        lambda: driver.cuGetErrorName(1),
+        lambda: driver.cuMemGetInfo(),
+        lambda: driver.cuMemcpy2D(driver.CUDA_MEMCPY2D()),
+        lambda: driver.cuMemcpyHtoD(0, array, 0),
+        lambda: driver.cuMemcpyHtoD(0, b"1234", 0),
+        lambda: driver.cuMemcpyHtoD(0, bytearray(4), 0),
+        lambda: driver.cuPointerGetAttributes(1, [pointer], 0),
+        lambda: driver.cuGraphAddEmptyNode(0, [driver.CUgraphNode(1)] * 3, 3),
+        lambda: driver.cuMemSetAccess(0, 0, [driver.CUmemAccessDesc(), driver.CUmemAccessDesc()], 2),
+        lambda: driver.cuModuleLoadDataEx(b"", 1, [J.CU_JIT_MAX_REGISTERS], [5]),
+        lambda: driver.cuModuleLoadDataEx(
+            b"", 2, [J.CU_JIT_ERROR_LOG_BUFFER, J.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES], [bytearray(64), 64]
+        ),
+        make_and_destroy_a_linker,
+        lambda: driver.cuLaunchKernel(*launch, values, 0),
+        lambda: driver.cuLaunchKernel(*launch, [list(values[0]), list(values[1])], 0),
+        lambda: driver.cuLaunchKernel(*launch, ((knows,), (None,)), 0),
+        lambda: driver.cuLaunchKernel(*launch, array, 0),
+        lambda: driver.cuStreamGetCaptureInfo(0),
+        lambda: nvrtc.nvrtcVersion(),
+        lambda: nvrtc.nvrtcGetErrorString(3),
+        lambda: nvrtc.nvrtcGetSupportedArchs(),
+        lambda: nvrtc.nvrtcDestroyProgram(check(nvrtc.nvrtcCreateProgram(b"", b"a", 1, [b"h"], [b"h.h"]))),
+        raising(lambda: driver.cuInit("x"), TypeError),
+        raising(lambda: driver.cuInit(-1), OverflowError),
+        raising(lambda: driver.cuInit(), TypeError),
+        raising(lambda: driver.cuInit(x=1), TypeError),
+        raising(lambda: driver.cuGraphAddEmptyNode(0, [1], 1), TypeError),
+        raising(lambda: driver.cuGraphAddEmptyNode(0, [], 1), ValueError),
+        raising(lambda: driver.cuMemcpyHtoD(0, array, 1000), ValueError),
+        raising(lambda: driver.cuLaunchKernel(*launch, ((1,), (int,)), 0), TypeError),
+        raising(lambda: driver.cuLaunchKernel(*launch, ((1, "x"), (ctypes.c_int,) * 2), 0), TypeError),
+    ]
+    grown = {index: growth(call, 300) for index, call in enumerate(calls)}
+    leaking = {index: n for index, n in grown.items() if n > 150}
+    check(driver.cuCtxDestroy(context))
+    assert not leaking, "calls by index and blocks that stayed after 300 of each"
+
+
+def test_the_references_of_arguments_are_given_back():
+    import numpy as np
+
+    array, text, number = np.zeros(4), b"some bytes", Number()
+    stream, struct = driver.CUstream(0), driver.CUDA_MEMCPY2D()
+    items = [driver.CUgraphNode(1), driver.CUgraphNode(2)]
+    watched = [array, text, number, stream, struct, items, items[0]]
+    before = [sys.getrefcount(o) for o in watched]
+    for _ in range(200):
+        driver.cuMemcpyHtoD(0, array, 0)
+        driver.cuModuleGetFunction(0, text)
+        driver.cuInit(number)
+        driver.cuStreamQuery(stream)
+        driver.cuMemcpy2D(struct)
+        driver.cuGraphAddEmptyNode(0, items, 2)
+    after = [sys.getrefcount(o) for o in watched]
+    assert [b - a for a, b in zip(before, after)] == [0] * len(watched)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def test_other_threads_run_while_a_call_waits(context):
+    """The GIL is released around calls."""
+    beats = []
+    stop = threading.Event()
+
+    def beat():
+        while not stop.is_set():
+            beats.append(None)
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    pointer = check(driver.cuMemAlloc(64 << 20))
+    begin, before = time.monotonic(), len(beats)
+    while time.monotonic() - begin < 0.3:
+        check(driver.cuMemsetD8(pointer, 1, 64 << 20))
+        check(driver.cuCtxSynchronize())
+    during = len(beats) - before
+    stop.set()
+    thread.join()
+    check(driver.cuMemFree(pointer))
+    assert during > 5

@@ -1,0 +1,399 @@
+"""Linked code runs: objects and LTO IR of NVRTC's through nvJitLink, PTX through the driver's linker.
+
+On the CPU device a cubin carries the PTX it was made from. All of this runs on both devices but what is marked.
+"""
+
+import ctypes
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
+from cuda.bindings.nvjitlink import InputType
+from helpers.device import check, compute_capability
+
+HELPER = """
+__device__ int counter = 5;
+static __device__ int own[2] = {1, 2};
+extern "C" __device__ float helper(float x) { return x * x + own[0]; }
+"""
+MAIN = """
+extern "C" __device__ float helper(float x);
+extern __device__ int counter;
+static __device__ int own = 40;
+extern "C" __global__ void run(float *data, unsigned long long n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] = helper(data[i]) + counter + own;
+}
+"""
+
+
+def expected(values):
+    return values * values + 1 + 5 + 40
+
+
+@pytest.fixture(scope="module")
+def arch(shared_context):
+    return "%d%d" % compute_capability()
+
+
+def compile_to(source, what, arch, *options):
+    """`what`: CUBIN, PTX or LTOIR."""
+    program = check(nvrtc.nvrtcCreateProgram(source.encode(), b"test.cu", 0, [], []))
+    target = "compute" if what == "PTX" else "sm"
+    options = [f"--gpu-architecture={target}_{arch}".encode(), *(o.encode() for o in options)]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    if int(status):
+        log = bytearray(check(nvrtc.nvrtcGetProgramLogSize(program)))
+        check(nvrtc.nvrtcGetProgramLog(program, log))
+        pytest.fail(log.decode())
+    out = bytearray(check(getattr(nvrtc, f"nvrtcGet{what}Size")(program)))
+    check(getattr(nvrtc, f"nvrtcGet{what}")(program, out))
+    check(nvrtc.nvrtcDestroyProgram(program))
+    return bytes(out)
+
+
+def jit_link(inputs, *options, what="cubin"):
+    """Links `(kind, data, name)` through nvJitLink."""
+    handle = nvjitlink.create(len(options), list(options))
+    try:
+        for kind, data, name in inputs:
+            if isinstance(data, str):
+                nvjitlink.add_file(handle, kind, data)
+            else:
+                nvjitlink.add_data(handle, kind, data, len(data), name)
+        nvjitlink.complete(handle)
+        out = bytearray(getattr(nvjitlink, f"get_linked_{what}_size")(handle))
+        getattr(nvjitlink, f"get_linked_{what}")(handle, out)
+        return bytes(out)
+    finally:
+        nvjitlink.destroy(handle)
+
+
+def run(code, kernel=b"run"):
+    """Loads code, as a module and as a library, and runs the kernel of `MAIN` of each."""
+    library = check(driver.cuLibraryLoadData(code, [], [], 0, [], [], 0))
+    module = check(driver.cuModuleLoadData(code))
+    functions = [
+        check(driver.cuModuleGetFunction(module, kernel)),
+        check(driver.cuKernelGetFunction(check(driver.cuLibraryGetKernel(library, kernel)))),
+    ]
+    values = np.arange(100, dtype=np.float32)
+    memory = check(driver.cuMemAlloc(values.nbytes))
+    for function in functions:
+        check(driver.cuMemcpyHtoD(memory, values, values.nbytes))
+        arguments = ((int(memory), 100), (ctypes.c_void_p, ctypes.c_ulonglong))
+        check(driver.cuLaunchKernel(function, 4, 1, 1, 32, 1, 1, 0, 0, arguments, 0))
+        out = np.zeros_like(values)
+        check(driver.cuMemcpyDtoH(out, memory, out.nbytes))
+        np.testing.assert_array_equal(out, expected(values))
+    check(driver.cuMemFree(memory))
+    check(driver.cuModuleUnload(module))
+    check(driver.cuLibraryUnload(library))
+
+
+# -------------------------------------------------------------------------------------------------------------
+# nvJitLink
+
+
+@pytest.mark.parametrize("kinds", [("CUBIN", "CUBIN"), ("PTX", "CUBIN"), ("CUBIN", "PTX"), ("PTX", "PTX")])
+@pytest.mark.parametrize("first", [0, 1])
+def test_relocatable_objects(arch, kinds, first):
+    inputs = [
+        (getattr(InputType, kind), compile_to(source, kind, arch, "-rdc=true"), name)
+        for kind, source, name in zip(kinds, (HELPER, MAIN), ("helper", "main"))
+    ]
+    if first:
+        inputs.reverse()
+    run(jit_link(inputs, f"-arch=sm_{arch}"))
+
+
+def test_any_input_and_files(arch, tmp_path):
+    helper = compile_to(HELPER, "CUBIN", arch, "-rdc=true")
+    (tmp_path / "main.cubin").write_bytes(compile_to(MAIN, "CUBIN", arch, "-rdc=true"))
+    linked = jit_link(
+        [(InputType.ANY, helper, "helper"), (InputType.CUBIN, str(tmp_path / "main.cubin"), None)], f"-arch=sm_{arch}"
+    )
+    run(linked)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_lto(arch, first):
+    inputs = [
+        (InputType.LTOIR, compile_to(source, "LTOIR", arch, "-rdc=true", "-dlto"), name)
+        for source, name in ((HELPER, "helper"), (MAIN, "main"))
+    ]
+    if first:
+        inputs.reverse()
+    run(jit_link(inputs, f"-arch=sm_{arch}", "-lto"))
+    run(jit_link(inputs, f"-arch=sm_{arch}", "-lto", "-ptx", what="ptx") + b"\0")
+
+
+def test_lto_calls_an_object(arch):
+    """LTO IR and machine code in one link."""
+    inputs = [
+        (InputType.LTOIR, compile_to(MAIN, "LTOIR", arch, "-rdc=true", "-dlto"), "main"),
+        (InputType.CUBIN, compile_to(HELPER, "CUBIN", arch, "-rdc=true"), "helper"),
+    ]
+    run(jit_link(inputs, f"-arch=sm_{arch}", "-lto"))
+
+
+def test_ptx_to_cubin(arch):
+    """What a PTX program's link to machine code is."""
+    whole = (HELPER + MAIN).replace('extern "C" __device__ float helper(float x);', "")
+    whole = (
+        whole.replace("extern __device__ int counter;", "")
+        .replace("own = 40", "own2 = 40")
+        .replace("+ own;", "+ own2;")
+    )
+    run(jit_link([(InputType.PTX, compile_to(whole, "PTX", arch), "whole")], f"-arch=sm_{arch}"))
+
+
+def test_fat_binaries(arch):
+    def fatbin(add, code, *more):
+        handle = nvfatbin.create(["-compress=false"], 1)
+        getattr(nvfatbin, f"add_{add}")(handle, code, len(code), arch, "member", *more)
+        out = bytearray(nvfatbin.size(handle))
+        nvfatbin.get(handle, out)
+        nvfatbin.destroy(handle)
+        return bytes(out)
+
+    helper = fatbin("cubin", compile_to(HELPER, "CUBIN", arch, "-rdc=true"))
+    main = fatbin("ptx", compile_to(MAIN, "PTX", arch, "-rdc=true"), "")
+    run(jit_link([(InputType.FATBIN, helper, "helper"), (InputType.FATBIN, main, "main")], f"-arch=sm_{arch}"))
+    lto = [
+        (InputType.FATBIN, fatbin("ltoir", compile_to(source, "LTOIR", arch, "-rdc=true", "-dlto"), ""), name)
+        for source, name in ((HELPER, "helper"), (MAIN, "main"))
+    ]
+    run(jit_link(lto, f"-arch=sm_{arch}", "-lto"))
+    # A linked cubin may be wrapped once more.
+    linked = jit_link([(InputType.FATBIN, helper, "h"), (InputType.FATBIN, main, "m")], f"-arch=sm_{arch}")
+    run(fatbin("cubin", linked))
+
+
+def test_links_at_the_same_time(arch):
+    """Each link has inputs of its own."""
+    made = []
+    for value in range(3):
+        source = f'extern "C" __global__ void run(int *out) {{ *out = {value}; }}'
+        handle = nvjitlink.create(1, [f"-arch=sm_{arch}"])
+        made.append((value, handle, compile_to(source, "CUBIN", arch, "-rdc=true")))
+    for _, handle, code in made:
+        nvjitlink.add_data(handle, InputType.CUBIN, code, len(code), "same name")
+    for _, handle, _ in reversed(made):
+        nvjitlink.complete(handle)
+    memory = check(driver.cuMemAlloc(4))
+    for value, handle, _ in made:
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, cubin)
+        again = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, again)
+        assert cubin == again
+        nvjitlink.destroy(handle)
+        module = check(driver.cuModuleLoadData(bytes(cubin)))
+        function = check(driver.cuModuleGetFunction(module, b"run"))
+        check(driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, ((int(memory),), (ctypes.c_void_p,)), 0))
+        out = np.zeros(1, np.int32)
+        check(driver.cuMemcpyDtoH(out, memory, 4))
+        assert out[0] == value
+        check(driver.cuModuleUnload(module))
+    check(driver.cuMemFree(memory))
+
+
+def test_a_cubin_outlives_its_process(arch, tmp_path):
+    """What is on disk can be loaded by a process that compiled nothing."""
+    inputs = [
+        (InputType.CUBIN, compile_to(source, "CUBIN", arch, "-rdc=true"), name)
+        for source, name in ((HELPER, "helper"), (MAIN, "main"))
+    ]
+    path = tmp_path / "linked.cubin"
+    path.write_bytes(jit_link(inputs, f"-arch=sm_{arch}"))
+    program = (
+        "import sys; from cuda.bindings import driver as d\n"
+        "d.cuInit(0); e, c = d.cuDevicePrimaryCtxRetain(0); d.cuCtxSetCurrent(c)\n"
+        "e, m = d.cuModuleLoad(sys.argv[1].encode()); assert e == 0, e\n"
+        "e, f = d.cuModuleGetFunction(m, b'run'); assert e == 0, e\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True, timeout=120)
+
+
+def load_error(code):
+    """(status, error log) of loading code that must not load."""
+    log = bytearray(4096)
+    options = driver.CUjit_option
+    status, *_ = driver.cuModuleLoadDataEx(
+        code, 2, [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES], [log, len(log)]
+    )
+    return status, log.rstrip(b"\0").decode()
+
+
+@pytest.mark.cpu
+def test_machine_code_of_others(arch):
+    """What was linked with it says why it cannot run."""
+    own = compile_to(MAIN, "CUBIN", arch, "-rdc=true")
+    # The section that carries the PTX, made unknown: a cubin as another process's compiler gives it.
+    foreign = compile_to(HELPER, "CUBIN", arch, "-rdc=true").replace(b".cupyrite.ptx", b".another.ptx!")
+    status, log = load_error(foreign)
+    assert status == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
+    assert "machine code" in log
+    linked = jit_link([(InputType.CUBIN, own, "own"), (InputType.CUBIN, foreign, "foreign")], f"-arch=sm_{arch}")
+    status, log = load_error(linked)
+    assert status == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
+    assert "'foreign'" in log
+
+
+# -------------------------------------------------------------------------------------------------------------
+# The driver's linker
+
+JIT = driver.CUjit_option
+KIND = driver.CUjitInputType
+
+
+class Linker:
+    """`cuLink*` with logs."""
+
+    def __init__(self, *options):
+        self.info, self.error = bytearray(8192), bytearray(8192)
+        pairs = [
+            (JIT.CU_JIT_INFO_LOG_BUFFER, self.info),
+            (JIT.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, len(self.info)),
+            (JIT.CU_JIT_ERROR_LOG_BUFFER, self.error),
+            (JIT.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, len(self.error)),
+            *options,
+        ]
+        keys, values = zip(*pairs)
+        self.state = check(driver.cuLinkCreate(len(pairs), list(keys), list(values)))
+
+    def add(self, kind, data, name):
+        return driver.cuLinkAddData(self.state, kind, data, len(data), name, 0, [], [])[0]
+
+    def complete(self):
+        """The status, and the image or None."""
+        status, address, size = driver.cuLinkComplete(self.state)
+        return status, ctypes.string_at(address, size) if int(status) == 0 else None
+
+    def error_log(self):
+        return self.error.rstrip(b"\0").decode()
+
+    def close(self):
+        check(driver.cuLinkDestroy(self.state))
+
+
+@pytest.fixture
+def linker(shared_context):
+    made = Linker()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("kinds", [("PTX", "PTX"), ("CUBIN", "PTX"), ("CUBIN", "CUBIN")])
+def test_driver_linker(linker, arch, kinds):
+    for kind, source, name in zip(kinds, (HELPER, MAIN), (b"helper", b"main")):
+        code = compile_to(source, kind, arch, "-rdc=true")
+        assert int(linker.add(getattr(KIND, f"CU_JIT_INPUT_{kind}"), code, name)) == 0, linker.error_log()
+    status, image = linker.complete()
+    assert int(status) == 0, linker.error_log()
+    assert linker.error_log() == ""
+    run(image)
+
+
+def test_driver_linker_reads_files(linker, arch, tmp_path):
+    for source, name in ((HELPER, "helper.ptx"), (MAIN, "main.ptx")):
+        path = tmp_path / name
+        path.write_bytes(compile_to(source, "PTX", arch, "-rdc=true"))
+        check(driver.cuLinkAddFile(linker.state, KIND.CU_JIT_INPUT_PTX, str(path).encode(), 0, [], []))
+    status, image = linker.complete()
+    assert int(status) == 0
+    run(image)
+    status, *_ = driver.cuLinkAddFile(linker.state, KIND.CU_JIT_INPUT_PTX, b"/nowhere/at.all", 0, [], [])
+    assert status != 0
+
+
+def test_missing_and_doubled_symbols(arch, shared_context):
+    main = compile_to(MAIN, "PTX", arch, "-rdc=true")
+    linker = Linker()
+    assert int(linker.add(KIND.CU_JIT_INPUT_PTX, main, b"the main module")) == 0
+    status, _ = linker.complete()
+    assert int(status) != 0
+    assert "helper" in linker.error_log() and "the main module" in linker.error_log()
+    linker.close()
+
+    helper = compile_to(HELPER, "PTX", arch, "-rdc=true")
+    linker = Linker()
+    for name in (b"first", b"second"):
+        linker.add(KIND.CU_JIT_INPUT_PTX, helper, name)
+    status, _ = linker.complete()
+    assert int(status) != 0
+    assert "helper" in linker.error_log()
+    linker.close()
+
+
+def test_ptx_with_an_error(linker):
+    status = linker.add(KIND.CU_JIT_INPUT_PTX, b".version 8.0\n.target sm_80\n.visible .entry k() { wrong; }\0", b"bad")
+    assert status == driver.CUresult.CUDA_ERROR_INVALID_PTX
+    assert "wrong" in linker.error_log()
+
+
+@pytest.mark.cpu
+def test_driver_linker_with_lto(arch, shared_context):
+    linker = Linker((JIT.CU_JIT_FTZ, 1))
+    for source, name in ((HELPER, b"helper"), (MAIN, b"main")):
+        code = compile_to(source, "LTOIR", arch, "-rdc=true", "-dlto")
+        assert int(linker.add(KIND.CU_JIT_INPUT_NVVM, code, name)) == 0, linker.error_log()
+    status, image = linker.complete()
+    assert int(status) == 0, linker.error_log()
+    run(image)
+    linker.close()
+
+
+@pytest.mark.cpu
+def test_inputs_of_the_wrong_kind(arch, shared_context):
+    cases = [
+        (KIND.CU_JIT_INPUT_CUBIN, compile_to(MAIN, "PTX", arch), "not a cubin"),
+        (KIND.CU_JIT_INPUT_PTX, compile_to(MAIN, "CUBIN", arch, "-rdc=true"), "not PTX"),
+        (KIND.CU_JIT_INPUT_LIBRARY, b"!<arch>\nnonsense", "damaged"),
+        (KIND.CU_JIT_INPUT_FATBINARY, b"\x50\xed\x55\xba" + bytes(4), "damaged"),
+        (KIND.CU_JIT_INPUT_OBJECT, b"\x7fELF\2\1\1" + bytes(57), "no code for devices"),
+    ]
+    for kind, code, says in cases:
+        linker = Linker()
+        assert int(linker.add(kind, code, b"the input")) != 0
+        assert says in linker.error_log() and "the input" in linker.error_log()
+        linker.close()
+
+
+# -------------------------------------------------------------------------------------------------------------
+# What the driver has to say
+
+
+def messages(iterator):
+    """(the messages since, the iterator after them)."""
+    buffer = bytearray(25600)
+    outputs = check(driver.cuLogsDumpToMemory(iterator, buffer, len(buffer), 0))
+    return buffer.split(b"\0")[0].decode(), outputs
+
+
+@pytest.mark.cpu
+def test_a_refused_launch_is_explained(arch, shared_context):
+    module = check(driver.cuModuleLoadData(compile_to('extern "C" __global__ void k(int n) {}', "CUBIN", arch)))
+    function = check(driver.cuModuleGetFunction(module, b"k"))
+    heard = []
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t)
+
+    @signature
+    def callback(data, level, message, length):
+        heard.append((data, level, message, length))
+
+    handle = check(driver.cuLogsRegisterCallback(ctypes.cast(callback, ctypes.c_void_p).value, 17))
+    start = check(driver.cuLogsCurrent(0))
+    arguments = ((1,), (ctypes.c_int,))
+    (status,) = driver.cuLaunchKernel(function, 1, 1, 1, 64, 32, 1, 0, 0, arguments, 0)
+    assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    check(driver.cuLogsUnregisterCallback(handle))
+    text, _ = messages(start)
+    assert "2048 threads" in text and "at most 1024" in text
+    assert "cuLaunchKernel answers CUDA_ERROR_INVALID_VALUE" in text
+    assert any(b"2048 threads" in message and len(message) == length for _, _, message, length in heard)
+    assert {(data, level) for data, level, _, _ in heard} == {(17, 0)}
+    check(driver.cuModuleUnload(module))
