@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
 from cuda.bindings.nvjitlink import InputType
+
 from helpers.device import check, compute_capability
 
 HELPER = """
@@ -35,7 +36,8 @@ def expected(values):
 
 @pytest.fixture(scope="module")
 def arch(shared_context):
-    return "%d%d" % compute_capability()
+    major, minor = compute_capability()
+    return f"{major}{minor}"
 
 
 def compile_to(source, what, arch, *options):
