@@ -1,6 +1,6 @@
 //! How busy a device is: the share of the last second in which at least one kernel ran.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::driver::stream::queue::now;
 
@@ -85,7 +85,7 @@ static DEVICES_ACTIVITY: [Mutex<Activity>; DEVICES] =
 
 fn with<T>(device: i32, look: impl FnOnce(&mut Activity, u64) -> T) -> Option<T> {
     let activity = DEVICES_ACTIVITY.get(usize::try_from(device).ok()?)?;
-    let mut activity = activity.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut activity = activity.lock();
     Some(look(&mut activity, now()))
 }
 

@@ -1,8 +1,10 @@
 //! Contexts: what is current on a thread, what belongs to a context, and what ends it.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+
+use parking_lot::Mutex;
 
 use crate::driver::array;
 use crate::driver::array::texture;
@@ -24,7 +26,7 @@ use crate::driver::module::library;
 use crate::driver::stream;
 use crate::driver::stream::Stream;
 use crate::driver::stream::event;
-use crate::driver::stream::queue::{self, lock};
+use crate::driver::stream::queue;
 use crate::memory::AddressSpace;
 
 pub(crate) mod activity;
@@ -156,14 +158,15 @@ impl Context {
 
     /// The default stream that waits for the others.
     pub(crate) fn legacy_stream(self: &Arc<Self>) -> Arc<Stream> {
-        lock(&self.legacy)
+        self.legacy
+            .lock()
             .get_or_insert_with(|| Stream::default_of(self, stream::Sort::Legacy))
             .clone()
     }
 
     /// Waits for everything that is queued, then flushes what kernels printed.
     pub(crate) fn synchronize(&self) -> Res {
-        let streams = lock(&self.streams).clone();
+        let streams = self.streams.lock().clone();
         for s in &streams {
             if let Some(op) = s.tail() {
                 queue::wait(&op, self)?;
@@ -177,7 +180,9 @@ impl Context {
 
     /// Drops destroyed streams whose work is done.
     pub(crate) fn forget_finished_streams(&self) {
-        lock(&self.streams).retain(|s| !s.is_abandoned() || s.tail().is_some());
+        self.streams
+            .lock()
+            .retain(|s| !s.is_abandoned() || s.tail().is_some());
     }
 
     /// Ends the context: waits for its work, frees what it owns, invalidates its handles. A primary context can be
@@ -188,7 +193,7 @@ impl Context {
         }
         // A kernel that never ends has been interrupted or will be by the hook; either way the wait comes back.
         if self.synchronize() == Err(Code::LAUNCH_TIMEOUT) {
-            for s in lock(&self.streams).clone() {
+            for s in self.streams.lock().clone() {
                 for _ in 0..100 {
                     if s.tail().is_none() {
                         break;
@@ -205,14 +210,14 @@ impl Context {
         texture::forget_context(self.id);
         array::forget_context(self.id);
         peers::forget_context(self.id);
-        let streams = std::mem::take(&mut *lock(&self.streams));
+        let streams = std::mem::take(&mut *self.streams.lock());
         // Threads still hold their default streams of this context; they must not use them again, and what they capture
         // would forbid things to the whole process for ever.
         for stream in &streams {
             graph::capture::stream_ends(stream);
             stream.abandon();
         }
-        *lock(&self.legacy) = None;
+        *self.legacy.lock() = None;
         drop(streams);
         for region in AddressSpace::global().free_owned(self.id) {
             pointer::forget(&region);
@@ -314,7 +319,7 @@ fn create(out: u64, flags: u32, ordinal: i32, api_version: u32) -> Res {
 /// Makes `device`'s primary context active and returns it.
 pub(crate) fn retain_primary(ordinal: i32) -> Res<Arc<Context>> {
     let device = device::by_ordinal(ordinal)?;
-    let mut primary = lock(&device.primary);
+    let mut primary = device.primary.lock();
     primary.retained += 1;
     primary
         .context
@@ -514,10 +519,10 @@ entries! {
     }
     fn primary_reset "cuDevicePrimaryCtxReset_v2" (device: i32) {
         let device = device::by_ordinal(device)?;
-        let context = lock(&device.primary).context.clone();
+        let context = device.primary.lock().context.clone();
         context.tear_down();
         // Whoever retained it keeps it: it comes back empty, as if just made.
-        if lock(&device.primary).retained > 0 {
+        if device.primary.lock().retained > 0 {
             context.revive();
         }
         Ok(())
@@ -526,7 +531,7 @@ entries! {
         non_null(flags)?;
         non_null(active)?;
         let device = device::by_ordinal(device)?;
-        let primary = lock(&device.primary);
+        let primary = device.primary.lock();
         let (f, a) = (primary.flags, i32::from(primary.context.is_active()));
         drop(primary);
         put(flags, f)?;
@@ -535,7 +540,7 @@ entries! {
     fn primary_set_flags "cuDevicePrimaryCtxSetFlags_v2" (device: i32, flags: u32) {
         check_flags(flags)?;
         let device = device::by_ordinal(device)?;
-        let mut primary = lock(&device.primary);
+        let mut primary = device.primary.lock();
         primary.flags = flags;
         primary.context.flags.store(flags, Ordering::Relaxed);
         Ok(())
@@ -550,7 +555,7 @@ entries! {
 
 fn release_primary(ordinal: i32) -> Res {
     let device = device::by_ordinal(ordinal)?;
-    let mut primary = lock(&device.primary);
+    let mut primary = device.primary.lock();
     if primary.retained == 0 {
         return Err(Code::INVALID_CONTEXT);
     }
@@ -561,7 +566,7 @@ fn release_primary(ordinal: i32) -> Res {
         drop(primary);
         context.tear_down();
         // Somebody may have retained it meanwhile.
-        if lock(&device.primary).retained > 0 {
+        if device.primary.lock().retained > 0 {
             context.revive();
         }
     }

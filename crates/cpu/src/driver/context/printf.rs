@@ -2,9 +2,8 @@
 //! driver does: by synchronising calls, blocking copies, module unloading and the end of the context. A buffer that
 //! exceeds [`FULL`] is written at once, so that nothing is lost (a GPU would overwrite the oldest text).
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
-use crate::driver::stream::queue::lock;
 use crate::engine::PrintfSink;
 
 /// Bytes after which nothing is gained by waiting.
@@ -18,7 +17,7 @@ pub(crate) struct Printf {
 
 impl PrintfSink for Printf {
     fn emit(&self, bytes: &[u8]) {
-        let mut text = lock(&self.text);
+        let mut text = self.text.lock();
         text.extend_from_slice(bytes);
         if text.len() >= FULL {
             write_out(&std::mem::take(&mut *text));
@@ -29,7 +28,7 @@ impl PrintfSink for Printf {
 impl Printf {
     /// Writes everything out. The lock is held meanwhile, so that two threads do not swap their parts.
     pub(crate) fn flush(&self) {
-        let mut text = lock(&self.text);
+        let mut text = self.text.lock();
         if !text.is_empty() {
             write_out(&std::mem::take(&mut *text));
         }

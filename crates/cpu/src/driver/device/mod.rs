@@ -3,7 +3,9 @@
 //! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) says how many devices there are; they share the processor and its memory.
 //! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) says what they present themselves as.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::driver::context::Context;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};

@@ -4,7 +4,9 @@
 //! itself. Memory of pools and mappings is copied by the rights that those give: see `copy::check_rights`.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::driver::context::Context;
 use crate::driver::device;
@@ -12,7 +14,6 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::stream::queue::lock;
 use crate::memory::Viewer;
 
 /// Pairs (context, peer): kernels of the first may use what the second has allocated.
@@ -23,7 +24,7 @@ static PEERS: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
 /// # Errors
 /// `PEER_ACCESS_ALREADY_ENABLED`.
 pub(crate) fn enable(mine: u64, peer: u64) -> Res {
-    let new = lock(&PEERS).get_or_insert_default().insert((mine, peer));
+    let new = PEERS.lock().get_or_insert_default().insert((mine, peer));
     if new {
         Ok(())
     } else {
@@ -36,7 +37,7 @@ pub(crate) fn enable(mine: u64, peer: u64) -> Res {
 /// # Errors
 /// `PEER_ACCESS_NOT_ENABLED`.
 pub(crate) fn disable(mine: u64, peer: u64) -> Res {
-    let known = lock(&PEERS).get_or_insert_default().remove(&(mine, peer));
+    let known = PEERS.lock().get_or_insert_default().remove(&(mine, peer));
     if known {
         Ok(())
     } else {
@@ -46,14 +47,15 @@ pub(crate) fn disable(mine: u64, peer: u64) -> Res {
 
 /// Forgets what a context that ends was allowed, and allowed others.
 pub(crate) fn forget_context(context: u64) {
-    lock(&PEERS)
+    PEERS
+        .lock()
         .get_or_insert_default()
         .retain(|&(mine, peer)| mine != context && peer != context);
 }
 
 /// Who a kernel of that context is to memory.
 pub(crate) fn viewer(context: &Context) -> Viewer {
-    let mut guard = lock(&PEERS);
+    let mut guard = PEERS.lock();
     let peers: Arc<[u64]> = guard
         .get_or_insert_default()
         .iter()

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::RwLock;
 
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
@@ -97,18 +99,11 @@ impl<T> Table<T> {
 
     /// Makes `object` known under a handle of this kind.
     pub(crate) fn insert_handle(&self, handle: u64, object: Arc<T>) {
-        self.live
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(handle, object);
+        self.live.write().insert(handle, object);
     }
 
     pub(crate) fn find(&self, handle: u64) -> Option<Arc<T>> {
-        self.live
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&handle)
-            .cloned()
+        self.live.read().get(&handle).cloned()
     }
 
     /// The object, or `INVALID_HANDLE`.
@@ -134,14 +129,13 @@ impl<T> Table<T> {
     pub(crate) fn remove(&self, handle: u64) -> Result<Arc<T>, Code> {
         self.live
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
             .remove(&handle)
             .ok_or_else(|| self.unknown(handle))
     }
 
     /// The objects that `wanted` picks, in no particular order.
     pub(crate) fn pick(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
-        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.read();
         live.values()
             .filter(|object| wanted(object))
             .cloned()
@@ -156,15 +150,12 @@ impl<T> Table<T> {
     /// [`Table::remove_where`] for those who need to know the handles.
     pub(crate) fn remove_where_key(&self, mut doomed: impl FnMut(u64, &T) -> bool) {
         let mut gone = Vec::new();
-        self.live
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|&handle, object| {
-                let dead = doomed(handle, object);
-                if dead {
-                    gone.push(object.clone());
-                }
-                !dead
-            });
+        self.live.write().retain(|&handle, object| {
+            let dead = doomed(handle, object);
+            if dead {
+                gone.push(object.clone());
+            }
+            !dead
+        });
     }
 }

@@ -12,8 +12,10 @@ use std::ffi::{c_char, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, is_code, non_null, put, put_bytes, put_optional};
@@ -21,7 +23,6 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::stream::host_call;
-use crate::driver::stream::queue::lock;
 use crate::memory::checked;
 
 /// Most bytes of messages that are kept: what the manual calls the maximum size of the buffer.
@@ -155,9 +156,9 @@ pub(crate) fn message(level: Level, text: &str) {
     let line = line(level, text);
     if let Some(file) = file() {
         // Nobody to tell if the file cannot be written.
-        let _ = file.lock().map(|mut f| f.write_all(line.as_bytes()));
+        let _ = file.lock().write_all(line.as_bytes());
     }
-    lock(&BUFFER).get_or_insert_default().push(line);
+    BUFFER.lock().get_or_insert_default().push(line);
     if REGISTERED.load(Ordering::Relaxed) == 0 || CALLING.replace(true) {
         return;
     }
@@ -318,7 +319,7 @@ entries! { bare;
     fn logs_current "cuLogsCurrent" (out: u64, flags: u32) {
         non_null(out)?;
         unused(flags)?;
-        put(out, lock(&BUFFER).get_or_insert_default().end())
+        put(out, BUFFER.lock().get_or_insert_default().end())
     }
     fn logs_to_file "cuLogsDumpToFile" (iterator: u64, path: u64, flags: u32) {
         non_null(path)?;
@@ -326,7 +327,7 @@ entries! { bare;
         let from = start(iterator)?;
         let path = std::ffi::OsString::from_vec(checked::read_c_string(path, 1 << 16)?);
         let (text, end) = {
-            let mut guard = lock(&BUFFER);
+            let mut guard = BUFFER.lock();
             let buffer = guard.get_or_insert_default();
             let (lines, lost) = buffer.since(from);
             (dump(lines, lost, usize::MAX).unwrap_or_default(), buffer.end())
@@ -345,7 +346,7 @@ entries! { bare;
         let from = start(iterator)?;
         let room = usize::try_from(get::<u64>(size)?).unwrap_or(usize::MAX);
         let (text, end) = {
-            let mut guard = lock(&BUFFER);
+            let mut guard = BUFFER.lock();
             let kept = guard.get_or_insert_default();
             let (lines, lost) = kept.since(from);
             // The NUL at the end needs room too.

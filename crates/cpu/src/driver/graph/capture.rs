@@ -9,15 +9,16 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::fresh_id;
-use crate::driver::stream::queue::lock;
 use crate::driver::stream::{self, Stream};
 
 /// `CU_STREAM_CAPTURE_MODE_GLOBAL`.
@@ -96,7 +97,7 @@ fn with_captures<R>(f: impl FnOnce(&mut Captures) -> R) -> Option<R> {
     if RUNNING.load(Ordering::Acquire) == 0 {
         return None;
     }
-    let mut captures = lock(&CAPTURES);
+    let mut captures = CAPTURES.lock();
     captures.as_mut().map(f)
 }
 
@@ -381,7 +382,7 @@ fn begin(stream: &Arc<Stream>, mode: u32, into: Option<(Arc<Graph>, Vec<Edge>)>)
     if stream.is_legacy() {
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
     }
-    let mut captures: MutexGuard<'_, Option<Captures>> = lock(&CAPTURES);
+    let mut captures: MutexGuard<'_, Option<Captures>> = CAPTURES.lock();
     let captures = captures.get_or_insert_default();
     if captures.joined.contains_key(&stream.id) {
         return Err(Code::ILLEGAL_STATE);

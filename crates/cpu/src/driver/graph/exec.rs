@@ -1,6 +1,8 @@
 //! Executable graphs: instantiation and launch.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::objects::Objects;
 use super::plan::Plan;
@@ -10,7 +12,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_opt
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::stream;
-use crate::driver::stream::queue::{Op, lock};
+use crate::driver::stream::queue::Op;
 
 static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
 
@@ -43,7 +45,7 @@ pub(super) struct State {
 
 impl Exec {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 

@@ -3,7 +3,7 @@
 //! An address is checked when the call is made (so that the caller gets `INVALID_VALUE`) and again when the copy runs
 //! (so that memory freed meanwhile is an error and not a crash).
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
@@ -13,7 +13,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::queue::{self, lock};
+use crate::driver::stream::queue;
 use crate::driver::stream::{self, Place, Stream};
 use crate::memory::{Access, Kind, checked};
 
@@ -222,7 +222,7 @@ pub(crate) fn perform(
     let report = outcome.clone();
     let op = stream.enqueue(&[], Place::HereIfIdle, move |_| {
         let _pin = space().pin();
-        *lock(&report) = copy();
+        *report.lock() = copy();
         Ok(())
     });
     queue::wait(&op, &stream.context)?;
@@ -230,7 +230,7 @@ pub(crate) fn perform(
         stream.context.printf.flush();
     }
     stream.context.check()?;
-    *lock(&outcome)
+    *outcome.lock()
 }
 
 const DD: (Expect, Expect) = (Expect::Device, Expect::Device);

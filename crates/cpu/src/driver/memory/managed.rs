@@ -5,7 +5,8 @@
 //! page by page, because `cuMemRangeGetAttribute` tells it back.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use crate::driver::context;
 use crate::driver::device;
@@ -15,7 +16,6 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
-use crate::driver::stream::queue::lock;
 use crate::driver::stream::{self, Stream};
 use crate::memory::{Kind, Region};
 
@@ -178,7 +178,7 @@ impl Ranges {
 /// Forgets what was said about memory that is freed.
 pub(crate) fn forget(region: &Region) {
     if region.kind == Kind::Managed {
-        lock(&SAID).forget(region.base, region.end());
+        SAID.lock().forget(region.base, region.end());
     }
 }
 
@@ -232,7 +232,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     let (start, end) = pages(address, size)?;
-    lock(&SAID).change(start, end, |said| match advice {
+    SAID.lock().change(start, end, |said| match advice {
         SET_READ_MOSTLY => said.read_mostly = true,
         UNSET_READ_MOSTLY => said.read_mostly = false,
         SET_PREFERRED => said.preferred = location,
@@ -248,7 +248,8 @@ fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread
     non_null(address)?;
     let location = location.check(Code::INVALID_DEVICE)?;
     let (start, end) = pages(address, size)?;
-    lock(&SAID).change(start, end, |said| said.prefetched = location);
+    SAID.lock()
+        .change(start, end, |said| said.prefetched = location);
     stream.mark(&[]);
     Ok(())
 }
@@ -300,7 +301,7 @@ fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
 fn said_of(address: u64, size: u64) -> Res<Vec<Said>> {
     context::current()?;
     let (start, end) = pages(address, size)?;
-    Ok(lock(&SAID).within(start, end))
+    Ok(SAID.lock().within(start, end))
 }
 
 /// The stream of a call about several ranges, which may not be the legacy default stream.
@@ -380,7 +381,7 @@ fn batch(
     for (i, &(address, size)) in ranges.iter().enumerate() {
         todo.push((pages(address, size)?, places.as_ref().map(|p| p[i])));
     }
-    let mut said = lock(&SAID);
+    let mut said = SAID.lock();
     for ((start, end), location) in todo {
         if let Some(location) = location {
             said.change(start, end, |said| said.prefetched = location);

@@ -1,7 +1,8 @@
 //! What a pointer points to: `cuPointerGetAttribute` and its relatives.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, CONTEXTS, Context};
 use crate::driver::device::peers;
@@ -14,26 +15,26 @@ use crate::driver::memory::allocation::space;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
 use crate::driver::memory::virtual_memory;
-use crate::driver::stream::queue::lock;
 use crate::memory::{Access, Kind, Region};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
 static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
 
 pub(crate) fn remember_host_flags(id: u64, flags: u32) {
-    lock(&HOST_FLAGS).get_or_insert_default().insert(id, flags);
+    HOST_FLAGS.lock().get_or_insert_default().insert(id, flags);
 }
 
 /// Drops what is remembered of a freed region.
 pub(crate) fn forget(region: &Region) {
-    lock(&HOST_FLAGS).get_or_insert_default().remove(&region.id);
+    HOST_FLAGS.lock().get_or_insert_default().remove(&region.id);
     ipc::forget(region);
 }
 
 /// What `cuMemHostGetFlags` says. Under unified addressing host memory is always mapped for the device.
 pub(crate) fn host_flags(region: &Region) -> u32 {
     const MAPPED: u32 = 2;
-    let given = lock(&HOST_FLAGS)
+    let given = HOST_FLAGS
+        .lock()
         .get_or_insert_default()
         .get(&region.id)
         .copied()

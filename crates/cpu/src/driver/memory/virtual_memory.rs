@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -14,7 +16,6 @@ use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
-use crate::driver::stream::queue::lock;
 use crate::memory::{Access, Kind, MemoryError, Physical, Region};
 
 /// Sizes, offsets and addresses are multiples of this, as on GPUs.
@@ -49,7 +50,7 @@ struct Allocation {
 static ALLOCATIONS: Mutex<Option<HashMap<u64, Allocation>>> = Mutex::new(None);
 
 fn with_allocation<T>(handle: u64, f: impl FnOnce(&mut Allocation) -> Res<T>) -> Res<T> {
-    let mut guard = lock(&ALLOCATIONS);
+    let mut guard = ALLOCATIONS.lock();
     guard
         .get_or_insert_default()
         .values_mut()
@@ -69,7 +70,7 @@ fn remember(physical: Arc<Physical>, properties: Properties) -> u64 {
         properties,
         held: Some((physical, 1)),
     };
-    let mut guard = lock(&ALLOCATIONS);
+    let mut guard = ALLOCATIONS.lock();
     let all = guard.get_or_insert_default();
     all.retain(|_, a| a.memory.strong_count() > 0);
     all.insert(tag, allocation);
@@ -94,7 +95,7 @@ fn release(handle: u64) -> Res {
 
 fn properties_at(address: u64) -> Option<Properties> {
     let tag = space().mapping_at(address)?.physical.tag();
-    let mut guard = lock(&ALLOCATIONS);
+    let mut guard = ALLOCATIONS.lock();
     Some(guard.get_or_insert_default().get(&tag)?.properties)
 }
 
@@ -235,7 +236,7 @@ entries! {
         let memory = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?.physical;
         let handle = handle_of(HandleKind::Memory, memory.tag());
         {
-            let mut guard = lock(&ALLOCATIONS);
+            let mut guard = ALLOCATIONS.lock();
             let known = guard.get_or_insert_default().get_mut(&memory.tag()).ok_or(Code::INVALID_VALUE)?;
             known.held.get_or_insert((memory, 0)).1 += 1;
         }

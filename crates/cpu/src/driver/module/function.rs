@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::driver::context;
 use crate::driver::context::Context;
@@ -15,7 +17,6 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::module::Module;
 use crate::driver::module::library::{self, KERNELS};
-use crate::driver::stream::queue::lock;
 use crate::engine::{Image, Kernel};
 
 pub(crate) static FUNCTIONS: Table<Function> = Table::new(HandleKind::Function);
@@ -89,7 +90,7 @@ impl Function {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        *lock(&self.settings)
+        *self.settings.lock()
     }
 
     pub(crate) fn device(&self) -> Res<&'static Device> {
@@ -124,7 +125,7 @@ pub(crate) fn find_for(
 pub(crate) fn intern(name: &str) -> &'static CStr {
     static NAMES: Mutex<Option<HashSet<&'static CStr>>> = Mutex::new(None);
     let name = CString::new(name).unwrap_or_default();
-    let mut names = lock(&NAMES);
+    let mut names = NAMES.lock();
     let names = names.get_or_insert_default();
     if let Some(known) = names.get(name.as_c_str()) {
         return known;
@@ -198,7 +199,7 @@ pub(crate) fn set_cache_config(settings: &Shared, config: u32) -> Res {
     if config > 3 {
         return Err(Code::INVALID_VALUE);
     }
-    lock(settings).cache_config = config;
+    settings.lock().cache_config = config;
     Ok(())
 }
 
@@ -221,7 +222,7 @@ entries! {
     }
     fn func_set_attribute "cuFuncSetAttribute" (handle: u64, id: u32, value: i32) {
         let f = find(handle)?;
-        set_attribute(&f.kernel, &mut lock(&f.settings), f.device()?, id, value)
+        set_attribute(&f.kernel, &mut f.settings.lock(), f.device()?, id, value)
     }
     fn func_set_cache_config "cuFuncSetCacheConfig" (handle: u64, config: u32) {
         set_cache_config(&find(handle)?.settings, config)

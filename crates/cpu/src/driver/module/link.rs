@@ -5,7 +5,9 @@
 //! it is completed, and once more when it is loaded. LTO IR needs nvJitLink, as everywhere.
 
 use std::ffi::CString;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::code::{self, Content, Data, Unit};
 use crate::driver::context;
@@ -18,7 +20,6 @@ use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::module;
 use crate::driver::module::jit::{JitOptions, Rejected};
-use crate::driver::stream::queue::lock;
 use crate::engine;
 use crate::memory::checked;
 use crate::toolchain::{Lto, lto_to_ptx};
@@ -90,7 +91,7 @@ impl Linker {
     }
 
     fn add(&self, kind: u32, bytes: &[u8], name: &str, own: &JitOptions) -> Res {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.image.is_some() {
             return refuse(Code::INVALID_VALUE, || {
                 "the link is complete: nothing can be added".into()
@@ -110,7 +111,7 @@ impl Linker {
     }
 
     fn complete(&self) -> Res<Arc<[u8]>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(image) = &state.image {
             return Ok(image.clone());
         }

@@ -9,7 +9,6 @@ use crate::driver::entry::caller_memory::{get, get_array, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::queue::lock;
 use crate::memory::{Access, Kind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
@@ -45,7 +44,7 @@ fn made_here(pool: &Pool) -> Res {
 
 pub(super) fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
     made_here(pool)?;
-    let state = lock(&pool.state);
+    let state = pool.state.lock();
     let (place, kind) = pool.sort;
     let word = |v: u32| put(out, v);
     let long = |v: u64| put(out, v);
@@ -90,18 +89,18 @@ pub(super) fn set_attribute(pool: &Pool, attribute: u32, value: u64) -> Res {
     match attribute {
         1..=3 => {
             let value = get::<u32>(value)?;
-            lock(&pool.state).reuse[attribute as usize - 1] = u32::from(value != 0);
+            pool.state.lock().reuse[attribute as usize - 1] = u32::from(value != 0);
         }
         4 => {
             let value = get::<u64>(value)?;
-            lock(&pool.state).release_threshold = value;
+            pool.state.lock().release_threshold = value;
         }
         // The high-water marks can only be reset.
         6 | 8 => {
             if get::<u64>(value)? != 0 {
                 return Err(Code::INVALID_VALUE);
             }
-            let mut state = lock(&pool.state);
+            let mut state = pool.state.lock();
             if attribute == 6 {
                 state.reserved_high = state.reserved;
             } else {
@@ -135,8 +134,8 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
         changes.push((device, access));
     }
     // The allocations first, then the pool: see `allocate`.
-    let members = lock(&MEMBERS);
-    let mut state = lock(&pool.state);
+    let members = MEMBERS.lock();
+    let mut state = pool.state.lock();
     if pool.sort.1 != Kind::Device {
         return Ok(());
     }
