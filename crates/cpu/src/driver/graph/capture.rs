@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cupyrite_sys::driver as sys;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
@@ -22,14 +23,14 @@ use crate::driver::entry::handles::fresh_id;
 use crate::driver::stream::{self, Stream};
 
 /// `CU_STREAM_CAPTURE_MODE_GLOBAL`.
-const GLOBAL: u32 = 0;
+const GLOBAL: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
-const RELAXED: u32 = 2;
+const RELAXED: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
 /// `CUstreamCaptureStatus`.
-const STATUS_NONE: u32 = 0;
-const STATUS_ACTIVE: u32 = 1;
-const STATUS_INVALIDATED: u32 = 2;
+const STATUS_NONE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE.0;
+const STATUS_ACTIVE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE.0;
+const STATUS_INVALIDATED: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0;
 
 /// A capture that has begun and not ended.
 struct Capture {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use super::plan::Plan;
@@ -341,11 +342,12 @@ type Value = fn(&Account) -> &AtomicU64;
 /// The account of a device and the value that `CUgraphMem_attribute` names in it.
 fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, Value)> {
     let account = account(device::by_ordinal(ordinal)?.ordinal);
-    let value: Value = match id {
-        0 => |a| &a.used,
-        1 => |a| &a.used_high,
-        2 => |a| &a.reserved,
-        3 => |a| &a.reserved_high,
+    use sys::CUgraphMem_attribute as Attribute;
+    let value: Value = match Attribute(id) {
+        Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => |a| &a.used,
+        Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => |a| &a.used_high,
+        Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => |a| &a.reserved,
+        Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => |a| &a.reserved_high,
         _ => return Err(Code::INVALID_VALUE),
     };
     Ok((account, value))

@@ -3,6 +3,7 @@
 //! An address is checked when the call is made (so that the caller gets `INVALID_VALUE`) and again when the copy runs
 //! (so that memory freed meanwhile is an error and not a crash).
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
@@ -240,9 +241,9 @@ const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
 const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
 
 /// `CUmemorytype`.
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const UNIFIED: u32 = 4;
+const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
+const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
+const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
 
 fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
     // Copies within the device do not wait for the host, even in the blocking calls.

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
@@ -27,7 +28,8 @@ use crate::memory::files::{self, Process};
 use crate::memory::{Access, Arena, Kind, Reach, Region, SharedRange};
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
-pub(crate) const DESCRIPTOR: u32 = 1;
+pub(crate) const DESCRIPTOR: u32 =
+    sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 /// What the names of the files of pools begin with.
 const POOL: &str = "cupyrite-pool-";
 /// What the names of the files begin with that describe memory of a handle.

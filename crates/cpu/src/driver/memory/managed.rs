@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::driver::context;
@@ -20,10 +21,10 @@ use crate::driver::stream::{self, Stream};
 use crate::memory::{Kind, Region};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
-const DEVICE: u32 = 1;
-const HOST: u32 = 2;
-const HOST_NUMA: u32 = 3;
-const HOST_NUMA_CURRENT: u32 = 4;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const HOST_NUMA_CURRENT: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
 /// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
 const CPU: i32 = -1;
 const INVALID: i32 = -2;
@@ -204,12 +205,12 @@ fn pages(address: u64, size: u64) -> Res<(u64, u64)> {
 }
 
 fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
-    const SET_READ_MOSTLY: u32 = 1;
-    const UNSET_READ_MOSTLY: u32 = 2;
-    const SET_PREFERRED: u32 = 3;
-    const UNSET_PREFERRED: u32 = 4;
-    const SET_ACCESSED_BY: u32 = 5;
-    const UNSET_ACCESSED_BY: u32 = 6;
+    const SET_READ_MOSTLY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY.0;
+    const UNSET_READ_MOSTLY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY.0;
+    const SET_PREFERRED: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION.0;
+    const UNSET_PREFERRED: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION.0;
+    const SET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY.0;
+    const UNSET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0;
     context::current()?;
     // Only some advices look at the location; all want it to be of a kind there is.
     let location = match advice {
@@ -266,13 +267,15 @@ fn common<T: PartialEq + Copy>(parts: &[Said], value: impl Fn(&Said) -> T, none:
 
 /// What `cuMemRangeGetAttribute` writes: `size` bytes.
 fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
-    const ACCESSED_BY: u32 = 3;
+    use sys::CUmem_range_attribute as Attribute;
     let preferred = common(parts, |s| s.preferred, Location::NONE);
     let prefetched = common(parts, |s| s.prefetched, Location::NONE);
-    let value = match id {
-        1 => i32::from(parts.iter().all(|s| s.read_mostly)),
-        2 => preferred.as_device(),
-        ACCESSED_BY => {
+    let value = match Attribute(id) {
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => {
+            i32::from(parts.iter().all(|s| s.read_mostly))
+        }
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => preferred.as_device(),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
             const MOST: u64 = 1 << 16;
             if size == 0 || !size.is_multiple_of(4) || size > MOST {
                 return Err(Code::INVALID_VALUE);
@@ -285,11 +288,11 @@ fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
             ids.resize(size as usize / 4, INVALID);
             return Ok(ids.iter().flat_map(|id| id.to_ne_bytes()).collect());
         }
-        4 => prefetched.as_device(),
-        5 => preferred.kind as i32,
-        6 => preferred.id,
-        7 => prefetched.kind as i32,
-        8 => prefetched.id,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => prefetched.as_device(),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => preferred.kind as i32,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.id,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => prefetched.kind as i32,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.id,
         _ => return Err(Code::INVALID_VALUE),
     };
     if size != 4 {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Weak};
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::driver::device;
@@ -21,17 +22,17 @@ use crate::memory::{Access, Kind, MemoryError, Physical, Region};
 /// Sizes, offsets and addresses are multiples of this, as on GPUs.
 const GRANULARITY: u64 = 2 << 20;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: u32 = 1;
-const MANAGED: u32 = 2;
+const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
+const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
 /// `CU_MEM_LOCATION_TYPE_*`.
-const DEVICE: u32 = 1;
-const HOST: u32 = 2;
-const HOST_NUMA: u32 = 3;
-const LAST_HOST: u32 = 4;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const LAST_HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
 /// What memory of the host is called where that of a device has the device's number.
 const OF_THE_HOST: &str = "host";
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
-const DESCRIPTOR: u32 = 1;
+const DESCRIPTOR: u32 = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 
 /// `CUmemAllocationProp` as 32-bit words: allocation type, handle types, location {type, id}, a Windows pointer (two
 /// words), then compression (8 bits), RDMA (8 bits) and usage (16 bits), and a reserved word.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use cupyrite_sys::driver::CUlibraryOption as LibraryOption;
 use parking_lot::Mutex;
 
 use crate::code::Unit;
@@ -140,10 +141,12 @@ fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
             return Err(Code::INVALID_VALUE);
         }
         for id in get_array::<u32>(ids, count as usize)? {
-            match id {
-                // CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE needs code of the host's for the device.
-                0 => return Err(Code::NOT_SUPPORTED),
-                1 => non_null(values)?,
+            match LibraryOption(id) {
+                // Needs device code that the host program carries.
+                LibraryOption::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE => {
+                    return Err(Code::NOT_SUPPORTED);
+                }
+                LibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED => non_null(values)?,
                 _ => return Err(Code::INVALID_VALUE),
             }
         }

@@ -7,6 +7,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::code::{self, Content, Data, Unit};
@@ -27,9 +28,9 @@ use crate::toolchain::{Lto, lto_to_ptx};
 static LINKERS: Table<Linker> = Table::new(HandleKind::Linker);
 
 /// `CUjitInputType`
-const CUBIN: u32 = 0;
-const PTX: u32 = 1;
-const LAST_KIND: u32 = 5;
+const CUBIN: u32 = sys::CUjitInputType::CU_JIT_INPUT_CUBIN.0;
+const PTX: u32 = sys::CUjitInputType::CU_JIT_INPUT_PTX.0;
+const LAST_KIND: u32 = sys::CUjitInputType::CU_JIT_INPUT_NVVM.0;
 const KINDS: [&str; 6] = [
     "a cubin",
     "PTX",

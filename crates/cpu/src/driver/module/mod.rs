@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use self::function::Function;
@@ -218,7 +219,6 @@ entries! {
         Ok(())
     }
     fn module_loading_mode "cuModuleGetLoadingMode" (out: u64) {
-        // CU_MODULE_EAGER_LOADING
-        put(out, 1u32)
+        put(out, sys::CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING.0)
     }
 }

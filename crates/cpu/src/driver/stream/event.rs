@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
@@ -22,10 +23,10 @@ static EVENTS: Table<Event> = Table::new(HandleKind::Event);
 
 /// Flag of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: in a capture, a node that records or waits when the graph
 /// runs, where the plain call only says what depends on what.
-const EXTERNAL: u32 = 1;
+const EXTERNAL: u32 = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL.0;
 
-const DISABLE_TIMING: u32 = 2;
-const INTERPROCESS: u32 = 4;
+const DISABLE_TIMING: u32 = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
+const INTERPROCESS: u32 = sys::CUevent_flags::CU_EVENT_INTERPROCESS.0;
 const ALL_FLAGS: u32 = 7;
 
 /// An event.

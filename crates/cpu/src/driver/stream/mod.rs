@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cupyrite_sys::driver as sys;
 use parking_lot::{Condvar, Mutex};
 
 use self::queue::{Op, Work};
@@ -44,7 +45,7 @@ const LEGACY_HANDLE: u64 = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD_HANDLE: u64 = 2;
 /// `CU_STREAM_NON_BLOCKING`.
-const NON_BLOCKING: u32 = 1;
+const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING.0;
 
 /// How a stream stands to the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -481,7 +482,7 @@ fn attribute_id(id: u32) -> Res<u32> {
         Err(Code::INVALID_VALUE)
     }
 }
-const PRIORITY_ATTRIBUTE: u32 = 8;
+const PRIORITY_ATTRIBUTE: u32 = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 
 entries! {
     fn stream_create "cuStreamCreate" (out: u64, flags: u32) {

@@ -58,7 +58,7 @@ fn a_refused_launch_says_which_limit() {
         let log = since(&mut at);
         for word in says
             .iter()
-            .chain(&["cuLaunchKernel answers CUDA_ERROR_INVALID_VALUE (1)"])
+            .chain(&["cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE (1)"])
         {
             assert!(log.contains(word), "{word}: {log}");
         }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use crate::driver::context::Context;
@@ -33,14 +34,14 @@ use self::attributes::{access_flags, attribute, set_access, set_attribute};
 static POOLS: Table<Pool> = Table::new(HandleKind::Pool);
 
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: u32 = 1;
+const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
 /// `CU_MEM_ALLOCATION_TYPE_MANAGED`.
-const MANAGED: u32 = 2;
+const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
 /// `CU_MEM_LOCATION_TYPE_*`.
-const NOWHERE: u32 = 0;
-const DEVICE: u32 = 1;
-const HOST: u32 = 2;
-const HOST_NUMA: u32 = 3;
+const NOWHERE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE.0;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
 
 /// Where a pool's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -663,12 +664,12 @@ entries! {
     fn pool_get_attribute "cuMemPoolGetAttribute" (pool: u64, id: u32, out: u64) {
         non_null(out)?;
         graph::capture::reject_if_capturing()?;
-        attribute(&*find(pool)?, id, out)
+        attribute(&*find(pool)?, sys::CUmemPool_attribute(id), out)
     }
     fn pool_set_attribute "cuMemPoolSetAttribute" (pool: u64, id: u32, value: u64) {
         non_null(value)?;
         graph::capture::reject_if_capturing()?;
-        set_attribute(&*find(pool)?, id, value)
+        set_attribute(&*find(pool)?, sys::CUmemPool_attribute(id), value)
     }
     fn pool_get_access "cuMemPoolGetAccess" (out: u64, pool: u64, location: u64) {
         non_null(out)?;
