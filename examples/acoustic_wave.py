@@ -13,7 +13,6 @@ import zlib
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, check, download, run, upload, verify
 
 SOURCE = r"""
@@ -124,8 +123,10 @@ def main():
     difference = abs(pressure - reference).max() / abs(reference).max()
     verify(difference < 2e-3, f"the pressure differs from the host's by {difference:.1e} of its greatest value")
     write_png(options.output, picture(pressure, speed))
-    print(f"{options.steps} steps on {options.size} x {options.size} points, {difference:.1e} from the host's result; "
-          f"picture: {options.output}")
+    print(
+        f"{options.steps} steps on {options.size} x {options.size} points, {difference:.1e} from the host's result; "
+        f"picture: {options.output}"
+    )
 
 
 if __name__ == "__main__":

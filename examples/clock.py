@@ -6,7 +6,6 @@ how parts of a kernel are measured, which no event around a launch can see.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, attribute, check, download, run, upload, verify
 
 SOURCE = r"""
@@ -45,8 +44,10 @@ def main():
         check(driver.cuMemFree(pointer))
     verify((found == numbers.min()).all(), "a block found another minimum")
     verify((ticks > 0).all(), "a block took no time")
-    print(f"a block took {ticks.mean():.0f} ticks on average, from {ticks.min()} to {ticks.max()}, "
-          f"on {attribute('MULTIPROCESSOR_COUNT')} multiprocessors")
+    print(
+        f"a block took {ticks.mean():.0f} ticks on average, from {ticks.min()} to {ticks.max()}, "
+        f"on {attribute('MULTIPROCESSOR_COUNT')} multiprocessors"
+    )
 
 
 if __name__ == "__main__":

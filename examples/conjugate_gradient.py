@@ -7,7 +7,6 @@ be several launches a step.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, download, headers, run, upload, verify
 
 SOURCE = r"""
@@ -121,8 +120,21 @@ def main():
     x, r, p, product = upload(zeros), upload(b), upload(b), upload(zeros)
     sums, steps = upload(np.zeros(3)), upload(np.zeros(1, np.int32))
     on_device = [upload(part) for part in matrix]
-    kernels["solve"](blocks, threads, *on_device, np.int32(n), x, r, p, product, sums, np.float64(1e-9), np.int32(1000),
-                     steps, cooperative=True)
+    kernels["solve"](
+        blocks,
+        threads,
+        *on_device,
+        np.int32(n),
+        x,
+        r,
+        p,
+        product,
+        sums,
+        np.float64(1e-9),
+        np.int32(1000),
+        steps,
+        cooperative=True,
+    )
     solution = download(x, zeros)
     taken = int(download(steps, np.zeros(1, np.int32))[0])
     for pointer in (x, r, p, product, sums, steps, *on_device):

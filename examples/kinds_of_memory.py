@@ -9,7 +9,6 @@ strides.
 import numpy as np
 from cuda.core import Device, LaunchConfig, ManagedMemoryResource, PinnedMemoryResource, Program, launch
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
-
 from sample import run, verify
 
 SOURCE = r"""
@@ -51,7 +50,18 @@ class Weigher:
         sums = self.device.allocate(rows * 4, stream=stream)
         out = self.host.allocate(rows * 4, stream=stream)
         config = LaunchConfig(grid=(rows + 127) // 128, block=128)
-        launch(stream, config, self.kernel, view.ptr, row_step, column_step, weights, sums, np.int32(rows), np.int32(columns))
+        launch(
+            stream,
+            config,
+            self.kernel,
+            view.ptr,
+            row_step,
+            column_step,
+            weights,
+            sums,
+            np.int32(rows),
+            np.int32(columns),
+        )
         sums.copy_to(out, stream=stream)
         stream.sync()
         # NumPy's array keeps the memory of the buffer, and gives it back when it goes.

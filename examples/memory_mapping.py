@@ -6,7 +6,6 @@ created; pointers that kernels hold stay valid.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify
 
 SOURCE = r"""
@@ -72,7 +71,9 @@ def main():
     check(driver.cuMemcpyDtoH(out.ctypes.data, address, out.nbytes))
     verify((out == np.arange(count, dtype=np.uint32) * np.uint32(2654435761)).all(), "a number was lost while growing")
     vector.close()
-    print(f"{count} numbers at one address, in {' -> '.join(map(str, sizes))} MiB of {vector.reserved >> 20} MiB reserved")
+    print(
+        f"{count} numbers at one address, in {' -> '.join(map(str, sizes))} MiB of {vector.reserved >> 20} MiB reserved"
+    )
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def run(main):
     """Runs an example: says where, and ends with 0, with an error, or with SKIPPED and the reason."""
     warnings.filterwarnings("ignore", message=".*CPU device.*", category=RuntimeWarning)
     try:
-        status, = driver.cuInit(0)
+        (status,) = driver.cuInit(0)
         if status != 0 or check(driver.cuDeviceGetCount()) == 0:
             raise Skip(f"there is no device: {status!r}")
         print(f"on {name_of()}")

@@ -7,7 +7,6 @@ synchronises, with one the second round needs no new memory.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify
 
 SOURCE = r"""
@@ -28,7 +27,9 @@ extern "C" __global__ void accumulate(const float *in, float *sum, int n)
 
 
 def counter(pool, name):
-    return int(check(driver.cuMemPoolGetAttribute(pool, getattr(driver.CUmemPool_attribute, f"CU_MEMPOOL_ATTR_{name}"))))
+    return int(
+        check(driver.cuMemPoolGetAttribute(pool, getattr(driver.CUmemPool_attribute, f"CU_MEMPOOL_ATTR_{name}")))
+    )
 
 
 def steps(kernels, stream, pool, n, rounds):
@@ -71,8 +72,10 @@ def main():
         verify((steps(kernels, stream, pool, n, rounds) == wanted).all(), "the sum with a threshold")
     kept = counter(pool, "RESERVED_MEM_CURRENT")
     verify(kept >= 8 * n, "the pool kept less than it must")
-    print(f"in use at most {counter(pool, 'USED_MEM_HIGH') >> 10} KiB; kept after synchronising: {without >> 10} KiB "
-          f"without a threshold, {kept >> 10} KiB with one")
+    print(
+        f"in use at most {counter(pool, 'USED_MEM_HIGH') >> 10} KiB; kept after synchronising: {without >> 10} KiB "
+        f"without a threshold, {kept >> 10} KiB with one"
+    )
     check(driver.cuMemPoolTrimTo(pool, 0))
     verify(counter(pool, "RESERVED_MEM_CURRENT") < kept, "trimming gave nothing back")
     check(driver.cuMemPoolDestroy(pool))

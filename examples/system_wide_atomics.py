@@ -6,7 +6,6 @@ threads alone, because these operations do not depend on the order they are done
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify, view
 
 SOURCE = r"""
@@ -41,8 +40,18 @@ def expected(threads):
         increment = 0 if increment >= 17 else increment + 1
         decrement = 137 if decrement == 0 or decrement > 137 else decrement - 1
     together = np.bitwise_and.reduce(2 * np.arange(threads) + 7) & 0xFF
-    return [10 * threads, None, threads - 1, 0, increment, decrement, None, together, -1,
-            int(np.bitwise_xor.reduce(np.arange(threads)))]
+    return [
+        10 * threads,
+        None,
+        threads - 1,
+        0,
+        increment,
+        decrement,
+        None,
+        together,
+        -1,
+        int(np.bitwise_xor.reduce(np.arange(threads))),
+    ]
 
 
 def main():

@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver, nvrtc
+
 from helpers.device import check, label
 
 S = driver.CUresult.CUDA_SUCCESS
@@ -401,7 +402,9 @@ def test_void_pointers(shared_context):
     check(driver.cuMemFree(device))
 
 
-@pytest.mark.parametrize("value", [1.5, 0.0, np.float32(1), np.bool_(True), "text", object()], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [1.5, 0.0, np.float32(1), np.bool_(True), "text", object()], ids=lambda v: type(v).__name__
+)
 def test_what_is_no_address_is_refused(shared_context, value):
     with pytest.raises(TypeError, match="srcHost"):
         driver.cuMemcpyHtoD(0, value, 8)
@@ -422,7 +425,9 @@ def test_a_buffer_too_small_is_refused(shared_context):
     check(driver.cuMemFree(device))
 
 
-@pytest.mark.parametrize("buffer", [np.bool_(True), memoryview(b"ab"), np.frombuffer(b"ab", np.uint8), "ab", 5, None], ids=label)
+@pytest.mark.parametrize(
+    "buffer", [np.bool_(True), memoryview(b"ab"), np.frombuffer(b"ab", np.uint8), "ab", 5, None], ids=label
+)
 def test_text_is_never_written_into_what_is_read_only(buffer):
     program = check(nvrtc.nvrtcCreateProgram(b"", b"empty.cu", 0, [], []))
     with pytest.raises(TypeError, match="log"):
@@ -440,7 +445,9 @@ def test_shared_bytes_are_never_written(shared_context):
     check(driver.cuMemFree(device))
 
 
-@pytest.mark.parametrize("value", ["text", [1], (1,), object(), np.zeros(4)[::2]], ids=["str", "list", "tuple", "object", "strided"])
+@pytest.mark.parametrize(
+    "value", ["text", [1], (1,), object(), np.zeros(4)[::2]], ids=["str", "list", "tuple", "object", "strided"]
+)
 def test_void_pointers_refuse_the_rest(value):
     with pytest.raises((TypeError, ValueError)):
         driver.cuMemcpyHtoD(0, value, 0)
@@ -464,7 +471,9 @@ def test_counts_are_checked():
                 call()
 
 
-@pytest.mark.parametrize("value", ["ab", 5, [1], [None], [driver.CUstream(1)], [driver.CUgraphNode(1), 2], {1: 2}, object()])
+@pytest.mark.parametrize(
+    "value", ["ab", 5, [1], [None], [driver.CUstream(1)], [driver.CUgraphNode(1), 2], {1: 2}, object()]
+)
 def test_list_elements_are_checked(value):
     with pytest.raises(TypeError, match=r"cuGraphAddEmptyNode\(\) argument 'dependencies'"):
         driver.cuGraphAddEmptyNode(0, value, 1)
@@ -530,7 +539,7 @@ def test_nvrtc_writes_into_what_it_is_given():
             nvrtc.nvrtcGetPTX(program, buffer)
     log = check(nvrtc.nvrtcGetProgramLogSize(program))
     check(nvrtc.nvrtcGetProgramLog(program, b" " * log))
-    assert b" " == bytes([32]), "a log of one byte must not change the interpreter's b' '"
+    assert bytes([32]) == b" ", "a log of one byte must not change the interpreter's b' '"
     check(nvrtc.nvrtcDestroyProgram(program))
 
 

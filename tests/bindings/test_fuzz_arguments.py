@@ -19,6 +19,7 @@ import pytest
 from cuda.bindings import driver, nvrtc, runtime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from helpers.device import check
 
 pytestmark = pytest.mark.cpu
@@ -119,9 +120,30 @@ def changing_list():
 
 HANDLES = [getattr(driver, n) for n in ("CUstream", "CUevent", "CUdeviceptr", "CUdevice", "CUcontext", "CUfunction")]
 HANDLES += [getattr(runtime, n) for n in ("cudaStream_t", "cudaArray_t", "cudaTextureObject_t")]
-STRUCTS = [getattr(driver, n) for n in ("CUDA_MEMCPY2D", "CUuuid", "CUlaunchConfig", "CUmemLocation", "CUgraphNodeParams")]
+STRUCTS = [
+    getattr(driver, n) for n in ("CUDA_MEMCPY2D", "CUuuid", "CUlaunchConfig", "CUmemLocation", "CUgraphNodeParams")
+]
 STRUCTS += [getattr(runtime, n) for n in ("cudaMemcpy3DParms", "cudaResourceDesc", "cudaGraphNodeParams", "dim3")]
-EDGES = [0, 1, -1, 2, 3, 7, 255, 256, 4096, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**48, 2**63 - 1, 2**63, 2**64 - 1]
+EDGES = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    255,
+    256,
+    4096,
+    2**16,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**32,
+    2**48,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+]
 EDGES += [2**64, -(2**31), -(2**63), 2**100]
 
 plain = st.one_of(
@@ -205,7 +227,9 @@ def near(doc):
 
 def is_callback(doc):
     cls = getattr(driver, doc, None) or getattr(runtime, doc, None)
-    return isinstance(cls, type) and bool(re.search("Callback(_t)?$|HostFn$|HostFn_t$|B2DSize$|GetProcAddress$|^cudaHostFn_t$", doc))
+    return isinstance(cls, type) and bool(
+        re.search("Callback(_t)?$|HostFn$|HostFn_t$|B2DSize$|GetProcAddress$|^cudaHostFn_t$", doc)
+    )
 
 
 NO_CODE = st.sampled_from([None, 0, "text", b"bytes", 1j, object(), [], {}])

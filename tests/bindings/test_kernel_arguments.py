@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import check, compile_cuda, label
 
 C = ctypes
@@ -59,7 +60,18 @@ def read(pointer, count, dtype=np.int64):
 
 
 VALUES = (True, 7, 200, -3000, -123456, 3_000_000_000, 1.5, -2.25, -(2**60), 2**63 + 5, 0x1234)
-TYPES = (C.c_bool, C.c_char, C.c_ubyte, C.c_short, C.c_int, C.c_uint, C.c_float, C.c_double, C.c_longlong, C.c_ulonglong)
+TYPES = (
+    C.c_bool,
+    C.c_char,
+    C.c_ubyte,
+    C.c_short,
+    C.c_int,
+    C.c_uint,
+    C.c_float,
+    C.c_double,
+    C.c_longlong,
+    C.c_ulonglong,
+)
 TYPES += (C.c_void_p,)
 
 

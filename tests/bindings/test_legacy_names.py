@@ -46,7 +46,9 @@ assert pickle.loads(pickle.dumps(cuda.CUresult.CUDA_SUCCESS)) is cuda.CUresult.C
 
 def test_a_warning_can_be_an_error():
     done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning", "-c", "from cuda import cuda"], capture_output=True, text=True
+        [sys.executable, "-W", "error::DeprecationWarning", "-c", "from cuda import cuda"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1 and "DeprecationWarning: cuda.cuda is an old name" in done.stderr
 

@@ -1,5 +1,6 @@
 """Memory stays flat however often something is made and dropped; threads; the end of the interpreter in mid-flight."""
 
+import contextlib
 import gc
 import os
 import subprocess
@@ -57,10 +58,8 @@ def test_structs_and_their_attributes(kind):
         it = kind()
         for name in names:
             value = getattr(it, name)
-            try:
+            with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
                 setattr(it, name, value)
-            except (AttributeError, TypeError, ValueError, OverflowError):
-                pass
 
     flat(make, max(CYCLES // 100, 100))
     flat(kind, CYCLES)
@@ -96,10 +95,8 @@ def test_fat_binaries():
 
 def test_errors():
     def fail():
-        try:
+        with contextlib.suppress(nvvm.nvvmError):
             nvvm.destroy_program(12345)
-        except nvvm.nvvmError:
-            pass
 
     needs(nvvm)
     flat(fail)
@@ -139,11 +136,18 @@ def test_everything_at_once():
                     repr(it), int(it), it == kind()
                 shared[number].pid = turn
                 assert nvml.Return(3) is nvml.Return.ERROR_NOT_SUPPORTED and int(cudla.Status.SUCCESS) == 0
-                for call in (lambda: nvvm.destroy_program(1), lambda: nvjitlink.destroy(1), lambda: nvfatbin.destroy(1)):
-                    try:
+                for call in (
+                    lambda: nvvm.destroy_program(1),
+                    lambda: nvjitlink.destroy(1),
+                    lambda: nvfatbin.destroy(1),
+                ):
+                    with contextlib.suppress(
+                        nvvm.nvvmError,
+                        nvjitlink.nvJitLinkError,
+                        nvfatbin.nvFatbinError,
+                        pathfinder.DynamicLibNotFoundError,
+                    ):
                         call()
-                    except (nvvm.nvvmError, nvjitlink.nvJitLinkError, nvfatbin.nvFatbinError, pathfinder.DynamicLibNotFoundError):
-                        pass
                 try:
                     program = nvvm.create_program()
                     nvvm.destroy_program(program)
@@ -180,10 +184,20 @@ kept = nvml.ComputeInstanceInfo().placement, nvml.ProcessInfo(4)[1:3]
 """
 
 
-@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "import os; os._exit(0)", "import atexit; atexit.register(lambda: (nvml.PciInfo(), kept))"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "raise SystemExit(0)",
+        "import os; os._exit(0)",
+        "import atexit; atexit.register(lambda: (nvml.PciInfo(), kept))",
+    ],
+)
 def test_the_interpreter_ends_in_mid_flight(end):
     for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -224,8 +238,16 @@ sys.kept = Slow()
 @pytest.mark.parametrize("what", CUT)
 def test_python_ends_a_thread_that_the_module_has_called_it_on(what, tmp_path):
     """CPython before 3.14 unwinds the stack of such a thread, and Rust's frames would abort the process."""
-    (tmp_path / "numpy.py").write_text("import sys, threading, time\nsys.began = threading.current_thread()\nwhile True: time.sleep(0.0001)\n")
+    (tmp_path / "numpy.py").write_text(
+        "import sys, threading, time\nsys.began = threading.current_thread()\nwhile True: time.sleep(0.0001)\n"
+    )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     script = CUT_SCRIPT.replace("{what}", CUT[what])
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+    )
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]

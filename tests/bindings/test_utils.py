@@ -7,8 +7,24 @@ import pytest
 from cuda.bindings import driver, nvrtc, runtime, utils
 
 
-@pytest.mark.parametrize("text, value", [(None, None), ("", None), ("0", False), ("No", False), ("off", False), ("FALSE", False), ("00", False),
-                                         ("1", True), ("yes", True), ("2", True), ("-1", True), ("x", True), ("n", True)])
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        (None, None),
+        ("", None),
+        ("0", False),
+        ("No", False),
+        ("off", False),
+        ("FALSE", False),
+        ("00", False),
+        ("1", True),
+        ("yes", True),
+        ("2", True),
+        ("-1", True),
+        ("x", True),
+        ("n", True),
+    ],
+)
 @pytest.mark.parametrize("default", [False, True])
 def test_switches(monkeypatch, text, value, default):
     monkeypatch.delenv("SOME_SWITCH", raising=False)
@@ -21,10 +37,27 @@ def test_handles():
     assert utils.get_cuda_native_handle(driver.CUstream(5)) == 5
     assert utils.get_cuda_native_handle(nvrtc.nvrtcProgram(0)) == 0
     assert utils.get_cuda_native_handle(driver.EGLSyncKHR()) == 0
-    for kind in (runtime.cudaStream_t, runtime.cudaEvent_t, runtime.cudaArray_t, runtime.cudaKernel_t, runtime.EGLSyncKHR):
+    for kind in (
+        runtime.cudaStream_t,
+        runtime.cudaEvent_t,
+        runtime.cudaArray_t,
+        runtime.cudaKernel_t,
+        runtime.EGLSyncKHR,
+    ):
         assert utils.get_cuda_native_handle(kind(9)) == 9
-    for wrong in (driver.CUdeviceptr(7), driver.CUdevice(0), driver.CUhostFn(0), driver.CUmemGenericAllocationHandle(0), driver.CUresult.CUDA_SUCCESS,
-                  runtime.cudaTextureObject_t(1), runtime.cudaHostFn_t(0), runtime.dim3(), runtime.cudaError_t.cudaSuccess, 5, None):
+    for wrong in (
+        driver.CUdeviceptr(7),
+        driver.CUdevice(0),
+        driver.CUhostFn(0),
+        driver.CUmemGenericAllocationHandle(0),
+        driver.CUresult.CUDA_SUCCESS,
+        runtime.cudaTextureObject_t(1),
+        runtime.cudaHostFn_t(0),
+        runtime.dim3(),
+        runtime.cudaError_t.cudaSuccess,
+        5,
+        None,
+    ):
         with pytest.raises(TypeError):
             utils.get_cuda_native_handle(wrong)
 
@@ -67,18 +100,24 @@ def test_a_class_that_only_has_a_handles_name():
         utils.get_cuda_native_handle(CUstream())
 
 
-@pytest.mark.parametrize("source, version", [
-    (".version 7.0", "7.0"),
-    ("//\n.version\t8.4\n.target sm_90", "8.4"),
-    (".version\n  10.12 ", "10.12"),
-    (".version x\n.version 3.1.2", "3.1"),
-    ("// .version 1.0\n.version 2.0", "1.0"),
-])
+@pytest.mark.parametrize(
+    "source, version",
+    [
+        (".version 7.0", "7.0"),
+        ("//\n.version\t8.4\n.target sm_90", "8.4"),
+        (".version\n  10.12 ", "10.12"),
+        (".version x\n.version 3.1.2", "3.1"),
+        ("// .version 1.0\n.version 2.0", "1.0"),
+    ],
+)
 def test_version_of_ptx(source, version):
     assert utils.get_ptx_ver(source) == version
 
 
-@pytest.mark.parametrize("source", ["", ".version 8", ".version 8.x", ".VERSION 8.1", ".versions 8.1", ".version8.1", ".version \u0663.\u0664"])
+@pytest.mark.parametrize(
+    "source",
+    ["", ".version 8", ".version 8.x", ".VERSION 8.1", ".versions 8.1", ".version8.1", ".version \u0663.\u0664"],
+)
 def test_no_ptx(source):
     with pytest.raises(ValueError, match="version directive"):
         utils.get_ptx_ver(source)
@@ -94,16 +133,37 @@ def test_ptx_of_a_wrong_type():
 def test_ptx_of_the_compiler():
     from helpers.device import compile_cuda
 
-    ptx = compile_cuda("extern \"C\" __global__ void k() {}", kind="ptx", arch="80")[0].decode()
-    status, major, minor = nvrtc.nvrtcVersion()
+    ptx = compile_cuda('extern "C" __global__ void k() {}', kind="ptx", arch="80")[0].decode()
+    _status, major, minor = nvrtc.nvrtcVersion()
     assert utils.get_minimal_required_cuda_ver_from_ptx_ver(utils.get_ptx_ver(ptx)) <= major * 1000 + minor * 10 + 9
 
 
-@pytest.mark.parametrize("ptx, cuda", [
-    ("1.0", 1000), ("1.1", 1010), ("1.4", 2020), ("2.2", 3020), ("2.3", 4000), ("3.0", 4010), ("3.2", 5050), ("4.1", 6050), ("4.3", 7050),
-    ("5.0", 8000), ("6.2", 9020), ("6.5", 10020), ("7.0", 11000), ("7.8", 11080), ("8.0", 12000), ("8.4", 12040), ("8.5", 12050),
-    ("8.6", 12070), ("8.8", 12090), ("9.0", 13000), ("9.5", 13050),
-])
+@pytest.mark.parametrize(
+    "ptx, cuda",
+    [
+        ("1.0", 1000),
+        ("1.1", 1010),
+        ("1.4", 2020),
+        ("2.2", 3020),
+        ("2.3", 4000),
+        ("3.0", 4010),
+        ("3.2", 5050),
+        ("4.1", 6050),
+        ("4.3", 7050),
+        ("5.0", 8000),
+        ("6.2", 9020),
+        ("6.5", 10020),
+        ("7.0", 11000),
+        ("7.8", 11080),
+        ("8.0", 12000),
+        ("8.4", 12040),
+        ("8.5", 12050),
+        ("8.6", 12070),
+        ("8.8", 12090),
+        ("9.0", 13000),
+        ("9.5", 13050),
+    ],
+)
 def test_toolkit_of_a_ptx_version(ptx, cuda):
     assert utils.get_minimal_required_cuda_ver_from_ptx_ver(ptx) == cuda
 
@@ -124,11 +184,25 @@ def has_nvvm():
         pytest.skip(str(error).splitlines()[0])
 
 
-@pytest.mark.parametrize("options, good", [
-    ([], True), (["-g"], True), (("-arch=compute_80",), True), (["-arch=compute_100", "-opt=3"], True), (["-ftz=1", "-fma=0"], True),
-    ([b"-g"], True), (iter(["-g"]), True), (["-gen-lto"], True), (["-bogus"], False), ([""], False), (["-opt=9"], False),
-    (["-arch=compute_1"], False), (["-arch=compute_80", "-arch=compute_90"], False), (["-g", "-bogus"], False),
-])
+@pytest.mark.parametrize(
+    "options, good",
+    [
+        ([], True),
+        (["-g"], True),
+        (("-arch=compute_80",), True),
+        (["-arch=compute_100", "-opt=3"], True),
+        (["-ftz=1", "-fma=0"], True),
+        ([b"-g"], True),
+        (iter(["-g"]), True),
+        (["-gen-lto"], True),
+        (["-bogus"], False),
+        ([""], False),
+        (["-opt=9"], False),
+        (["-arch=compute_1"], False),
+        (["-arch=compute_80", "-arch=compute_90"], False),
+        (["-g", "-bogus"], False),
+    ],
+)
 def test_options_of_nvvm(options, good):
     has_nvvm()
     assert utils.check_nvvm_compiler_options(options) is good

@@ -1,6 +1,5 @@
 """What a kernel's mistakes look like from the host. Each in its own process: an error here ends a context for good."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import textwrap
 import time
 
 import pytest
+
 from helpers import TESTS
 
 HEADER = """
@@ -116,7 +116,7 @@ def test_misaligned_address():
 
 
 def test_assert_says_what_failed():
-    out, err = run('''
+    out, err = run("""
         module = Module.from_file("printf_assert.cu", kind="ptx")
         x = np.ones(64, np.int32)
         x[37] = 0
@@ -124,31 +124,31 @@ def test_assert_says_what_failed():
         module.launch("check_positive", 2, 32, dx, np.int32(64))
         print(driver.cuCtxSynchronize()[0].name)
         print(driver.cuMemAlloc(4)[0].name)
-    ''')
+    """)
     assert out.split() == ["CUDA_ERROR_ASSERT"] * 2
     assert "in[i] > 0" in err and "check_positive" in err and "block: [1,0,0], thread: [5,0,0]" in err, err
 
 
 def test_trap():
-    out, _ = run('''
+    out, _ = run("""
         module = Module.from_file("printf_assert.cu", kind="ptx")
         module.launch("trap_if", 1, 32, np.int32(0))
         synchronize()
         module.launch("trap_if", 1, 32, np.int32(1))
         print(driver.cuCtxSynchronize()[0].name)
-    ''')
+    """)
     assert out.split()[0] in ("CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_INSTRUCTION")
 
 
 def test_printf():
-    out, _ = run('''
+    out, _ = run("""
         module = Module.from_file("printf_assert.cu")
         module.launch("hello", 2, 3, np.int32(5))
         synchronize()
         text = DeviceArray(np.frombuffer(b"from memory\\0", np.uint8))
         module.launch("formats", 1, 1, text)
         synchronize()
-    ''')
+    """)
     lines = out.split("\n")
     assert sorted(lines[:5]) == [f"thread {i} of 5" for i in range(5)]
     assert lines[5:] == [
@@ -169,7 +169,7 @@ def test_printf():
 
 @pytest.mark.cpu
 def test_endless_kernel_can_be_interrupted():
-    body = script('''
+    body = script("""
         module = Module.from_file("divergent.cu")
         flag = DeviceArray(np.zeros(1, np.int32))
         module.launch("never_ends", 1, 32, flag)
@@ -179,7 +179,7 @@ def test_endless_kernel_can_be_interrupted():
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         print(driver.cuCtxSynchronize()[0].name)
-    ''')
+    """)
     child = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert child.stdout.readline() == "started\n"
@@ -195,16 +195,19 @@ def test_endless_kernel_can_be_interrupted():
 @pytest.mark.cpu
 def test_process_ends_while_a_kernel_runs():
     start = time.monotonic()
-    run('''
+    run(
+        """
         module = Module.from_file("divergent.cu")
         flag = DeviceArray(np.zeros(1, np.int32))
         module.launch("never_ends", 1, 32, flag)
-    ''', timeout=60)
+    """,
+        timeout=60,
+    )
     assert time.monotonic() - start < 30
 
 
 def test_host_can_stop_a_running_kernel():
-    run('''
+    run("""
         module = Module.from_file("divergent.cu")
         flag = check(driver.cuMemHostAlloc(64, 2))
         import ctypes
@@ -215,7 +218,7 @@ def test_host_can_stop_a_running_kernel():
         assert driver.cuStreamQuery(stream)[0] == R.CUDA_ERROR_NOT_READY
         word.value = 1
         check(driver.cuStreamSynchronize(stream))
-    ''')
+    """)
 
 
 @pytest.mark.cpu
@@ -238,7 +241,7 @@ def test_deep_recursion_is_an_error_not_a_crash():
 def test_new_context_after_a_fault_on_the_cpu_device(cpu_device):
     if not cpu_device:
         pytest.skip("an NVIDIA GPU needs a new process after a fault")
-    run('''
+    run("""
         module = Module.from_source('extern "C" __global__ void poke(int *p) { *p = 1; }')
         module.launch("poke", 1, 1, np.uint64(8))
         assert driver.cuCtxSynchronize()[0] == R.CUDA_ERROR_ILLEGAL_ADDRESS
@@ -249,4 +252,4 @@ def test_new_context_after_a_fault_on_the_cpu_device(cpu_device):
         module.launch("poke", 1, 1, out)
         synchronize()
         assert out.get()[0] == 1
-    ''')
+    """)

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, check, compute_capability, driver, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
@@ -131,7 +132,12 @@ def test_reduce_sync():
     module.launch("reduce_sync", 4, 128, dx, out, np.int32(len(x)))
     synchronize()
     padded = np.append(x, np.zeros(12, np.int32))
-    want = [x.sum(), padded.max(), padded.min(), *(f.reduce(padded) for f in (np.bitwise_or, np.bitwise_and, np.bitwise_xor))]
+    want = [
+        x.sum(),
+        padded.max(),
+        padded.min(),
+        *(f.reduce(padded) for f in (np.bitwise_or, np.bitwise_and, np.bitwise_xor)),
+    ]
     assert out.get().tolist() == [int(w) for w in want]
 
 
@@ -361,7 +367,16 @@ def test_switch():
     module.launch("switches", 1, 128, dv, out, np.int32(len(v)))
     synchronize()
     i = np.arange(len(v))
-    known = {0: 10 + 0 * i, 1: 3 + i, 2: -1 + 0 * i, 3: 3 ^ 0x55 + 0 * i, 4: i // 3, 5: i % 7, 6: 6 + 0 * i, 100: 1000 + 0 * i}
+    known = {
+        0: 10 + 0 * i,
+        1: 3 + i,
+        2: -1 + 0 * i,
+        3: 3 ^ 0x55 + 0 * i,
+        4: i // 3,
+        5: i % 7,
+        6: 6 + 0 * i,
+        100: 1000 + 0 * i,
+    }
     # 2 falls through to 3, which recomputes from v itself.
     known[2] = (2 ^ 0x55) + 0 * i
     known[3] = (3 ^ 0x55) + 0 * i
@@ -501,8 +516,15 @@ def test_shuffles():
     synchronize()
     w = v.reshape(-1, 32)
     lane = np.arange(32)
-    sources = [(lane * 7 + 3) & 31, np.where(lane < 3, lane, lane - 3), np.where(lane > 26, lane, lane + 5), lane ^ 9,
-               (lane & ~7) | (lane & 7), np.where(lane % 8 < 2, lane, lane - 2), np.where(lane % 16 > 13, lane, lane + 2)]
+    sources = [
+        (lane * 7 + 3) & 31,
+        np.where(lane < 3, lane, lane - 3),
+        np.where(lane > 26, lane, lane + 5),
+        lane ^ 9,
+        (lane & ~7) | (lane & 7),
+        np.where(lane % 8 < 2, lane, lane - 2),
+        np.where(lane % 16 > 13, lane, lane + 2),
+    ]
     want = [w[:, s].ravel() for s in sources] + [(w[:, lane ^ 1].ravel().astype(np.int64) << 4).astype(np.int32)]
     np.testing.assert_array_equal(out.get(), want)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
 from cuda.bindings.nvjitlink import InputType
+
 from helpers.device import check, compute_capability
 
 HELPER = """
@@ -35,7 +36,8 @@ def expected(values):
 
 @pytest.fixture(scope="module")
 def arch(shared_context):
-    return "%d%d" % compute_capability()
+    major, minor = compute_capability()
+    return f"{major}{minor}"
 
 
 def compile_to(source, what, arch, *options):
@@ -142,7 +144,11 @@ def test_lto_calls_an_object(arch):
 def test_ptx_to_cubin(arch):
     """What a PTX program's link to machine code is."""
     whole = (HELPER + MAIN).replace('extern "C" __device__ float helper(float x);', "")
-    whole = whole.replace("extern __device__ int counter;", "").replace("own = 40", "own2 = 40").replace("+ own;", "+ own2;")
+    whole = (
+        whole.replace("extern __device__ int counter;", "")
+        .replace("own = 40", "own2 = 40")
+        .replace("+ own;", "+ own2;")
+    )
     run(jit_link([(InputType.PTX, compile_to(whole, "PTX", arch), "whole")], f"-arch=sm_{arch}"))
 
 

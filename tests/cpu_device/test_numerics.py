@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+
 from helpers import TESTS
-from helpers.numeric_cases import CASES, F32, F64, I32, I64, run
 from helpers.device import DeviceArray, Module, compute_capability, synchronize
+from helpers.numeric_cases import CASES, F32, F64, I32, I64, run
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 _GOLDEN = TESTS / "golden" / "gpu.npz"
@@ -42,12 +43,15 @@ def test_like_a_gpu(case):
             off = np.abs(bfloat_bits(have[row]).astype(int) - bfloat_bits(want[row]).astype(int))
             assert off.max() <= 1, f"row {row}: {off.max()} units in the last place"
         else:
-            np.testing.assert_allclose(have[row].astype(float), want[row].astype(float), case.rtol, case.atol, True,
-                                       err_msg=f"row {row}")
+            np.testing.assert_allclose(
+                have[row].astype(float), want[row].astype(float), case.rtol, case.atol, True, err_msg=f"row {row}"
+            )
 
 
-@pytest.mark.parametrize("dtype, name", [(np.float32, "zip<float>"), (np.float64, "zip<double>"), (np.int32, "zip<int>"),
-                                         (np.int64, "zip<long long>")])
+@pytest.mark.parametrize(
+    "dtype, name",
+    [(np.float32, "zip<float>"), (np.float64, "zip<double>"), (np.int32, "zip<int>"), (np.int64, "zip<long long>")],
+)
 def test_basic_arithmetic_like_numpy(dtype, name):
     a, b = {"f4": F32, "f8": F64, "i4": I32, "i8": I64}[np.dtype(dtype).str[1:]]
     if np.dtype(dtype).kind == "i":
@@ -66,9 +70,14 @@ def test_basic_arithmetic_like_numpy(dtype, name):
     np.testing.assert_array_equal(bits(out.get()), bits(want.astype(dtype)))
 
 
-@pytest.mark.parametrize("name, function, dtype", [("transform<Square, float>", lambda x: x * x, np.float32),
-                                                   ("transform<Negate, double>", lambda x: -x, np.float64),
-                                                   ("transform<AddOne, int>", lambda x: x + 1, np.int32)])
+@pytest.mark.parametrize(
+    "name, function, dtype",
+    [
+        ("transform<Square, float>", lambda x: x * x, np.float32),
+        ("transform<Negate, double>", lambda x: -x, np.float64),
+        ("transform<AddOne, int>", lambda x: x + 1, np.int32),
+    ],
+)
 def test_templates(name, function, dtype):
     a = {np.float32: F32, np.float64: F64, np.int32: I32}[dtype][0]
     module = Module.from_file("elementwise.cu", names=[name])
@@ -79,8 +88,10 @@ def test_templates(name, function, dtype):
         np.testing.assert_array_equal(bits(out.get()), bits(function(a)))
 
 
-@pytest.mark.parametrize("name, source, target", [("convert<signed char, double>", np.int8, np.float64),
-                                                  ("convert<unsigned short, float>", np.uint16, np.float32)])
+@pytest.mark.parametrize(
+    "name, source, target",
+    [("convert<signed char, double>", np.int8, np.float64), ("convert<unsigned short, float>", np.uint16, np.float32)],
+)
 def test_widening_conversions(name, source, target):
     a = np.arange(256).astype(source) if source == np.int8 else np.arange(0, 65536, 17).astype(source)
     module = Module.from_file("elementwise.cu", names=[name])
@@ -90,8 +101,10 @@ def test_widening_conversions(name, source, target):
     np.testing.assert_array_equal(out.get(), a.astype(target))
 
 
-@pytest.mark.parametrize("name, source, target", [("convert<float, unsigned char>", np.float32, np.uint8),
-                                                  ("convert<double, int>", np.float64, np.int32)])
+@pytest.mark.parametrize(
+    "name, source, target",
+    [("convert<float, unsigned char>", np.float32, np.uint8), ("convert<double, int>", np.float64, np.int32)],
+)
 def test_narrowing_conversions(name, source, target):
     low, high = np.iinfo(target).min, np.iinfo(target).max
     a = np.array([0, 0.4, 1.9, -0.9, low, high, 17.5], source)

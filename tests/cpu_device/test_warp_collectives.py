@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
@@ -46,9 +47,20 @@ def test_groups_found_by_match(module):
     for i, (lane, members) in enumerate(groups(keys)):
         v = values[members]
         odd = members[v & 1 == 1]
-        want = [mask(members), mask(odd), (v > 0).all(), (v > 50).any(), v.sum(), v.max(), np.bitwise_or.reduce(v), v[0]]
+        want = [
+            mask(members),
+            mask(odd),
+            (v > 0).all(),
+            (v > 50).any(),
+            v.sum(),
+            v.max(),
+            np.bitwise_or.reduce(v),
+            v[0],
+        ]
         want += [mask(members[v & 1 == values[i] & 1]), mask(members) + lane]
-        np.testing.assert_array_equal(have[:, i].view(np.int32), np.array(want).astype(np.uint32).view(np.int32), str(i))
+        np.testing.assert_array_equal(
+            have[:, i].view(np.int32), np.array(want).astype(np.uint32).view(np.int32), str(i)
+        )
 
 
 def test_groups_whose_lanes_diverge_and_return(module):

@@ -16,8 +16,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from deliberate import DELIBERATE  # noqa: E402
-from reasons import REASONS  # noqa: E402
+from deliberate import DELIBERATE
+from reasons import REASONS
 
 
 def looks_like_address(word):
@@ -108,7 +108,11 @@ def judge(peer, ours):
     if "crash" in peer or "hangs" in peer:
         return "peer crashes", ""
     if "impossible" in peer or "impossible" in ours:
-        return ("both impossible", "") if "impossible" in peer and "impossible" in ours else ("differs", "arguments cannot be made")
+        return (
+            ("both impossible", "")
+            if "impossible" in peer and "impossible" in ours
+            else ("differs", "arguments cannot be made")
+        )
     if "raises" in peer and "raises" in ours:
         a, b = peer["raises"], ours["raises"]
         if a["exception"] != b["exception"]:
@@ -138,9 +142,10 @@ def judge(peer, ours):
 def meant(module, section, label, what, peer, ours):
     """The reason why this difference is meant, or None."""
     for pattern, difference, reason, *test in DELIBERATE:
-        if re.fullmatch(pattern, f"{module} {section} {label}") and re.search(difference, what):
-            if not test or (peer is not None and ours is not None and test[0](peer, ours)):
-                return reason
+        if not re.fullmatch(pattern, f"{module} {section} {label}") or not re.search(difference, what):
+            continue
+        if not test or (peer is not None and ours is not None and test[0](peer, ours)):
+            return reason
     return None
 
 
@@ -169,9 +174,15 @@ class Comparison:
     def __init__(self, peer, ours):
         self.module, self.recorder = peer["module"].rpartition(".")[2], peer["recorder"]
         self.peer, self.ours = flat(peer), flat(ours)
-        self.names = sorted({label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")})
+        self.names = sorted(
+            {label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")}
+        )
         # A script whose process crashed has nothing after that.
-        self.ended = {label.partition(":")[0] for (section, label), v in self.peer.items() if section == "scripts" and ("crash" in v or "hangs" in v)}
+        self.ended = {
+            label.partition(":")[0]
+            for (section, label), v in self.peer.items()
+            if section == "scripts" and ("crash" in v or "hangs" in v)
+        }
         self.verdicts, self.reasons = collections.Counter(), collections.Counter()
         self.differences = collections.defaultdict(list)
         self.best = {name: (NOT_CALLED, "") for name in self.names}
@@ -202,11 +213,11 @@ class Comparison:
             status = peer["value"].get("tuple", [None])[0] if isinstance(peer["value"], dict) else None
             if isinstance(status, dict) and "enum" in status and status["value"]:
                 # A tuple whose status is an error is an error, however it comes.
-                reached, why = SAME_ERROR, f"both answer {status['name']}"
+                reached, why = SAME_ERROR, f"both return {status['name']}"
         elif verdict == "same" and "raises" in peer and "status" in peer["raises"]:
             reached, why = SAME_ERROR, f"both raise {peer['raises']['exception'].rpartition('.')[2]}"
         elif verdict == "same" and "raises" in peer and "FunctionNotFound" in peer["raises"]["exception"]:
-            reached, why = SAME_ERROR, "the installed library does not have it"
+            reached, why = SAME_ERROR, "the installed library lacks it"
         self.verdicts[verdict] += 1
         if reached == SAME_ERROR and self.recorder:
             reached = RECORDED_ERROR
@@ -226,7 +237,9 @@ class Comparison:
         for name, (reached, why) in self.best.items():
             if reached == SAME_VALUE:
                 continue
-            listed = next((r for pattern, r in REASONS[self.kind].get(self.module, ()) if re.fullmatch(pattern, name)), None)
+            listed = next(
+                (r for pattern, r in REASONS[self.kind].get(self.module, ()) if re.fullmatch(pattern, name)), None
+            )
             out[name] = listed or why or None
         return out
 
@@ -243,7 +256,10 @@ def main():
         parser.error("the two files record different things")
     found = Comparison(peer, ours)
     module = found.module
-    print(f"{module}: {sum(found.verdicts.values())} cases: " + ", ".join(f"{n} {v}" for v, n in found.verdicts.most_common()))
+    print(
+        f"{module}: {sum(found.verdicts.values())} cases: "
+        + ", ".join(f"{n} {v}" for v, n in found.verdicts.most_common())
+    )
     for reason, n in found.reasons.most_common():
         print(f"  {n:6} on purpose: {reason}")
     for (section, what), keys in sorted(found.differences.items(), key=lambda item: -len(item[1])):
@@ -254,7 +270,9 @@ def main():
                 print(f"             peer {json.dumps(found.peer.get(key))[:1500]}")
                 print(f"             ours {json.dumps(found.ours.get(key))[:1500]}")
     without = found.without()
-    print(f"{module}: {len(found.names) - len(without)} of {len(found.names)} functions gave the same results at least once")
+    print(
+        f"{module}: {len(found.names) - len(without)} of {len(found.names)} functions gave the same results at least once"
+    )
     for reason, n in collections.Counter(r for r in without.values() if r).most_common():
         print(f"  {n:6} without one: {reason}")
     unexplained = sorted(name for name, reason in without.items() if not reason)

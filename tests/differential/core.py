@@ -47,7 +47,9 @@ def words(text):
 def class_name(kind):
     """The name of a class; all private modules of `cuda.core` are one, because where a class is kept is our own matter."""
     module = kind.__module__
-    return f"{'cuda.core' if module.startswith(('cuda.core.', 'cupyrite')) else module}.{kind.__qualname__.split('.')[-1]}"
+    return (
+        f"{'cuda.core' if module.startswith(('cuda.core.', 'cupyrite')) else module}.{kind.__qualname__.split('.')[-1]}"
+    )
 
 
 def describe(value, depth=6):
@@ -154,7 +156,9 @@ def in_thread(call):
 
 def python(code, **environment):
     """(exit status, output, last line of the complaints) of a program run by this interpreter."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=SECONDS)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=SECONDS
+    )
     return done.returncode, done.stdout.strip(), (done.stderr.strip().splitlines() or [""])[-1].split(":")[0]
 
 
@@ -165,10 +169,18 @@ def python(code, **environment):
 def run_group(module, name, skip, out):
     """Runs one group and appends an outcome for each of its lines to the file `out`."""
     setup, lines = importlib.import_module(f"core_cases.{module}").GROUPS[name]
-    scope = {"public": public, "in_thread": in_thread, "python": python, "Streamlike": Streamlike, "__name__": "__main__"}
+    scope = {
+        "public": public,
+        "in_thread": in_thread,
+        "python": python,
+        "Streamlike": Streamlike,
+        "__name__": "__main__",
+    }
     sys.modules["__main__"].__dict__.update(scope)
     exec(compile(setup, f"<setup of {name}>", "exec"), scope)
-    sys.modules["__main__"].__dict__.update({k: v for k, v in scope.items() if isinstance(v, (type, types.FunctionType))})
+    sys.modules["__main__"].__dict__.update(
+        {k: v for k, v in scope.items() if isinstance(v, (type, types.FunctionType))}
+    )
     with open(out, "a") as file:
         for number, line in enumerate(split(lines)):
             if number in skip:
@@ -215,7 +227,10 @@ def groups():
 
 def named(lines):
     """The lines as keys of the record: a line that is there again is numbered."""
-    return [f"{line}  # {lines[:number].count(line) + 1}" if line in lines[:number] else line for number, line in enumerate(lines)]
+    return [
+        f"{line}  # {lines[:number].count(line) + 1}" if line in lines[:number] else line
+        for number, line in enumerate(lines)
+    ]
 
 
 def record_group(module, name, end_by):
@@ -228,14 +243,25 @@ def record_group(module, name, end_by):
     for _ in range(8):
         seconds = min(SECONDS, end_by - time.monotonic())
         if seconds <= 0:
-            return dict.fromkeys(named(lines), {"crash": "not run in the time given"})
+            return {name: {"crash": "not run in the time given"} for name in named(lines)}
         with tempfile.TemporaryDirectory(prefix="cupyrite-core-") as folder:
             out = pathlib.Path(folder) / "out"
             out.touch()
-            command = [sys.executable, HERE / "core.py", "--group", f"{module}:{name}", "--skip", ",".join(map(str, skip)), "--out", out]
+            command = [
+                sys.executable,
+                HERE / "core.py",
+                "--group",
+                f"{module}:{name}",
+                "--skip",
+                ",".join(map(str, skip)),
+                "--out",
+                out,
+            ]
             environment = {**os.environ, "TMPDIR": folder, "XDG_CACHE_HOME": f"{folder}/cache"}
             try:
-                done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=seconds, env=environment)
+                done = subprocess.run(
+                    list(map(str, command)), capture_output=True, text=True, timeout=seconds, env=environment
+                )
                 end = None if done.returncode == 0 else f"ends with {done.returncode}"
                 complaint = done.stderr[-1500:]
             except subprocess.TimeoutExpired:
@@ -264,7 +290,12 @@ def main():
     parser.add_argument("--group", help="run this group here (used by the command itself)")
     parser.add_argument("--skip", default="")
     parser.add_argument("--jobs", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="groups at a time")
-    parser.add_argument("--limit", type=float, default=1800, help="seconds for the whole; groups that are not run by then are not reached")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=1800,
+        help="seconds for the whole; groups that are not run by then are not reached",
+    )
     parser.add_argument("only", nargs="*", metavar="GROUP", help="groups whose names begin so; all without")
     options = parser.parse_args()
     if options.group:
@@ -288,7 +319,10 @@ def main():
         found = dict(zip(order, pool.map(timed, order)))
     record = {group[1]: found[group] for group in chosen}
     slowest = sorted(took, key=took.get, reverse=True)[:5]
-    print(f"{sum(took.values()):.0f} s, {options.jobs} at a time; longest:", ", ".join(f"{name} {took[name]:.0f} s" for name in slowest))
+    print(
+        f"{sum(took.values()):.0f} s, {options.jobs} at a time; longest:",
+        ", ".join(f"{name} {took[name]:.0f} s" for name in slowest),
+    )
     pathlib.Path(options.out).write_text(json.dumps(record, indent=1))
 
 

@@ -31,7 +31,9 @@ import types
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from typed import Typed, data_attributes  # noqa: E402
+import contextlib
+
+from typed import Typed, data_attributes
 
 SECONDS = 10  # a call that takes longer hangs
 MODES = ("ok", "fill", "two:7", "error:3", "error:7", "error:999")
@@ -70,7 +72,11 @@ def describe(value, depth=5):
     kind = type(value)
     name = kind.__name__
     if value is None or kind in (bool, str):
-        return value if kind is not str else {"str": value.encode("utf-8", "surrogatepass").hex() if not value.isprintable() else value}
+        return (
+            value
+            if kind is not str
+            else {"str": value.encode("utf-8", "surrogatepass").hex() if not value.isprintable() else value}
+        )
     if kind is int:
         return {"int": str(value) if abs(value) > 1 << 53 else value}
     if kind is float:
@@ -84,10 +90,18 @@ def describe(value, depth=5):
     if isinstance(value, BaseException):
         return describe_exception(value)
     if name in ("ndarray", "recarray"):
-        return {name: json.loads(json.dumps(value.tolist(), default=repr)), "dtype": str(value.dtype.descr), "shape": list(value.shape)}
+        return {
+            name: json.loads(json.dumps(value.tolist(), default=repr)),
+            "dtype": str(value.dtype.descr),
+            "shape": list(value.shape),
+        }
     if name in ("_memoryviewslice", "memoryview", "array") and kind.__module__ != "array":
         view = memoryview(value)
-        return {name: [describe(v) for v in view.tolist()[:64]] if view.ndim == 1 else None, "format": view.format, "shape": list(view.shape)}
+        return {
+            name: [describe(v) for v in view.tolist()[:64]] if view.ndim == 1 else None,
+            "format": view.format,
+            "shape": list(view.shape),
+        }
     if kind.__module__.startswith("cuda.bindings"):
         return describe_object(value, depth)
     return {"object": f"{kind.__module__}.{name}"}
@@ -95,16 +109,12 @@ def describe(value, depth=5):
 
 def describe_object(value, depth):
     out = {"class": type(value).__name__}
-    try:
+    with contextlib.suppress(TypeError):
         out["len"] = len(value)
-    except TypeError:
-        pass
     if not data_attributes(type(value)):
         # A handle: its number, unless that is an address.
-        try:
+        with contextlib.suppress(Exception):
             out["int"] = int(value) if int(value) < 1 << 28 else "address"
-        except Exception:
-            pass
     if depth > 0:
         for name in data_attributes(type(value)):
             try:
@@ -210,7 +220,9 @@ def public(module):
         if name.startswith("__") or (name.startswith("_") and not name.startswith("_py_anon")):
             continue
         value = getattr(module, name)
-        if isinstance(value, types.ModuleType) or (isinstance(value, type) and not value.__module__.startswith("cuda.bindings")):
+        if isinstance(value, types.ModuleType) or (
+            isinstance(value, type) and not value.__module__.startswith("cuda.bindings")
+        ):
             continue
         found[name] = value
     return found
@@ -218,7 +230,11 @@ def public(module):
 
 def functions(module):
     """{name: function}"""
-    return {n: f for n, f in public(module).items() if callable(f) and not isinstance(f, type) and getattr(f, "__module__", "") != "typing"}
+    return {
+        n: f
+        for n, f in public(module).items()
+        if callable(f) and not isinstance(f, type) and getattr(f, "__module__", "") != "typing"
+    }
 
 
 def classes(module):
@@ -275,10 +291,22 @@ def function_tasks(module, cases, folder, log):
             return outcome(function, log=log, **dict(zip(names, arguments.of(name, names))))
 
         for mode in modes:
-            tasks.append((f"{name} {mode}", lambda mode=mode, call=call, name=name, names=names: call(mode, arguments.of(name, names))))
+            tasks.append(
+                (
+                    f"{name} {mode}",
+                    lambda mode=mode, call=call, name=name, names=names: call(mode, arguments.of(name, names)),
+                )
+            )
         tasks.append((f"{name} keywords", by_name))
-        tasks.append((f"{name} too few", lambda call=call, name=name, names=names: call("ok", arguments.of(name, names)[:-1]) if names else None))
-        tasks.append((f"{name} too many", lambda call=call, name=name, names=names: call("ok", [*arguments.of(name, names), 1])))
+        tasks.append(
+            (
+                f"{name} too few",
+                lambda call=call, name=name, names=names: call("ok", arguments.of(name, names)[:-1]) if names else None,
+            )
+        )
+        tasks.append(
+            (f"{name} too many", lambda call=call, name=name, names=names: call("ok", [*arguments.of(name, names), 1]))
+        )
         for i, parameter in enumerate(names):
             makers = {what: lambda value=value: value for what, value in WRONG.items()}
             if typed and name in arguments.functions:
@@ -379,7 +407,10 @@ def facts(module):
             # A name may stand for a class of another name.
             out[f"exception {name}"] = {"class": value.__name__, "bases": [b.__name__ for b in value.__mro__[1:]]}
         elif name.endswith("_dtype"):
-            out[f"dtype {name}"] = {"descr": repr(value.fields and {k: (str(v[0]), v[1]) for k, v in value.fields.items()}), "itemsize": value.itemsize}
+            out[f"dtype {name}"] = {
+                "descr": repr(value.fields and {k: (str(v[0]), v[1]) for k, v in value.fields.items()}),
+                "itemsize": value.itemsize,
+            }
         elif isinstance(value, (int, str)):
             out[f"constant {name}"] = describe(value)
         elif callable(value) and not isinstance(value, type) and getattr(value, "__module__", "") != "typing":
@@ -466,7 +497,9 @@ def run_scripts(module, cases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--module", required=True, help="nvml, cufile, ... : a file of cases/")
-    parser.add_argument("--recorder", type=pathlib.Path, help="folder of the recording library; without it the real one is used")
+    parser.add_argument(
+        "--recorder", type=pathlib.Path, help="folder of the recording library; without it the real one is used"
+    )
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     if options.recorder and str(options.recorder) not in os.environ.get("LD_LIBRARY_PATH", "").split(":"):

@@ -316,7 +316,9 @@ def roles(library):
                 found[i] = ("count" if counted else "in"), -1
             elif role["role"] == "in":
                 kind = python["args"][role["arg"]]["kind"]
-                count = by_argument.get(kind["count"], -1) if kind["kind"] == "list" and kind["count"] is not None else -1
+                count = (
+                    by_argument.get(kind["count"], -1) if kind["kind"] == "list" and kind["count"] is not None else -1
+                )
                 if kind["kind"] == "option_values":
                     count = by_argument[kind["count"]]
                 if kind["kind"] in ("list", "struct", "option_values") or kind.get("by_pointer"):
@@ -439,7 +441,7 @@ class Description:
         """(kind, index of the count, size, type with the fields or None) of a parameter."""
         if self.roles is not None:
             return self.described(self.roles.get(symbol, {}).get(index, (None, -1)), params[index][1])
-        name, declared = params[index]
+        _name, declared = params[index]
         ty = self.resolve(declared)
         if ty["kind"] == "builtin" and ty["builtin"] in ("float", "double"):
             return "f", -1, 8, None
@@ -593,7 +595,7 @@ class Description:
         out = [PREAMBLE]
         out += [f"struct {name} {{ {members} }};" for name, members in sorted(structs.items())]
         out += [
-            f"static const struct field {name}[] = {{{', '.join('{%d, %d, %d, %r}' % f for f in fields)}}};"
+            f"static const struct field {name}[] = {{{', '.join('{{{}, {}, {}, {!r}}}'.format(*f) for f in fields)}}};"
             for fields, name in self.tables.items()
             if fields
         ]
@@ -604,7 +606,8 @@ class Description:
             out.append(GET_PROC)
             out.append("const struct entry entries[] = {")
             out += [
-                f'    {{"{e["base"]}", {e["abi_version"]}, {modes[e["stream"]]}, (void *){e["symbol"]}}},' for e in entries
+                f'    {{"{e["base"]}", {e["abi_version"]}, {modes[e["stream"]]}, (void *){e["symbol"]}}},'
+                for e in entries
             ]
             out.append('    {"cuDriverGetVersion", 2020, 0, (void *)cuDriverGetVersion},')
             out.append('    {"cuGetProcAddress", 11030, 0, (void *)cuGetProcAddress},')
@@ -616,7 +619,9 @@ class Description:
 def arguments(library):
     """What typed.py makes arguments by: {"functions": {function: [kind of each parameter]}, "sizes": {class: bytes}}."""
     python = library["python"]
-    functions = {f["python"]["name"]: [a["kind"] for a in f["python"]["args"]] for f in library["functions"] if f["python"]}
+    functions = {
+        f["python"]["name"]: [a["kind"] for a in f["python"]["args"]] for f in library["functions"] if f["python"]
+    }
     return {"functions": functions, "sizes": {c["name"]: c["size"] for c in python["classes"]}}
 
 

@@ -53,20 +53,44 @@ STATUS = {"enum": "cuda.bindings.driver.CUresult", "name": "CUDA_SUCCESS", "valu
 
 
 @pytest.mark.parametrize(
-    ("peer", "ours", "verdict"),
+    "peer, ours, verdict",
     [
         ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
         ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
         ({"value": {"int": 1}}, {"raises": {"exception": "builtins.TypeError"}}, "differs"),
         ({"value": {"int": 1 << 46}}, {"value": {"int": (1 << 46) + 64}}, "same"),
-        ({"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True}, {"value": {"tuple": [STATUS, {"int": 6}]}}, "same"),
-        ({"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True}, {"value": {"tuple": [{**STATUS, "value": 1}, {"int": 5}]}}, "differs"),
+        (
+            {"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True},
+            {"value": {"tuple": [STATUS, {"int": 6}]}},
+            "same",
+        ),
+        (
+            {"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True},
+            {"value": {"tuple": [{**STATUS, "value": 1}, {"int": 5}]}},
+            "differs",
+        ),
         ({"crash": "signal 11"}, {"value": None}, "peer crashes"),
         ({"crash": "signal 11"}, {"crash": "signal 11"}, "differs"),
-        ({"value": None, "calls": [{"f": "cuInit", "a": ["0"]}]}, {"value": None, "calls": [{"f": "cuInit", "a": ["0x1"]}]}, "differs"),
-        ({"value": None, "calls": [{"f": "f", "a": ["in "]}]}, {"value": None, "calls": [{"f": "f", "a": ["0"]}]}, "same"),
-        ({"value": None, "calls": [{"f": "f", "a": ["out 00ff"]}]}, {"value": None, "calls": [{"f": "f", "a": ["out 0000"]}]}, "same"),
-        ({"value": None, "calls": [{"f": "f", "a": ["in 00ff"]}]}, {"value": None, "calls": [{"f": "f", "a": ["in 0000"]}]}, "differs"),
+        (
+            {"value": None, "calls": [{"f": "cuInit", "a": ["0"]}]},
+            {"value": None, "calls": [{"f": "cuInit", "a": ["0x1"]}]},
+            "differs",
+        ),
+        (
+            {"value": None, "calls": [{"f": "f", "a": ["in "]}]},
+            {"value": None, "calls": [{"f": "f", "a": ["0"]}]},
+            "same",
+        ),
+        (
+            {"value": None, "calls": [{"f": "f", "a": ["out 00ff"]}]},
+            {"value": None, "calls": [{"f": "f", "a": ["out 0000"]}]},
+            "same",
+        ),
+        (
+            {"value": None, "calls": [{"f": "f", "a": ["in 00ff"]}]},
+            {"value": None, "calls": [{"f": "f", "a": ["in 0000"]}]},
+            "differs",
+        ),
     ],
 )
 def test_verdicts(harness, peer, ours, verdict):
@@ -93,7 +117,7 @@ def test_a_texture_case_is_what_its_name_says(harness):
 
 
 @pytest.mark.parametrize(
-    ("peer", "ours", "verdict"),
+    "peer, ours, verdict",
     [
         ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
         ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
@@ -101,7 +125,11 @@ def test_a_texture_case_is_what_its_name_says(harness):
         ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.TypeError", "text": "b"}, "same"),
         ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.TypeError", "text": " "}, "differs"),
         ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.ValueError", "text": "a"}, "differs"),
-        ({"raises": "cuda.core.CUDAError", "text": "a", "status": "X"}, {"raises": "cuda.core.CUDAError", "text": "a", "status": "Y"}, "differs"),
+        (
+            {"raises": "cuda.core.CUDAError", "text": "a", "status": "X"},
+            {"raises": "cuda.core.CUDAError", "text": "a", "status": "Y"},
+            "differs",
+        ),
         ({"value": None}, {"raises": "builtins.TypeError", "text": "a"}, "differs"),
         ({"crash": "ends with -11", "text": ""}, {"value": None}, "peer crashes"),
         ({"crash": "ends with -11", "text": ""}, {"crash": "ends with -11", "text": ""}, "differs"),
@@ -146,7 +174,11 @@ def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
 
 
 def test_a_group_that_hangs_ends(tmp_path):
-    groups = {"that hangs": ("import time", "1\ntime.sleep(600)\n2"), "that dies": ("import os; os._exit(3)", "1"), "late": ("", "1")}
+    groups = {
+        "that hangs": ("import time", "1\ntime.sleep(600)\n2"),
+        "that dies": ("import os; os._exit(3)", "1"),
+        "late": ("", "1"),
+    }
     (tmp_path / "core_cases").mkdir()
     (tmp_path / "core_cases" / "few.py").write_text(f"GROUPS = {groups!r}\n")
     shutil.copy(HERE / "core.py", tmp_path)
@@ -157,11 +189,18 @@ def test_a_group_that_hangs_ends(tmp_path):
         return json.loads((tmp_path / "out.json").read_text())
 
     found = record()
-    assert found["that hangs"] == {"1": {"value": {"int": 1}}, "time.sleep(600)": {"crash": "no answer in 5 s", "text": ""}, "2": {"value": {"int": 2}}}
+    assert found["that hangs"] == {
+        "1": {"value": {"int": 1}},
+        "time.sleep(600)": {"crash": "no answer in 5 s", "text": ""},
+        "2": {"value": {"int": 2}},
+    }
     assert found["that dies"]["(setup)"]["crash"] == "ends with 3"
     assert found["late"] == {"1": {"value": {"int": 1}}}
     assert record("--limit", "0")["late"] == {"1": {"crash": "not run in the time given"}}
-    assert record("--limit", "1")["that hangs"]["time.sleep(600)"]["crash"] in ("no answer in 1 s", "not run in the time given")
+    assert record("--limit", "1")["that hangs"]["time.sleep(600)"]["crash"] in (
+        "no answer in 1 s",
+        "not run in the time given",
+    )
 
 
 # What graphs, textures and the system's view of devices bring.

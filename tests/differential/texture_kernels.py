@@ -59,8 +59,26 @@ WIDTHS = {
     16: (".v4.b32", "r", "unsigned", 4),
 }
 MODES = ("zero", "clamp", "trap")
-REDUCTIONS = [("add", "u32"), ("min", "u32"), ("max", "u32"), ("min", "s32"), ("max", "s32"), ("and", "b32"), ("or", "b32"), ("add", "u64")]
-QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "normalized_coords", "array_size", "num_mipmap_levels")
+REDUCTIONS = [
+    ("add", "u32"),
+    ("min", "u32"),
+    ("max", "u32"),
+    ("min", "s32"),
+    ("max", "s32"),
+    ("and", "b32"),
+    ("or", "b32"),
+    ("add", "u64"),
+]
+QUERIES = (
+    "width",
+    "height",
+    "depth",
+    "channel_data_type",
+    "channel_order",
+    "normalized_coords",
+    "array_size",
+    "num_mipmap_levels",
+)
 SURFACE_QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout")
 
 KINDS = {"f": "float4", "i": "int4", "u": "uint4"}
@@ -153,10 +171,11 @@ def _formatted(mode):
         inputs = ", ".join(f'"r"((int){c})' for c in coordinates)
         places = ", ".join(f"%{1 + k}" for k in range(n))
         for kind in ("f", "u"):
-            values = ", ".join(
-                f'"r"({"__float_as_uint" if kind == "f" else ""}({"(i_ - 20) * 0.0625f + %d" % k if kind == "f" else "0x1020304u * i_ + %du - 300u" % k}))'
-                for k in range(4)
-            )
+            if kind == "f":
+                values = [f"__float_as_uint((i_ - 20) * 0.0625f + {k})" for k in range(4)]
+            else:
+                values = [f"(0x1020304u * i_ + {k}u - 300u)" for k in range(4)]
+            values = ", ".join(f'"r"({value})' for value in values)
             vector = "{" + ", ".join(f"%{n + 1 + k}" for k in range(4)) + "}"
             body = f'asm volatile("sust.p.{geometry}.v4.b32.{mode} [%0, {{{places}}}], {vector};" :: "l"(t), {inputs}, {values} : "memory");'
             out.append(_kernel(f"sustp_{geometry}_{kind}_{mode}", body, loop=True))
@@ -172,7 +191,11 @@ def _reductions(mode):
         inputs = ", ".join(f'"r"((int){c})' for c in coordinates)
         places = ", ".join(f"%{1 + k}" for k in range(n))
         for op, kind in REDUCTIONS:
-            value = '"l"(0x9e3779b97f4a7c15ull * (u64)(i_ + 1))' if kind == "u64" else '"r"(0x9e3779b9u * (unsigned)(i_ + 1))'
+            value = (
+                '"l"(0x9e3779b97f4a7c15ull * (u64)(i_ + 1))'
+                if kind == "u64"
+                else '"r"(0x9e3779b9u * (unsigned)(i_ + 1))'
+            )
             body = f'asm volatile("sured.b.{op}.{geometry}.{kind}.{mode} [%0, {{{places}}}], %{n + 1};" :: "l"(t), {inputs}, {value} : "memory");'
             out.append(_kernel(f"sured_{geometry}_{op}_{kind}_{mode}", body, loop=True))
     return HEAD + "".join(out)

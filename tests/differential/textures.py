@@ -25,8 +25,8 @@ import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import texture_cases as cases  # noqa: E402
-import texture_kernels as kernels  # noqa: E402
+import texture_cases as cases
+import texture_kernels as kernels
 
 THREADS = 128
 
@@ -50,7 +50,10 @@ class Device:
         attribute = driver.CUdevice_attribute
         self.capability = tuple(
             self.call("cuDeviceGetAttribute", a, self.device)
-            for a in (attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+            for a in (
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            )
         )
         self.name = self.call("cuDeviceGetName", 256, self.device).split(b"\0")[0].decode()
         self.output = self.call("cuMemAlloc", 1 << 20)
@@ -76,7 +79,8 @@ class Device:
     def compile_anew(self, source):
         """(module, code) of a source: PTX, or CUBIN where the driver is older than the compiler."""
         nvrtc = self.nvrtc
-        number = "%d%d" % self.capability
+        major, minor = self.capability
+        number = f"{major}{minor}"
         for arch, get in ((b"compute_", "PTX"), (b"sm_", "CUBIN")):
             options = [b"-arch=" + arch + number.encode()]
             _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"textures.cu", 0, None, None)
@@ -150,7 +154,11 @@ class Device:
         """Writes an array (a level of one) with `data`, or reads it."""
         d = self.driver
         w, h, depth = resource.extent(level)
-        host = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(w * h * depth * resource.element)
+        host = (
+            ctypes.create_string_buffer(data, len(data))
+            if data
+            else ctypes.create_string_buffer(w * h * depth * resource.element)
+        )
         copy = d.CUDA_MEMCPY3D()
         copy.WidthInBytes, copy.Height, copy.Depth = w * resource.element, h, depth
         end = "src" if data else "dst"
@@ -183,7 +191,9 @@ class Device:
         elif resource.kind == "mipmap":
             mipmap = self.call("cuMipmappedArrayCreate", desc, resource.levels)
             for level in range(resource.levels):
-                self.array_copy(self.call("cuMipmappedArrayGetLevel", mipmap, level), resource, level, resource.data(level))
+                self.array_copy(
+                    self.call("cuMipmappedArrayGetLevel", mipmap, level), resource, level, resource.data(level)
+                )
             out.resType = d.CUresourcetype.CU_RESOURCE_TYPE_MIPMAPPED_ARRAY
             out.res.mipmap.hMipmappedArray = mipmap
         elif resource.kind == "linear":
@@ -240,7 +250,9 @@ class Dump:
         self.names.add(name)
         header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape!r}, }}"
         header += " " * (-(len(header) + 11) % 64) + "\n"
-        self.file.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data)
+        self.file.writestr(
+            f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+        )
 
     def coordinates(self, name):
         columns = cases.coordinates(name)
@@ -377,8 +389,14 @@ def dump_faults():
     out = {}
     for name in FAULTS:
         try:
-            done = subprocess.run([sys.executable, __file__, "--fault", name], capture_output=True, text=True, timeout=60)
-            out[name] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {"ended": done.returncode, "said": done.stderr[-500:]}
+            done = subprocess.run(
+                [sys.executable, __file__, "--fault", name], capture_output=True, text=True, timeout=60
+            )
+            out[name] = (
+                json.loads(done.stdout.splitlines()[-1])
+                if done.stdout.strip()
+                else {"ended": done.returncode, "said": done.stderr[-500:]}
+            )
         except subprocess.TimeoutExpired:
             out[name] = {"hangs": True}
     return out
@@ -400,7 +418,10 @@ def dump(path, groups):
                 dump_group(device, archive, group)
         except Failed as failure:
             archive.failures[f"the group {group}"] = list(failure.args)
-        print(f"{group}: {time.monotonic() - start:.1f} s; {len(archive.names)} entries, {len(archive.failures)} failures so far", flush=True)
+        print(
+            f"{group}: {time.monotonic() - start:.1f} s; {len(archive.names)} entries, {len(archive.failures)} failures so far",
+            flush=True,
+        )
     facts = {"device": device.name, "capability": list(device.capability), "driver": device.call("cuDriverGetVersion")}
     archive.close(**facts, faults=dump_faults() if "faults" in groups else {})
 
@@ -423,7 +444,7 @@ def compare(one, two, show, only):
     for name in names:
         if only and not re.search(only, name):
             continue
-        resource, _, rest = name.partition(" | ")
+        _resource, _, rest = name.partition(" | ")
         kernel = rest.rpartition(" | ")[2].split()[0]
         key = (kernel, "linear" if "| linear" in name else "point")
         total = groups.setdefault(key, [0, 0, 0, 0, 0.0])
@@ -454,17 +475,27 @@ def compare(one, two, show, only):
         percent = 100 * equal / values if values else 0
         print(f"{kernel:28} {how:6} {entries:8} {missing:8} {values:13} {equal:9} {percent:6.2f}   {largest:g}")
     values, equal = sum(g[1] for g in groups.values()), sum(g[2] for g in groups.values())
-    print(f"{equal} of {values} values equal bit by bit; {sum(g[3] for g in groups.values())} entries missing in the second")
+    print(
+        f"{equal} of {values} values equal bit by bit; {sum(g[3] for g in groups.values())} entries missing in the second"
+    )
     for share, name, largest in sorted(worst, reverse=True)[:show]:
         print(f"  {100 * share:6.2f} % differ, by up to {largest:g}: {name}")
         if share != float("inf") and "|" in name and a[name].ndim == 2:
             x, y = a[name], b[name]
-            coordinates = next((a[n] for n in a.files if n.startswith("coordinates:") and name.endswith(" " + n[12:])), None)
+            coordinates = next(
+                (a[n] for n in a.files if n.startswith("coordinates:") and name.endswith(" " + n[12:])), None
+            )
             bad = np.argwhere((x != y).any(0))[:3, 0]
             for i in bad:
                 where = coordinates[:, i].tolist() if coordinates is not None else ""
-                print(f"      at {where}: {[hex(v) for v in x[:, i]]} {x[:, i].view('<f4')} and {[hex(v) for v in y[:, i]]} {y[:, i].view('<f4')}")
-    failures = {k for k in ia["failures"].keys() | ib["failures"].keys() if ia["failures"].get(k, [0, 0])[1] != ib["failures"].get(k, [0, 0])[1]}
+                print(
+                    f"      at {where}: {[hex(v) for v in x[:, i]]} {x[:, i].view('<f4')} and {[hex(v) for v in y[:, i]]} {y[:, i].view('<f4')}"
+                )
+    failures = {
+        k
+        for k in ia["failures"].keys() | ib["failures"].keys()
+        if ia["failures"].get(k, [0, 0])[1] != ib["failures"].get(k, [0, 0])[1]
+    }
     failures = {k for k in failures if not only or re.search(only, k)}
     print(f"{len(failures)} statuses differ")
     for k in sorted(failures)[:show]:
@@ -478,7 +509,9 @@ def compare(one, two, show, only):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE.npz")
-    parser.add_argument("--groups", nargs="*", default=[*cases.GROUPS, "surfaces", "faults"], help="all but what is named is left out")
+    parser.add_argument(
+        "--groups", nargs="*", default=[*cases.GROUPS, "surfaces", "faults"], help="all but what is named is left out"
+    )
     parser.add_argument("--compare", nargs=2, metavar="FILE.npz")
     parser.add_argument("--show", type=int, default=20, metavar="N", help="entries shown that differ most (20)")
     parser.add_argument("--only", metavar="PATTERN", help="compare the entries whose names match")

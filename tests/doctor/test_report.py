@@ -14,7 +14,9 @@ import time
 
 import cupyrite
 import pytest
+
 from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
+
 
 @pytest.fixture(scope="module")
 def healthy():
@@ -230,7 +232,7 @@ def test_a_failing_demo_counts(tmp_path):
 def test_no_demo_where_no_kernel_runs():
     done = doctor("--demo", CUPYRITE_DEVICE="none")
     assert done.returncode == 1
-    assert done.stderr.decode() == "The demo was not run.\n"
+    assert done.stderr.decode() == "The demo did not run.\n"
 
 
 def test_help():
@@ -409,7 +411,7 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 
 @pytest.mark.parametrize(
-    ("changes", "coloured"),
+    "changes, coloured",
     [({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
 )
 def test_colours_on_a_terminal_only(changes, coloured):
@@ -452,13 +454,23 @@ def test_strange_places_on_the_path(tmp_path):
         (crowded / f"package{number}-1.dist-info").touch()
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    path = [strange, crowded, loop, tmp_path / "none", "relative", "/dev/null", os.fsdecode(os.fsencode(tmp_path) + b"/\xff")]
+    path = [
+        strange,
+        crowded,
+        loop,
+        tmp_path / "none",
+        "relative",
+        "/dev/null",
+        os.fsdecode(os.fsencode(tmp_path) + b"/\xff"),
+    ]
     path += [PACKAGE.parent]
     begun = time.monotonic()
     status, report = examine(PYTHONPATH=os.pathsep.join(map(str, path)))
     assert time.monotonic() - begun < 30
     assert status == 0, report["problems"]
-    names = {package["name"]: package["damaged"] for package in report["packages"] if package["location"] == str(strange)}
+    names = {
+        package["name"]: package["damaged"] for package in report["packages"] if package["location"] == str(strange)
+    }
     assert names["cuda-core"] is None
 
 

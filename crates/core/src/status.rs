@@ -9,7 +9,7 @@ use cupyrite_sys::driver::{CUlogIterator, CUresult};
 /// here. The runtime API's statuses of the same numbers mean the same.
 ///
 /// Source: `CUresult` of the CUDA driver API.
-pub fn explanation(status: i32) -> Option<&'static str> {
+pub fn explain_status(status: i32) -> Option<&'static str> {
     Some(match status {
         0 => "success",
         1 => "an argument has a value that the call does not take",

@@ -5,15 +5,16 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::bindings::symbols;
+use crate::bindings::symbols::raise_load_error;
+use crate::cpython::R;
 use crate::pathfinder::FileName;
-use crate::py::R;
-use crate::roots;
-use crate::runtime::{self, raise_load_error};
+use crate::site_packages;
 
 /// Adds the functions below, and hands the places where packages are installed to the search for libraries.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Only the words: a look at the folders is taken when a library is needed.
-    roots::refresh(module.py());
+    site_packages::refresh(module.py());
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
     module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
     module.add_function(wrap_pyfunction!(library_path, module)?)?;
@@ -26,7 +27,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Raises what the first driver call would raise.
 #[pyfunction]
 fn device_reason(py: Python<'_>) -> PyResult<String> {
-    runtime::prepare()
+    symbols::prepare()
         .and_then(|()| {
             loader::backend_reason().map_err(|error| raise_load_error(&error, "the CUDA driver"))
         })
@@ -44,14 +45,14 @@ fn library_path(name: &str) -> Option<FileName> {
 /// The exceptions (FunctionNotFoundError, NotSupportedError) of cuda.bindings._internal.utils.
 #[pyfunction]
 fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let class = |made: crate::py::R<*mut pyo3::ffi::PyObject>| match made {
+    let class = |made: crate::cpython::R<*mut pyo3::ffi::PyObject>| match made {
         // SAFETY: the class is live and kept for ever.
         Ok(class) => Ok(unsafe { Bound::from_borrowed_ptr(py, class) }.unbind()),
         Err(_) => Err(PyErr::fetch(py)),
     };
     Ok((
-        class(crate::errors::function_not_found())?,
-        class(crate::errors::not_supported())?,
+        class(crate::bindings::errors::function_not_found())?,
+        class(crate::bindings::errors::not_supported())?,
     ))
 }
 
@@ -98,7 +99,7 @@ fn known_library(name: &str) -> PyResult<Library> {
 /// The address of a row of the table; 0 if the library lacks the function.
 fn address(library: Library, index: usize) -> R<usize> {
     if library == Library::Driver {
-        runtime::prepare()?;
+        symbols::prepare()?;
     }
     match cupyrite_sys::table(library).get(index) {
         Ok(address) => Ok(address.addr()),

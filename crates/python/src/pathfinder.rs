@@ -18,8 +18,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::py::{self, Owned, Raised};
-use crate::roots;
+use crate::cpython;
+use crate::cpython::{Owned, Raised};
+use crate::site_packages;
 
 /// An exception class of `cuda.pathfinder`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +160,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A file that is there and does not load is not "not found": it raises `RuntimeError` itself, because of an
 /// `OSError`, so that programs which go on without a library that is not installed do not pass over a broken one.
 pub fn raise(py: Python<'_>, failed: bool, message: String) -> Raised {
-    py::set(error(py, Class::DynamicLibNotFound, failed, message))
+    cpython::set(error(py, Class::DynamicLibNotFound, failed, message))
 }
 
 fn error(py: Python<'_>, class: Class, failed: bool, message: String) -> PyErr {
@@ -252,7 +253,7 @@ fn load_library(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<(FileName, bool, usize, String)> {
-    roots::refresh(py);
+    site_packages::refresh(py);
     let name = name.to_string_lossy();
     let loaded = py
         .detach(|| cupyrite_pathfinder::load(&name))
@@ -318,7 +319,7 @@ fn find<T: Send>(
     name: &Bound<'_, PyString>,
     search: fn(&str) -> Result<T, FindError>,
 ) -> Result<T, FindError> {
-    roots::refresh(py);
+    site_packages::refresh(py);
     let name = name.to_string_lossy();
     py.detach(|| search(&name))
 }

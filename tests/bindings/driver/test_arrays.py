@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.arrays import (
     CUBEMAP,
     FORMAT,
@@ -120,8 +121,14 @@ def test_the_device_says_how_large_arrays_may_be(name):
 
 def test_formats_and_channels():
     works = {(f, n) for f in FORMATS.values() for n in (1, 2, 4)}
-    works |= {(getattr(FORMAT, f"CU_AD_FORMAT_{s}NORM_INT{b}X{n}"), n) for s in "US" for b in (8, 16) for n in (1, 2, 4)}
-    works |= {(FORMAT.CU_AD_FORMAT_BC1_UNORM, 4), (FORMAT.CU_AD_FORMAT_BC4_SNORM, 1), (FORMAT.CU_AD_FORMAT_BC5_UNORM, 2)}
+    works |= {
+        (getattr(FORMAT, f"CU_AD_FORMAT_{s}NORM_INT{b}X{n}"), n) for s in "US" for b in (8, 16) for n in (1, 2, 4)
+    }
+    works |= {
+        (FORMAT.CU_AD_FORMAT_BC1_UNORM, 4),
+        (FORMAT.CU_AD_FORMAT_BC4_SNORM, 1),
+        (FORMAT.CU_AD_FORMAT_BC5_UNORM, 2),
+    }
     formats = {f for f, _ in works}
     for f in formats:
         for n in (0, 1, 2, 3, 4, 5):

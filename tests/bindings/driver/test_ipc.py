@@ -11,8 +11,9 @@ from multiprocessing import reduction
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
-from helpers.processes import LIMIT, Bounded
+
 from helpers.device import check, on_cpu_device
+from helpers.processes import LIMIT, Bounded
 
 POSIX = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 NONE = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_NONE
@@ -110,7 +111,11 @@ def _open_memory(pipe):
         assert int(check(driver.cuIpcOpenMemHandle(handle, LAZY_PEERS))) == int(address)
         if on_cpu_device():
             # Undefined, says CUDA.
-            for call in (driver.cuMemFree(address), driver.cuMemFreeAsync(address, 0), driver.cuIpcGetMemHandle(address)):
+            for call in (
+                driver.cuMemFree(address),
+                driver.cuMemFreeAsync(address, 0),
+                driver.cuIpcGetMemHandle(address),
+            ):
                 assert call[0] == driver.CUresult.CUDA_ERROR_INVALID_VALUE
         check(driver.cuIpcCloseMemHandle(address))
         assert (read(address) == values + 1).all()

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, check, driver, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
@@ -32,7 +33,9 @@ def test_freeing_what_is_not_there():
     assert driver.cuMemFree(12345)[0] == R.CUDA_ERROR_INVALID_VALUE
 
 
-@pytest.mark.parametrize("bits, dtype, value", [(8, np.uint8, 0xAB), (16, np.uint16, 0xABCD), (32, np.uint32, 0xABCDEF01)])
+@pytest.mark.parametrize(
+    "bits, dtype, value", [(8, np.uint8, 0xAB), (16, np.uint16, 0xABCD), (32, np.uint32, 0xABCDEF01)]
+)
 def test_sets(bits, dtype, value):
     a = DeviceArray(np.zeros(100, dtype))
     size = a.host.itemsize
@@ -125,7 +128,10 @@ def test_registered_memory():
     assert host[:101].sum() == 300
     assert driver.cuMemHostRegister(host.ctypes.data, host.nbytes, 0)[0] == R.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
     check(driver.cuMemHostUnregister(host.ctypes.data))
-    assert driver.cuMemHostUnregister(host.ctypes.data)[0] in (R.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, R.CUDA_ERROR_INVALID_VALUE)
+    assert driver.cuMemHostUnregister(host.ctypes.data)[0] in (
+        R.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+        R.CUDA_ERROR_INVALID_VALUE,
+    )
 
 
 def test_managed_memory():
@@ -152,11 +158,17 @@ def test_pointer_attributes():
     assert int(get("RANGE_START_ADDR")) == a.address
     assert get("IS_MANAGED") == 0
     assert get("BUFFER_ID") > 0
-    several = check(driver.cuPointerGetAttributes(
-        2, [ATTRIBUTE.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ATTRIBUTE.CU_POINTER_ATTRIBUTE_MEMORY_TYPE], a.pointer))
+    several = check(
+        driver.cuPointerGetAttributes(
+            2, [ATTRIBUTE.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ATTRIBUTE.CU_POINTER_ATTRIBUTE_MEMORY_TYPE], a.pointer
+        )
+    )
     assert [int(v) for v in several] == [0, 2]
     host = np.zeros(4)
-    assert driver.cuPointerGetAttribute(ATTRIBUTE.CU_POINTER_ATTRIBUTE_CONTEXT, host.ctypes.data)[0] == R.CUDA_ERROR_INVALID_VALUE
+    assert (
+        driver.cuPointerGetAttribute(ATTRIBUTE.CU_POINTER_ATTRIBUTE_CONTEXT, host.ctypes.data)[0]
+        == R.CUDA_ERROR_INVALID_VALUE
+    )
 
 
 def test_copies_beyond_an_allocation():
@@ -208,6 +220,10 @@ def test_freed_handles():
     check(driver.cuStreamDestroy(stream))
     event = check(driver.cuEventCreate(0))
     check(driver.cuEventDestroy(event))
-    for call in (lambda: driver.cuStreamSynchronize(stream), lambda: driver.cuStreamDestroy(stream),
-                 lambda: driver.cuEventRecord(event, 0), lambda: driver.cuEventQuery(event)):
+    for call in (
+        lambda: driver.cuStreamSynchronize(stream),
+        lambda: driver.cuStreamDestroy(stream),
+        lambda: driver.cuEventRecord(event, 0),
+        lambda: driver.cuEventQuery(event),
+    ):
         assert call()[0] in (R.CUDA_ERROR_INVALID_HANDLE, R.CUDA_ERROR_CONTEXT_IS_DESTROYED)

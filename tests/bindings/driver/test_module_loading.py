@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, check, compile_cuda, driver, nvrtc, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
@@ -28,8 +29,12 @@ GOOD = b""".version 7.8
 
 def load_with_logs(code):
     info, error = bytearray(4096), bytearray(4096)
-    options = [JIT.CU_JIT_INFO_LOG_BUFFER, JIT.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, JIT.CU_JIT_ERROR_LOG_BUFFER,
-               JIT.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    options = [
+        JIT.CU_JIT_INFO_LOG_BUFFER,
+        JIT.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        JIT.CU_JIT_ERROR_LOG_BUFFER,
+        JIT.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ]
     status, module = driver.cuModuleLoadDataEx(code, 4, options, [info, len(info), error, len(error)])
     return status, module, info.split(b"\0")[0].decode(), error.split(b"\0")[0].decode()
 
@@ -42,11 +47,14 @@ def test_ptx_by_hand():
     assert out.get()[0] == 77
 
 
-@pytest.mark.parametrize("old, new, token, line", [
-    (b"ld.param.u32 %r1, [v];", b"ld.param.u32 %r1, [v]", "cvta", 10),
-    (b"st.global.u32 [%rd2], %r1;", b"st.global.u32 [%rd2], %r9;", "%r9", 11),
-    (b"    ret;", b"    bogus.u32 %r1, %r1;", "bogus", 12),
-])
+@pytest.mark.parametrize(
+    "old, new, token, line",
+    [
+        (b"ld.param.u32 %r1, [v];", b"ld.param.u32 %r1, [v]", "cvta", 10),
+        (b"st.global.u32 [%rd2], %r1;", b"st.global.u32 [%rd2], %r9;", "%r9", 11),
+        (b"    ret;", b"    bogus.u32 %r1, %r1;", "bogus", 12),
+    ],
+)
 def test_broken_ptx(old, new, token, line, cpu_device):
     status, module, _, log = load_with_logs(GOOD.replace(old, new))
     assert status == R.CUDA_ERROR_INVALID_PTX and module is None
@@ -98,7 +106,9 @@ def test_files(tmp_path):
 
 
 def test_functions_of_a_module():
-    module = Module.from_source('extern "C" __global__ void a(int x, double y, char z) {} extern "C" __global__ void b() {}')
+    module = Module.from_source(
+        'extern "C" __global__ void a(int x, double y, char z) {} extern "C" __global__ void b() {}'
+    )
     assert check(driver.cuModuleGetFunctionCount(module.handle)) == 2
     names = {check(driver.cuFuncGetName(f)) for f in check(driver.cuModuleEnumerateFunctions(2, module.handle))}
     assert names == {b"a", b"b"}
@@ -127,7 +137,9 @@ def test_static_memory_shows_in_attributes(cpu_device):
     k, attribute = module.function("k"), driver.CUfunction_attribute
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, k)) == 400
     # A GPU's assembler may find a way without local memory.
-    assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, k)) >= (256 if cpu_device else 0)
+    assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, k)) >= (
+        256 if cpu_device else 0
+    )
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, k)) >= 40
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k)) == 256
 
@@ -165,8 +177,14 @@ def test_compile_errors_reach_the_log():
 def test_launch_checks():
     module = Module.from_source('extern "C" __global__ void k() {}')
     k = module.function("k")
-    shapes = [(0, 1, 1, 1, 1, 1), (1, 1, 1, 0, 1, 1), (1, 1, 1, 1025, 1, 1), (1, 1, 1, 64, 64, 1), (1, 70_000, 1, 1, 1, 1),
-              (1, 1, 1, 1, 1, 65)]
+    shapes = [
+        (0, 1, 1, 1, 1, 1),
+        (1, 1, 1, 0, 1, 1),
+        (1, 1, 1, 1025, 1, 1),
+        (1, 1, 1, 64, 64, 1),
+        (1, 70_000, 1, 1, 1, 1),
+        (1, 1, 1, 1, 1, 65),
+    ]
     for shape in shapes:
         assert driver.cuLaunchKernel(k, *shape, 0, 0, 0, 0)[0] == R.CUDA_ERROR_INVALID_VALUE, shape
     assert driver.cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 10**6, 0, 0, 0)[0] == R.CUDA_ERROR_INVALID_VALUE
@@ -194,7 +212,9 @@ def test_launch_ex_and_extra():
 
 
 def test_occupancy():
-    module = Module.from_source('extern "C" __global__ void k(int *p) { __shared__ int s[1024]; s[threadIdx.x] = p[0]; p[1] = s[0]; }')
+    module = Module.from_source(
+        'extern "C" __global__ void k(int *p) { __shared__ int s[1024]; s[threadIdx.x] = p[0]; p[1] = s[0]; }'
+    )
     k = module.function("k")
     one = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(k, 1024, 0))
     many = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(k, 64, 0))

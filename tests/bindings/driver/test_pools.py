@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import Module, check, on_cpu_device
 
 ATTRIBUTE = driver.CUmemPool_attribute
@@ -56,7 +57,7 @@ def test_memory_works_and_is_counted(pool, stream):
     assert attribute(pool, "USED_MEM_HIGH") >= SIZE
     set_attribute(pool, "USED_MEM_HIGH", 0)
     assert attribute(pool, "USED_MEM_HIGH") == 0
-    status, = driver.cuMemPoolSetAttribute(pool, ATTRIBUTE.CU_MEMPOOL_ATTR_USED_MEM_HIGH, driver.cuuint64_t(5))
+    (status,) = driver.cuMemPoolSetAttribute(pool, ATTRIBUTE.CU_MEMPOOL_ATTR_USED_MEM_HIGH, driver.cuuint64_t(5))
     assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
 
@@ -93,7 +94,9 @@ def test_default_and_current_pools(context, pool, stream):
     check(driver.cuDeviceSetMemPool(device, pool))
     try:
         pointer = check(driver.cuMemAllocAsync(SIZE, stream))
-        found = check(driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer))
+        found = check(
+            driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer)
+        )
         assert int(found) == int(pool)
         assert attribute(pool, "USED_MEM_CURRENT") >= SIZE
         # Freeing without a stream is allowed too.
@@ -127,7 +130,9 @@ def test_what_a_pool_says_of_itself(pool):
     location = driver.CUmemLocation()
     location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
     location.id = 0
-    assert check(driver.cuMemPoolGetAccess(pool, location)) == driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    assert (
+        check(driver.cuMemPoolGetAccess(pool, location)) == driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    )
 
 
 @pytest.mark.cpu
@@ -190,7 +195,7 @@ def test_bad_requests(context, pool, stream):
     ctypes.memset(int(flag), 0, 8)
     check(driver.cuStreamWaitValue32(stream, int(flag), 1, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
     check(driver.cuMemFreeAsync(pointer, stream))
-    again, = driver.cuMemFreeAsync(pointer, stream)
+    (again,) = driver.cuMemFreeAsync(pointer, stream)
     ctypes.memset(int(flag), 1, 1)
     assert again == invalid
     check(driver.cuStreamSynchronize(stream))

@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from helpers import texture_reference as reference
 from helpers.arrays import (
     BORDER,
@@ -144,8 +145,24 @@ PARTS = {1: 128, 2: 16, 3: 4}
 def places(length, count, seed, parts=256):
     """Positions in texels, in and around a texture, as multiples of 1/parts: corners, centres and random ones."""
     rng = np.random.default_rng(seed)
-    special = [0, 0.5, 1, length / 2, length - 1, length - 0.5, length, length + 0.5, -0.5, -1, -length, 2 * length, 3 * length + 0.25]
-    return np.concatenate([special, rng.integers(-2 * length * parts, 3 * length * parts, count - len(special)) / parts])
+    special = [
+        0,
+        0.5,
+        1,
+        length / 2,
+        length - 1,
+        length - 0.5,
+        length,
+        length + 0.5,
+        -0.5,
+        -1,
+        -length,
+        2 * length,
+        3 * length + 0.25,
+    ]
+    return np.concatenate(
+        [special, rng.integers(-2 * length * parts, 3 * length * parts, count - len(special)) / parts]
+    )
 
 
 def values(shape, dtype, seed=1):
@@ -301,7 +318,7 @@ def directions(count):
     """Directions whose larger component is well apart from the others, away from the edges between texels."""
     rng = np.random.default_rng(5)
     d = rng.uniform(-1, 1, (3, 20 * count))
-    face, s, t = reference.cube_face(*d.astype(np.float32))
+    _face, s, t = reference.cube_face(*d.astype(np.float32))
     clear = (np.abs((s * 8) % 1 - 0.5) < 0.45) & (np.abs((t * 8) % 1 - 0.5) < 0.45)
     clear &= (np.abs(s - 0.5) < 0.49) & (np.abs(t - 0.5) < 0.49)
     d = d[:, clear][:, :count].astype(np.float32)
@@ -365,7 +382,10 @@ def test_levels_of_detail(fetches, kind, shape, linear, mip_linear):
     texture = make_texture(mipmapped, linear=linear, mip_linear=mip_linear, flags=NORMALIZED, bias=bias, clamp=clamp)
     # Positions off the edges between texels in every level.
     rng = np.random.default_rng(8)
-    coordinates = [(rng.integers(0, 16 * n, 300) + 0.5) / (16 * n) if linear else (rng.integers(0, n, 300) + 0.5) / n for n in shape[::-1]]
+    coordinates = [
+        (rng.integers(0, 16 * n, 300) + 0.5) / (16 * n) if linear else (rng.integers(0, n, 300) + 0.5) / n
+        for n in shape[::-1]
+    ]
     asked = rng.integers(-4, 24, 300) / 4 + (0 if mip_linear else 0.0625)
     got = run(fetches, kind, texture, *(coordinates + [0] * (3 - len(shape))), asked)
     level = np.clip(asked + bias, *clamp)
@@ -438,7 +458,9 @@ def test_pitched_memory(fetches, linear, mode):
     data = np.zeros((8, 32), np.float32)
     data[:, :16] = values((8, 16), np.float32)
     memory = DeviceArray(data)
-    texture = make_texture(pitched_resource(memory.address, 16, 8, 128), linear=linear, address=MODES[mode], flags=NORMALIZED)
+    texture = make_texture(
+        pitched_resource(memory.address, 16, 8, 128), linear=linear, address=MODES[mode], flags=NORMALIZED
+    )
     x, y = (places(n, 400, seed, 16) / n + (0 if linear else 1 / 512 / n) for seed, n in enumerate((16, 8)))
     want = reference.Texture(data[:, :16, None], MODES[mode], linear, True).fetch(x, y)
     np.testing.assert_allclose(run(fetches, "tex2d", texture, x, y), want, rtol=0, atol=2e-3 if linear else 0)
@@ -580,7 +602,11 @@ def test_what_surfaces_cannot_be_made_of():
 def test_handles_of_nothing():
     check(driver.cuTexObjectDestroy(driver.CUtexObject(0)))
     check(driver.cuSurfObjectDestroy(driver.CUsurfObject(0)))
-    for call in (driver.cuTexObjectGetResourceDesc, driver.cuTexObjectGetTextureDesc, driver.cuTexObjectGetResourceViewDesc):
+    for call in (
+        driver.cuTexObjectGetResourceDesc,
+        driver.cuTexObjectGetTextureDesc,
+        driver.cuTexObjectGetResourceViewDesc,
+    ):
         assert call(driver.CUtexObject(12345)) == (INVALID_VALUE, None)
     assert driver.cuSurfObjectGetResourceDesc(driver.CUsurfObject(12345)) == (INVALID_VALUE, None)
 

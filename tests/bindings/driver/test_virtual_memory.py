@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers import TESTS
 from helpers.device import Module, check, on_cpu_device
 from helpers.virtual_memory import DESCRIPTOR, DEVICE, NONE, READ, READ_WRITE, access, properties
@@ -58,8 +59,9 @@ def test_an_allocation_that_grows_in_place(unit):
         mapped += unit
     # One copy, one set and one kernel over all of the mappings.
     assert [int(v) for v in read(base, 4 * unit)[:: unit // 4]] == [1, 2, 3, 4]
-    module = Module.from_source('extern "C" __global__ void bump(unsigned *p) {'
-                                " p[blockIdx.x * blockDim.x + threadIdx.x] += 10; }")
+    module = Module.from_source(
+        'extern "C" __global__ void bump(unsigned *p) { p[blockIdx.x * blockDim.x + threadIdx.x] += 10; }'
+    )
     module.launch("bump", 4 * unit // 4 // 256, 256, np.uint64(int(base)))
     assert [int(v) for v in np.unique(read(base, 4 * unit))] == [11, 12, 13, 14]
     fill(base, 4 * unit, 5)
@@ -177,8 +179,10 @@ def test_a_kernel_without_access_faults(unit, rights, capfd):
     handle = check(driver.cuMemCreate(unit, properties(), 0))
     check(driver.cuMemMap(base, unit, 0, handle, 0))
     check(driver.cuMemSetAccess(base, unit, [access(rights)], 1))
-    module = Module.from_source('extern "C" __global__ void load(int *p, int *q) { if (*p == 1234567) *q = 0; }\n'
-                                'extern "C" __global__ void store(int *p) { *p = 1; }')
+    module = Module.from_source(
+        'extern "C" __global__ void load(int *p, int *q) { if (*p == 1234567) *q = 0; }\n'
+        'extern "C" __global__ void store(int *p) { *p = 1; }'
+    )
     if rights == READ:
         module.launch("load", 1, 1, np.uint64(int(base)), np.uint64(0))
         check(driver.cuCtxSynchronize())
@@ -226,7 +230,9 @@ def test_another_process_maps_the_same_memory(unit):
     try:
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
         command = [sys.executable, "-c", IMPORTER, str(descriptor), str(unit)]
-        run = subprocess.run(command, pass_fds=[descriptor], env=environment, capture_output=True, text=True, timeout=120)
+        run = subprocess.run(
+            command, pass_fds=[descriptor], env=environment, capture_output=True, text=True, timeout=120
+        )
         assert run.returncode == 0, run.stderr
     finally:
         os.close(descriptor)

@@ -73,7 +73,9 @@ else:
 
 def start(before="", after=""):
     """A child that opens the driver, as far as its first line."""
-    child = subprocess.Popen([sys.executable, "-c", OPEN.format(before=before, after=after)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", OPEN.format(before=before, after=after)], stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout.readline() == "ready\n"
     return child
 

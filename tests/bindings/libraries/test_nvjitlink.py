@@ -1,12 +1,13 @@
 """nvJitLink by its own library: what links, what every failure says, and what no argument may do."""
 
+import contextlib
 import ctypes
-import pathlib
 import threading
 
 import pytest
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import InputType, Result, nvJitLinkError
+
 from helpers import TESTS
 from helpers.device_code import ALONE, CALLEE, CALLER, in_child, nvrtc_output, or_skip, resident
 
@@ -25,10 +26,8 @@ def create():
 
     yield make
     for handle in made:
-        try:
+        with contextlib.suppress(nvJitLinkError):
             nvjitlink.destroy(handle)
-        except nvJitLinkError:
-            pass
 
 
 def add(handle, kind, data, name="input"):
@@ -160,7 +159,7 @@ def test_an_unsupported_input_is_named_in_the_log(create):
 
 
 def test_wrong_inputs(create):
-    alone = nvrtc_output(ALONE, "CUBIN", "-arch=sm_80")
+    nvrtc_output(ALONE, "CUBIN", "-arch=sm_80")
     ltoir = nvrtc_output(CALLEE, "LTOIR", *LTO)
     raises(Result.ERROR_LTO_NOT_ENABLED, add, create("-arch=sm_80"), InputType.LTOIR, ltoir)
     raises(Result.ERROR_INVALID_INPUT, nvjitlink.add_data, create("-arch=sm_80"), InputType.CUBIN, None, 0, "x")
@@ -265,7 +264,13 @@ def test_options_in_other_forms(create):
         pass
 
     array = (ctypes.c_char_p * 2)(b"-arch=sm_80", b"-lto")
-    for options in (["-arch=sm_80"], ("-arch=sm_80",), [b"-arch=sm_80"], [Text("-arch=sm_80")], ctypes.addressof(array)):
+    for options in (
+        ["-arch=sm_80"],
+        ("-arch=sm_80",),
+        [b"-arch=sm_80"],
+        [Text("-arch=sm_80")],
+        ctypes.addressof(array),
+    ):
         nvjitlink.destroy(nvjitlink.create(1, options))
     nvjitlink.destroy(nvjitlink.create(1, ["-arch=sm_80", "-not-looked-at"]))
     nvjitlink.destroy(nvjitlink.create(num_options=2, options=ctypes.addressof(array)))
@@ -274,7 +279,9 @@ def test_options_in_other_forms(create):
         nvjitlink.create(1, ctypes.addressof(wild))
 
 
-@pytest.mark.parametrize("count, error", [(-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError)])
+@pytest.mark.parametrize(
+    "count, error", [(-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError)]
+)
 def test_wrong_counts(count, error):
     with pytest.raises(error, match="'num_options'"):
         nvjitlink.create(count, ["-arch=sm_80"])
@@ -305,7 +312,13 @@ def test_buffers_that_are_read(create):
             nvjitlink.add_data(handle, InputType.PTX, address, 10, "x")
     with pytest.raises(OverflowError, match="'size'"):
         nvjitlink.add_data(handle, InputType.PTX, ptx, -1, "x")
-    for name, error in ((None, TypeError), (b"x", TypeError), (5, TypeError), ("a\0b", ValueError), ("\udc80", UnicodeEncodeError)):
+    for name, error in (
+        (None, TypeError),
+        (b"x", TypeError),
+        (5, TypeError),
+        ("a\0b", ValueError),
+        ("\udc80", UnicodeEncodeError),
+    ):
         with pytest.raises(error):
             nvjitlink.add_data(handle, InputType.PTX, ptx, len(ptx), name)
 
@@ -322,7 +335,14 @@ def test_buffers_that_are_written(create):
         assert nvjitlink.get_linked_cubin(handle, buffer) is None
     assert bytes(storage) == bytes(flat) == bytes(larger[:size])
     assert larger[size:] == b"xxx"
-    for wrong in (bytes(size), memoryview(bytes(size)), memoryview(bytearray(2 * size))[::2], "x" * size, [0] * size, 1.5):
+    for wrong in (
+        bytes(size),
+        memoryview(bytes(size)),
+        memoryview(bytearray(2 * size))[::2],
+        "x" * size,
+        [0] * size,
+        1.5,
+    ):
         with pytest.raises(ValueError, match="'cubin'"):
             nvjitlink.get_linked_cubin(handle, wrong)
     for short in (0, 1, size - 1):
@@ -359,10 +379,8 @@ def test_failures_without_end(create):
                     function(*arguments)
                 except nvJitLinkError as error:
                     assert error.status
-            try:
+            with contextlib.suppress(ValueError):
                 nvjitlink.add_data(handle, 2, b"abc", 4, "x")
-            except ValueError:
-                pass
 
     some(2000)
     before = resident()

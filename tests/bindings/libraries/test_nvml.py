@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from cuda.bindings import driver, nvml
+
 from helpers.device import check, compile_cuda
 
 
@@ -238,7 +239,10 @@ nvml.PciInfo(), nvml.Return.SUCCESS, nvml.NvmlError, cufile.OpError, cudla.Statu
 maps = open("/proc/self/maps").read()
 print("numpy" in sys.modules, [n for n in ("libnvidia-ml", "libcuda", "libcufile", "libnvvm", "libnvJitLink", "libnvfatbin") if n in maps])
 """
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False []"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+        == "False []"
+    )
 
 
 @pytest.mark.parametrize("values", [[], (), nvml.FieldValue(0)])

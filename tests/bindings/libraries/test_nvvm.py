@@ -1,5 +1,6 @@
 """NVVM by its own library: IR as text and as bitcode to PTX and LTO IR, its logs, and what no argument may do."""
 
+import contextlib
 import ctypes
 import pathlib
 import threading
@@ -7,6 +8,7 @@ import threading
 import pytest
 from cuda.bindings import nvjitlink, nvvm
 from cuda.bindings.nvvm import Result, nvvmError
+
 from helpers.device_code import SINE, STORE_SEVEN, in_child, nvvm_ir, or_skip, resident
 
 
@@ -23,10 +25,8 @@ def program():
 
     yield make
     for handle in made:
-        try:
+        with contextlib.suppress(nvvmError):
             nvvm.destroy_program(handle)
-        except nvvmError:
-            pass
 
 
 def seven():
@@ -218,7 +218,14 @@ def test_buffers(program):
     storage = ctypes.create_string_buffer(module, len(module))
     for data in (bytearray(module), memoryview(module), storage, ctypes.addressof(storage)):
         nvvm.add_module_to_program(handle, data, len(module), "x")
-    for data, size in ((module.decode(), len(module)), (module, len(module) - 1), (b"abc", 10), (b"abc", 0), (1.5, 1), (8, 10)):
+    for data, size in (
+        (module.decode(), len(module)),
+        (module, len(module) - 1),
+        (b"abc", 10),
+        (b"abc", 0),
+        (1.5, 1),
+        (8, 10),
+    ):
         with pytest.raises(ValueError, match="'buffer'"):
             nvvm.add_module_to_program(handle, data, size, "x")
     for name in (None, b"x", 1):
@@ -261,10 +268,8 @@ def test_failures_without_end(program):
                 nvvm.destroy_program(4096)
             except nvvmError as error:
                 assert error.__notes__
-            try:
+            with contextlib.suppress(ValueError):
                 nvvm.get_program_log(handle, bytearray(0))
-            except ValueError:
-                pass
 
     some(2000)
     before = resident()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import Module, check, on_cpu_device
 
 E = runtime.cudaError_t
@@ -65,7 +66,11 @@ def contents_2d(array, shape, dtype=np.float32):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 4])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.int8, np.int16, np.int32, np.float16, np.float32], ids=lambda t: t.__name__)
+@pytest.mark.parametrize(
+    "dtype",
+    [np.uint8, np.uint16, np.uint32, np.int8, np.int16, np.int32, np.float16, np.float32],
+    ids=lambda t: t.__name__,
+)
 def test_channels_there_and_back(dtype, channels):
     desc = channel(dtype, channels)
     array = check(runtime.cudaMallocArray(desc, 5, 3, 0))
@@ -76,7 +81,14 @@ def test_channels_there_and_back(dtype, channels):
 
 @pytest.mark.parametrize(
     "bits, kind",
-    [((0, 0, 0, 0), FLOAT), ((8, 16, 0, 0), SIGNED), ((8, 0, 8, 0), SIGNED), ((8, 0, 0, 0), FLOAT), ((64, 0, 0, 0), UNSIGNED), ((12, 0, 0, 0), UNSIGNED)],
+    [
+        ((0, 0, 0, 0), FLOAT),
+        ((8, 16, 0, 0), SIGNED),
+        ((8, 0, 8, 0), SIGNED),
+        ((8, 0, 0, 0), FLOAT),
+        ((64, 0, 0, 0), UNSIGNED),
+        ((12, 0, 0, 0), UNSIGNED),
+    ],
 )
 def test_channels_of_nothing(bits, kind):
     desc = check(runtime.cudaCreateChannelDesc(*bits, kind))
@@ -88,7 +100,16 @@ def test_channels_of_nothing(bits, kind):
 
 @pytest.mark.parametrize(
     "size, flags",
-    [((16, 0, 0), 0), ((16, 8, 0), 0), ((16, 8, 4), 0), ((16, 0, 4), LAYERED), ((16, 8, 4), LAYERED), ((8, 8, 6), CUBEMAP), ((8, 8, 12), CUBEMAP | LAYERED), ((16, 8, 0), SURFACE)],
+    [
+        ((16, 0, 0), 0),
+        ((16, 8, 0), 0),
+        ((16, 8, 4), 0),
+        ((16, 0, 4), LAYERED),
+        ((16, 8, 4), LAYERED),
+        ((8, 8, 6), CUBEMAP),
+        ((8, 8, 12), CUBEMAP | LAYERED),
+        ((16, 8, 0), SURFACE),
+    ],
 )
 def test_shapes(size, flags):
     array = check(runtime.cudaMalloc3DArray(channel(np.float32), runtime.make_cudaExtent(*size), flags))
@@ -206,7 +227,13 @@ def test_boxes(flags):
     back = np.zeros_like(data)
     check(box(other, (back.ctypes.data, 64, 16, 8), (16, 8, 4), TO_HOST))
     np.testing.assert_array_equal(back, want)
-    for extent, at in (((17, 1, 1), (0, 0, 0)), ((1, 9, 1), (0, 0, 0)), ((1, 1, 5), (0, 0, 0)), ((1, 1, 1), (16, 0, 0)), ((1, 1, 1), (0, 0, 4))):
+    for extent, at in (
+        ((17, 1, 1), (0, 0, 0)),
+        ((1, 9, 1), (0, 0, 0)),
+        ((1, 1, 5), (0, 0, 0)),
+        ((1, 1, 1), (16, 0, 0)),
+        ((1, 1, 1), (0, 0, 4)),
+    ):
         assert box(host, array, extent, TO_DEVICE, target_at=at)[0] == E.cudaErrorInvalidValue
     for a in (array, other):
         check(runtime.cudaFreeArray(a))
@@ -217,14 +244,19 @@ def test_directions_and_pitches():
     array = array_2d(data)
     address = data.ctypes.data
     wrong = {
-        "to an array from the device to the host": runtime.cudaMemcpy2DToArray(array, 0, 0, address, 64, 64, 8, TO_HOST),
+        "to an array from the device to the host": runtime.cudaMemcpy2DToArray(
+            array, 0, 0, address, 64, 64, 8, TO_HOST
+        ),
         "from an array to the device": runtime.cudaMemcpy2DFromArray(address, 64, array, 0, 0, 64, 8, TO_DEVICE),
         "between arrays, to the host": runtime.cudaMemcpy2DArrayToArray(array, 0, 0, array, 0, 0, 4, 1, TO_HOST),
     }
     assert {k: v[0] for k, v in wrong.items()} == dict.fromkeys(wrong, E.cudaErrorInvalidMemcpyDirection)
     assert runtime.cudaMemcpy2DToArray(array, 0, 0, address, 32, 64, 2, TO_DEVICE)[0] == E.cudaErrorInvalidPitchValue
     for x, y, width, height in ((4, 0, 64, 1), (0, 1, 64, 8), (64, 0, 4, 1), (0, 8, 4, 1)):
-        assert runtime.cudaMemcpy2DToArray(array, x, y, address, 64, width, height, TO_DEVICE)[0] == E.cudaErrorInvalidValue
+        assert (
+            runtime.cudaMemcpy2DToArray(array, x, y, address, 64, width, height, TO_DEVICE)[0]
+            == E.cudaErrorInvalidValue
+        )
     np.testing.assert_array_equal(contents_2d(array, (8, 16)), data)
     check(runtime.cudaFreeArray(array))
 
@@ -285,7 +317,11 @@ def test_fetches_and_surfaces():
     check(runtime.cudaDestroySurfaceObject(surface))
     check(runtime.cudaDestroyTextureObject(texture))
     linear = runtime.cudaTextureFilterMode.cudaFilterModeLinear
-    texture = check(runtime.cudaCreateTextureObject(resource(array), texture_description(filterMode=linear, normalizedCoords=1), None))
+    texture = check(
+        runtime.cudaCreateTextureObject(
+            resource(array), texture_description(filterMode=linear, normalizedCoords=1), None
+        )
+    )
     got = run(module, "halfway", texture, (8, 16))
     right = np.concatenate([data[:, 1:], data[:, -1:]], axis=1)
     np.testing.assert_allclose(got, (data + right) / 2 + 1, rtol=0, atol=1e-3)
@@ -338,7 +374,10 @@ def test_descriptions_come_back():
         got = getattr(back, name)
         assert (list(got) if isinstance(value, list) else got) == value, name
     assert back.readMode == runtime.cudaTextureReadMode.cudaReadModeElementType
-    assert check(runtime.cudaGetTextureObjectResourceDesc(texture)).resType == runtime.cudaResourceType.cudaResourceTypeArray
+    assert (
+        check(runtime.cudaGetTextureObjectResourceDesc(texture)).resType
+        == runtime.cudaResourceType.cudaResourceTypeArray
+    )
     check(runtime.cudaDestroyTextureObject(texture))
     check(runtime.cudaFreeArray(array))
 
@@ -353,7 +392,10 @@ def test_what_textures_cannot_be_made_of():
         flagged.flags = 1
         assert runtime.cudaCreateTextureObject(flagged, texture_description(), None)[0] != E.cudaSuccess
     assert runtime.cudaCreateSurfaceObject(resource(nothing))[0] != E.cudaSuccess
-    assert runtime.cudaCreateTextureObject(resource(array), texture_description(seamlessCubemap=1), None)[0] == E.cudaErrorInvalidValue
+    assert (
+        runtime.cudaCreateTextureObject(resource(array), texture_description(seamlessCubemap=1), None)[0]
+        == E.cudaErrorInvalidValue
+    )
     check(runtime.cudaDestroyTextureObject(runtime.cudaTextureObject_t(0)))
     check(runtime.cudaDestroySurfaceObject(runtime.cudaSurfaceObject_t(0)))
     check(runtime.cudaFreeArray(array))

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t
@@ -39,7 +40,10 @@ def test_handles_that_the_driver_has_too(name, base):
 def test_handles_of_the_runtime_alone():
     assert runtime.cudaArray_t(3) == runtime.cudaArray_t(3) != runtime.cudaArray_t(4)
     assert runtime.cudaArray_t(3) != driver.CUarray(3) and runtime.cudaKernel_t(3) != driver.CUkernel(3)
-    assert repr(runtime.cudaArray_t(3)) == "<cudaArray_t 0x3>" and repr(runtime.cudaTextureObject_t(3)) == "<cudaTextureObject_t 3>"
+    assert (
+        repr(runtime.cudaArray_t(3)) == "<cudaArray_t 0x3>"
+        and repr(runtime.cudaTextureObject_t(3)) == "<cudaTextureObject_t 3>"
+    )
     assert runtime.cudaStream_t(5).__cuda_stream__() == (0, 5)
 
 
@@ -90,7 +94,12 @@ def test_arrays_of_structs_and_handles_in_a_struct():
     frame.frame.pArray = [1, runtime.cudaArray_t(2), 3]
     assert frame.frame.pArray == [runtime.cudaArray_t(n) for n in (1, 2, 3)]
     frame.planeDesc = [runtime.cudaEglPlaneDesc()] * 3
-    for wrong, error in (([1, 2, 3], TypeError), ([runtime.cudaEglPlaneDesc()], IndexError), (None, TypeError), ([runtime.dim3()] * 3, TypeError)):
+    for wrong, error in (
+        ([1, 2, 3], TypeError),
+        ([runtime.cudaEglPlaneDesc()], IndexError),
+        (None, TypeError),
+        ([runtime.dim3()] * 3, TypeError),
+    ):
         with pytest.raises(error, match="planeDesc"):
             frame.planeDesc = wrong
 
@@ -317,7 +326,11 @@ def test_range_attributes():
     assert len(devices) == 2 and all(type(d) is int for d in devices)
     several = check(
         runtime.cudaMemRangeGetAttributes(
-            [4, 4], [kinds.cudaMemRangeAttributeReadMostly, kinds.cudaMemRangeAttributePreferredLocation], 2, memory, 4096
+            [4, 4],
+            [kinds.cudaMemRangeAttributeReadMostly, kinds.cudaMemRangeAttributePreferredLocation],
+            2,
+            memory,
+            4096,
         )
     )
     assert several[0] == 0 and len(several) == 2
@@ -356,7 +369,10 @@ def test_properties():
 def fresh(script, **environment):
     """What a fresh interpreter prints."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, env={**os.environ, **environment}
+        [sys.executable, "-W", "ignore", "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip()

@@ -2,13 +2,16 @@
 
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t
 
 
 def test_memory_of_graphs():
-    used = check(runtime.cudaDeviceGetGraphMemAttribute(0, runtime.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent))
+    used = check(
+        runtime.cudaDeviceGetGraphMemAttribute(0, runtime.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent)
+    )
     assert type(used) is driver.cuuint64_t
 
 

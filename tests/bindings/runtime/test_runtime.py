@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t
@@ -111,7 +112,9 @@ def launch(kernel, threads, arguments, stream=0):
 def in_a_process(body):
     """Runs lines of Python with the runtime imported; its output."""
     head = "from cuda.bindings import driver, runtime\nE = runtime.cudaError_t\n"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", head + body], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", head + body], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -200,7 +203,9 @@ def test_limits_and_flags():
     assert check(runtime.cudaDeviceGetLimit(limit)) >= before + 1024
     check(runtime.cudaDeviceSetLimit(limit, before))
     check(runtime.cudaSetDeviceFlags(runtime.cudaDeviceScheduleBlockingSync))
-    assert check(runtime.cudaGetDeviceFlags()) & runtime.cudaDeviceScheduleMask == runtime.cudaDeviceScheduleBlockingSync
+    assert (
+        check(runtime.cudaGetDeviceFlags()) & runtime.cudaDeviceScheduleMask == runtime.cudaDeviceScheduleBlockingSync
+    )
     check(runtime.cudaSetDeviceFlags(0))
     assert runtime.cudaSetDeviceFlags(3) == (E.cudaErrorInvalidValue,)
     least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
@@ -444,7 +449,7 @@ def test_stream_ordered_memory_and_pools():
 
 
 def test_streams():
-    least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
+    _least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
     stream = check(runtime.cudaStreamCreateWithPriority(runtime.cudaStreamNonBlocking, greatest))
     assert check(runtime.cudaStreamGetFlags(stream)) == runtime.cudaStreamNonBlocking
     assert check(runtime.cudaStreamGetPriority(stream)) == greatest
@@ -581,10 +586,12 @@ def test_entry_points_of_the_driver():
 
 
 def test_two_threads_on_their_own_default_streams():
-    out = in_a_process("""
+    out = in_a_process(
+        """
 import os
 os.environ["CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"] = "1"
-""" + """
+"""
+        + """
 import ctypes, threading, time
 nap = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.4))
 stream = runtime.cudaStreamCreateWithFlags(1)[1]
@@ -592,13 +599,17 @@ runtime.cudaFree(0)
 runtime.cudaLaunchHostFunc(stream, ctypes.cast(nap, ctypes.c_void_p).value, 0)
 print(int(runtime.cudaStreamQuery(0)[0]), int(runtime.cudaStreamQuery(stream)[0]))
 runtime.cudaDeviceSynchronize()
-""")
+"""
+    )
     assert out == ["0", "600"]
 
 
 @pytest.mark.cpu
 def test_what_is_missing_says_so():
-    assert runtime.cudaDeviceGetDevResource(0, runtime.cudaDevResourceType.cudaDevResourceTypeSm)[0] == E.cudaErrorNotSupported
+    assert (
+        runtime.cudaDeviceGetDevResource(0, runtime.cudaDevResourceType.cudaDevResourceTypeSm)[0]
+        == E.cudaErrorNotSupported
+    )
     assert runtime.cudaGetLastError() == (E.cudaErrorNotSupported,)
 
 

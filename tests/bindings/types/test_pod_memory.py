@@ -14,7 +14,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from cuda.bindings import cudla, cufile, nvml
 
 OURS = importlib.util.find_spec("cupyrite") is not None
@@ -232,7 +231,9 @@ def test_read_only_covers_what_is_inside():
 
 @ours
 def test_read_only_covers_arrays():
-    report = nvml.ConfComputeGpuAttestationReport.from_buffer(bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize))
+    report = nvml.ConfComputeGpuAttestationReport.from_buffer(
+        bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize)
+    )
     assert not report.nonce.flags.writeable
     many = nvml.ProcessInfo.from_buffer(bytes(72))
     assert not many.pid.flags.writeable and not many[1:]._data.flags.writeable

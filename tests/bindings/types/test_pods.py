@@ -14,7 +14,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from cuda.bindings import cudla, cufile, nvml
 
 OURS = importlib.util.find_spec("cupyrite") is not None
@@ -39,7 +38,13 @@ def test_numbers():
     info.device_ = True
     info.pci_device_id = 1.7
     assert (info.bus, info.domain, info.device_, info.pci_device_id) == (3, 7, 1, 1)
-    for value, error in ((-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError), ([1], TypeError)):
+    for value, error in (
+        (-1, OverflowError),
+        (2**32, OverflowError),
+        ("1", TypeError),
+        (None, TypeError),
+        ([1], TypeError),
+    ):
         with pytest.raises(error):
             info.bus = value
     assert info.bus == 3
@@ -538,7 +543,7 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize(("cls", "name", "size", "at", "room"), COUNTED)
+@pytest.mark.parametrize("cls, name, size, at, room", COUNTED)
 def test_hidden_count_of_each_of_many(cls, name, size, at, room):
     assert len(getattr(cls(), name)) == 0
     memory = bytearray(3 * size)
@@ -555,7 +560,7 @@ def test_hidden_count_of_each_of_many(cls, name, size, at, room):
 
 
 @ours
-@pytest.mark.parametrize(("cls", "name", "size", "at", "room"), COUNTED)
+@pytest.mark.parametrize("cls, name, size, at, room", COUNTED)
 def test_hidden_count_beyond_the_room(cls, name, size, at, room):
     memory = bytearray(size)
     for count in (room + 1, 255):

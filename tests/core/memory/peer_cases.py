@@ -24,6 +24,7 @@ from cuda.core import (
     utils,
 )
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check
 
 SOURCE = """extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < 16) p[threadIdx.x] += n; }
@@ -387,7 +388,9 @@ def test_mapped_memory_of_both(devices, streams, code):
     buffer.fill(0, stream=streams[1])
     streams[1].sync()
     for number in (0, 1):
-        launch(streams[number], LaunchConfig(grid=1, block=32), code[number].get_kernel("add"), buffer, ctypes.c_int32(4))
+        launch(
+            streams[number], LaunchConfig(grid=1, block=32), code[number].get_kernel("add"), buffer, ctypes.c_int32(4)
+        )
         streams[number].sync()
     assert numbers(buffer[:BYTES], streams[1]) == [8]
     buffer.close(streams[0])

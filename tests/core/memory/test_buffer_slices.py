@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, MemoryResource, PinnedMemoryResource
+
 from helpers.threads import run_all
 
 
@@ -42,7 +43,15 @@ def test_a_part_is_the_same_memory(pool, stream):
     whole = pool.allocate(100, stream=stream)
     whole.copy_from(bytes(range(100)), stream=stream)
     data = bytes(range(100))
-    for key in (slice(None), slice(10, 20), slice(-10, None), slice(None, -90), slice(90, 200), slice(50, 50), slice(60, 50)):
+    for key in (
+        slice(None),
+        slice(10, 20),
+        slice(-10, None),
+        slice(None, -90),
+        slice(90, 200),
+        slice(50, 50),
+        slice(60, 50),
+    ):
         with whole[key] as part:
             assert type(part) is Buffer and part.size == len(data[key])
             assert part.handle == whole.handle + key.indices(100)[0]

@@ -17,9 +17,10 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
 from cuda.core._utils.cuda_utils import reset_fork_warning
-from cupyrite._native.core import _pools_kept_aside as kept_aside
-from helpers.processes import process
+from cupyrite._native.core import _deferred_pool_count as deferred_pool_count
+
 from helpers.device import check, on_cpu_device
+from helpers.processes import process
 from helpers.threads import in_a_thread
 
 # The CPU device never had that trouble. A time and not a number of rounds: how many of those fit
@@ -137,7 +138,7 @@ def test_a_pool_that_ends_while_its_thread_captures(device):
         busy.close()
     # What is left of the second one waits for this.
     device.sync()
-    assert kept_aside() == 0
+    assert deferred_pool_count() == 0
 
 
 def test_a_pool_without_a_current_context(device):
@@ -151,7 +152,7 @@ def test_a_pool_without_a_current_context(device):
 
     def close():
         pools.pop().close()
-        assert kept_aside() == 0
+        assert deferred_pool_count() == 0
 
     for _ in range(3):
         in_a_strange_thread(close)
@@ -168,10 +169,10 @@ def test_memory_that_nobody_frees_keeps_its_pool(device):
     for _ in range(40):
         device.sync()
         stream.sync()
-        assert kept_aside() == 1
+        assert deferred_pool_count() == 1
     check(driver.cuMemFreeAsync(taken, handle))
     device.sync()
-    assert kept_aside() == 0
+    assert deferred_pool_count() == 0
 
 
 # Pools of another process
@@ -248,15 +249,15 @@ def _end_each(pipe, pools):
             buffer.fill(1, stream=second)
         gate.close(second)
         how(lambda: end(pool, buffers))
-        ended = kept_aside()
+        ended = deferred_pool_count()
         for _ in range(40):
             other.sync()
-        waiting = kept_aside()
+        waiting = deferred_pool_count()
         gate.open()
         second.sync()
         # Pools rest between two looks, unless the device is waited for.
         device.sync()
-        answers[name] = ended, waiting, kept_aside()
+        answers[name] = ended, waiting, deferred_pool_count()
 
     def captures(work):
         with capture(captured):
@@ -269,7 +270,7 @@ def _end_each(pipe, pools):
     device.sync()
     with capture(captured):
         pool.close()
-    answers["idle"] = kept_aside()
+    answers["idle"] = deferred_pool_count()
     use("here")
     use("in a thread", in_a_strange_thread)
     use("during a capture", captures)
@@ -282,10 +283,10 @@ def _end_each(pipe, pools):
         buffer.close(stream)
         stream.close()
     del pool, buffer, buffers, stream, streams
-    answers["forgotten"] = kept_aside()
+    answers["forgotten"] = deferred_pool_count()
     gate.open()
     device.sync()
-    answers["at last"] = kept_aside()
+    answers["at last"] = deferred_pool_count()
     pipe.send(answers)
 
 
@@ -322,7 +323,7 @@ def _end_many(pipe):
                 stream.close()
         # So that their maker may end them, too.
         device.sync()
-        pipe.send(kept_aside())
+        pipe.send(deferred_pool_count())
         pools = pool = buffers = buffer = None
     pipe.receive()
 
@@ -348,4 +349,4 @@ def test_imported_pools_leave_no_memory_behind(sharing):
         after = used_memory()
         there.send("end")
     assert most is None or after - before < most
-    assert kept_aside() == 0
+    assert deferred_pool_count() == 0

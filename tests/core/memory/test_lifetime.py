@@ -28,6 +28,7 @@ from cuda.core import (
     VirtualMemoryResource,
     launch,
 )
+
 from helpers import TESTS
 from helpers.device import check
 from helpers.threads import HANG, in_a_thread, run_all
@@ -173,14 +174,18 @@ def test_memory_outlives_a_kernel_that_uses_it_otherwise(device, slow, code, use
     turns.copy_from(ctypes.c_int32(TURNS), stream=other)
     whole = pool.allocate(8192, stream=own)
     other.wait(own)
-    argument = {"part": lambda: whole[4096:], "part of a part": lambda: whole[2048:][2048:]}.get(use, lambda: whole[:4096])()
+    argument = {"part": lambda: whole[4096:], "part of a part": lambda: whole[2048:][2048:]}.get(
+        use, lambda: whole[:4096]
+    )()
     if use == "after the whole was closed":
         whole.close()
     if use == "many buffers":
         # More than a launch holds without memory of its own.
         names = ", ".join(f"int *p{n}" for n in range(40))
         body = f"volatile int *at = p39; for (int i = 0; i < {TURNS}; i++) at[i % 1024] = i; *p0 = at[1023] + 2;"
-        kernel = Program(f'extern "C" __global__ void many({names}) {{ {body} }}', "c++").compile("ptx").get_kernel("many")
+        kernel = (
+            Program(f'extern "C" __global__ void many({names}) {{ {body} }}', "c++").compile("ptx").get_kernel("many")
+        )
         launch(other, ONE, kernel, turns, *[argument] * 38, whole)
     else:
         launch(other, ONE, slow, argument, turns)
@@ -634,5 +639,3 @@ def test_the_process_ends_while_memory_is_in_use(how, kind):
     )
     assert done.returncode == (7 if how == "error" else 0), done.stderr
     assert "Error" not in done.stderr and "panicked" not in done.stderr, done.stderr
-
-

@@ -18,11 +18,11 @@ from cuda.core import (
     DeviceMemoryResourceOptions,
     MemoryResource,
 )
-from cuda.core._memory import _peer_access_utils as peers
 from cuda.core._memory._device_memory_resource import DMR_mempool_get_access
 from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check
 from helpers.threads import run_all
 
@@ -153,8 +153,8 @@ def test_older_programs_name_the_stream_by_its_place_or_not_at_all(device, strea
     with pytest.warns(DeprecationWarning, match="default_stream"):
         buffer = pool.allocate(10)
     buffer.close()
-    for stream in ((), (stream,), (None,)):
-        with device.allocate(10, *stream) as buffer:
+    for arguments in ((), (stream,), (None,)):
+        with device.allocate(10, *arguments) as buffer:
             assert buffer.size == 10
 
 
@@ -208,7 +208,7 @@ def test_attributes(device, stream):
     pool.close()
     assert attributes.release_threshold == 12345
     with pytest.raises(RuntimeError, match="was closed"):
-        pool.attributes  # noqa: B018
+        pool.attributes
 
 
 def test_a_closed_resource_says_so(device, stream):
@@ -354,16 +354,6 @@ def test_peers_of_one_device(device):
     pool.close()
     with pytest.raises(RuntimeError, match="was closed"):
         list(proxy)
-
-
-def test_plans():
-    plan = peers.plan_peer_access_update(
-        0, [1, 2], [2, 3, 0], resolve_device_id=int, can_access_peer=lambda peer: True
-    )
-    assert plan == peers.PeerAccessPlan(target_ids=(2, 3), to_add=(3,), to_remove=(1,))
-    assert peers.normalize_peer_access_targets(0, [2, 0, 1, 2], resolve_device_id=int) == (1, 2)
-    with pytest.raises(ValueError, match="3, 4"):
-        peers.plan_peer_access_update(0, [], [4, 3], resolve_device_id=int, can_access_peer=lambda peer: False)
 
 
 def test_peers_of_two_devices(stream):

@@ -4,6 +4,7 @@ The tables hold calls as text, so that every one is a test of its own; what is i
 """
 
 import collections.abc
+import contextlib
 import gc
 import threading
 
@@ -30,6 +31,7 @@ from cuda.core import (
     utils,
 )
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, on_cpu_device
 from helpers.threads import run_all
 
@@ -86,10 +88,8 @@ def scope(device):
         "virtual": VirtualMemoryResource(device),
         "own": Own(pool),
     }
-    try:
+    with contextlib.suppress(CUDAError):
         resources["managed"] = ManagedMemoryResource()
-    except CUDAError:
-        pass
     closed_stream = device.create_stream()
     closed_stream.close()
     strided = np.zeros((8, 8), np.uint8)[:, ::2]
@@ -464,7 +464,11 @@ ARGUMENTS = [
     ("ManagedMemoryResource(3)", TypeError, "options"),
     ("ManagedMemoryResource({'preferred_location': -2})", ValueError, "preferred_location"),
     ("ManagedMemoryResource({'preferred_location': 2**40})", OverflowError, "preferred_location"),
-    ("ManagedMemoryResource({'preferred_location': 99})", CUDAError, r"(?s)INVALID.*preferred_location is the device 99"),
+    (
+        "ManagedMemoryResource({'preferred_location': 99})",
+        CUDAError,
+        r"(?s)INVALID.*preferred_location is the device 99",
+    ),
     (
         "ManagedMemoryResource({'preferred_location': 9999, 'preferred_location_type': 'host_numa'})",
         CUDAError,

@@ -92,7 +92,10 @@ def test_without_options_it_is_the_drivers_pool(device, stream):
 
 
 def test_its_options_are_looked_at(stream):
-    assert repr(PinnedMemoryResourceOptions()) == "PinnedMemoryResourceOptions(ipc_enabled=False, max_size=0, numa_id=None)"
+    assert (
+        repr(PinnedMemoryResourceOptions())
+        == "PinnedMemoryResourceOptions(ipc_enabled=False, max_size=0, numa_id=None)"
+    )
     assert PinnedMemoryResourceOptions(True, 1, 2).ipc_enabled is True
     wrong = [
         (TypeError, "max_size", lambda: PinnedMemoryResourceOptions(max_size="x")),
@@ -120,7 +123,9 @@ def test_a_node_of_the_host_can_be_asked_for(stream):
         stream.sync()
         assert (host_view(buffer) == 2).all()
     for options in ({"numa_id": 12345}, {"numa_id": 12345, "ipc_enabled": True}):
-        with pytest.raises(CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is the NUMA node 12345"):
+        with pytest.raises(
+            CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is the NUMA node 12345"
+        ):
             PinnedMemoryResource(options)
 
 
@@ -143,7 +148,7 @@ def test_what_cannot_be_allocated_is_told(stream):
 def test_the_plain_one_needs_no_stream(device):
     resource = LegacyPinnedMemoryResource()
     with pytest.raises(RuntimeError, match="no device"):
-        resource.device_id  # noqa: B018
+        resource.device_id
     buffer = resource.allocate(100)
     address = buffer.handle
     buffer.close()
@@ -202,7 +207,7 @@ def test_derived_classes_have_what_they_like(stream):
     with pytest.raises(RuntimeError, match="__init__"):
         Unmade().allocate(1, stream=stream)
     with pytest.raises(RuntimeError, match="__init__"):
-        Unmade().numa_id  # noqa: B018
+        Unmade().numa_id
 
 
 def test_a_device_can_allocate_from_it():

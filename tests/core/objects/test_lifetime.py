@@ -3,6 +3,7 @@
 The number of rounds of the tests on memory is CUPYRITE_CYCLES: 300 by default, 10,000 where the figure is claimed.
 """
 
+import contextlib
 import ctypes
 import gc
 import itertools
@@ -29,6 +30,7 @@ from cuda.core import (
     ProgramOptions,
     launch,
 )
+
 from helpers.device import check, on_cpu_device
 from helpers.threads import in_threads, run_all
 
@@ -58,7 +60,9 @@ def healthy(device, code):
     stream = device.create_stream()
     buffer = device.allocate(4, stream=stream)
     buffer.fill(0, stream=stream)
-    launch(stream, LaunchConfig(grid=1, block=2), ObjectCode.from_ptx(code).get_kernel("add"), buffer, ctypes.c_int32(3))
+    launch(
+        stream, LaunchConfig(grid=1, block=2), ObjectCode.from_ptx(code).get_kernel("add"), buffer, ctypes.c_int32(3)
+    )
     stream.sync()
     value = bytearray(4)
     check(driver.cuMemcpyDtoH(value, buffer.handle, 4))
@@ -102,7 +106,9 @@ def flat(device, make, rounds=ROUNDS):
     used_after, taken_after = on_device()
     assert used_after <= used, f"{used_after - used} bytes more of the pool in use after {rounds} times"
     # Another program may use the device, too.
-    assert taken_after - taken < (64 << 20) + 64 * rounds, f"{taken_after - taken} bytes of the device more after {rounds} times"
+    assert taken_after - taken < (64 << 20) + 64 * rounds, (
+        f"{taken_after - taken} bytes of the device more after {rounds} times"
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -353,7 +359,9 @@ def test_closed_between_the_reading_of_addresses_and_the_launch(device, count):
         buffers = [watched.allocate(4) for _ in range(count)]
         last = memory.handle + 4 * count
         # Nothing is given back yet when all addresses are read, and everything, once, after the launch.
-        launch(stream, config, kernel, *buffers, Closes(buffers, last, lambda: watched.back == [] or pytest.fail("freed")))
+        launch(
+            stream, config, kernel, *buffers, Closes(buffers, last, lambda: watched.back == [] or pytest.fail("freed"))
+        )
         assert sorted(watched.back) == list(range(count))
         stream.sync()
         values = (ctypes.c_int32 * (count + 1))()
@@ -474,13 +482,18 @@ def test_one_kernel_for_all_threads(device, code):
 
 def test_an_exception_leaves_nothing_open(device, code):
     kept = []
-    with pytest.raises(ZeroDivisionError):
-        with device.create_stream() as stream:
-            kept.append(stream)
-            with device.allocate(64, stream=stream) as buffer:
-                kept.append(buffer)
-                launch(stream, LaunchConfig(grid=1, block=1), ObjectCode.from_ptx(code).get_kernel("add"), buffer, ctypes.c_int32(1))
-                1 / 0
+    with pytest.raises(ZeroDivisionError), device.create_stream() as stream:
+        kept.append(stream)
+        with device.allocate(64, stream=stream) as buffer:
+            kept.append(buffer)
+            launch(
+                stream,
+                LaunchConfig(grid=1, block=1),
+                ObjectCode.from_ptx(code).get_kernel("add"),
+                buffer,
+                ctypes.c_int32(1),
+            )
+            1 / 0
     assert all(thing.is_closed for thing in kept)
 
 
@@ -517,10 +530,8 @@ def test_a_memory_resource_that_raises_when_it_frees(device):
     try:
         for _ in range(10):
             buffer = Raises().allocate(64, stream=device.default_stream)
-            try:
+            with contextlib.suppress(ValueError):
                 buffer.close()
-            except ValueError:
-                pass
             assert buffer.is_closed
             buffer = Raises().allocate(64, stream=device.default_stream)
             del buffer
@@ -549,14 +560,10 @@ def makers(device, code):
         stream.sync()
 
     def raises():
-        try:
+        with contextlib.suppress(TypeError):
             launch(stream, config, kernel, object())
-        except TypeError:
-            pass
-        try:
+        with contextlib.suppress(TypeError):
             device.create_stream(options=3)
-        except TypeError:
-            pass
 
     return {
         "streams": lambda: device.create_stream(),
@@ -569,7 +576,10 @@ def makers(device, code):
         "copies": lambda: target.copy_to(stream=stream),
         "launches": launches,
         "configurations": lambda: LaunchConfig(grid=(1, 2, 3), block=4),
-        "kernels": lambda: (object_code.get_kernel("add").attributes.num_regs, object_code.get_kernel("add").arguments_info),
+        "kernels": lambda: (
+            object_code.get_kernel("add").attributes.num_regs,
+            object_code.get_kernel("add").arguments_info,
+        ),
         "errors": raises,
         "options": lambda: ProgramOptions(arch="sm_80", define_macro=["A", ("B", "2")]).as_bytes("nvrtc"),
         "families": lambda: family(device, code),

@@ -196,7 +196,9 @@ class TestMessages:
             DeviceMemoryResource(device, {"max_size": value})
 
     @pytest.mark.parametrize("value", [1 << 80, -1, 1.5, "x", True], ids=repr)
-    @pytest.mark.parametrize("field", ["max_register_count", "split_compile", "diag_error", "diag_suppress", "diag_warn"])
+    @pytest.mark.parametrize(
+        "field", ["max_register_count", "split_compile", "diag_error", "diag_suppress", "diag_warn"]
+    )
     def test_numbers_of_programs(self, field, value):
         with wrong((TypeError, ValueError), f"ProgramOptions.{field} is ", "an integer from 0 to 4294967295"):
             ProgramOptions(arch="sm_80", **{field: value})

@@ -25,8 +25,8 @@ def family():
     return dict(found, linker=Linker(ObjectCode.from_ptx(code)))
 """
 
-# Threads have made what they need before the process ends: NVIDIA's compilers do not outlive that (docs/core.md, "The end of
-# a process").
+# Threads have made what they need before the process ends: NVIDIA's compilers do not outlive that (docs/core.md,
+# "Process exit").
 ENDINGS = {
     "in globals": "things = family()",
     "in globals, made backwards": "a, b, c = (family()[n] for n in ('event', 'buffer', 'kernel'))",

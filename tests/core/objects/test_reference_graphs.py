@@ -173,7 +173,14 @@ def test_more_bytes_than_others_can_count():
         with pytest.raises(BufferError, match=str(2**63)):
             use(buffer)
     address = ctypes.addressof(memory)
-    for key in (slice(None), slice(4), slice(-4, None), slice(2**63 - 1, 2**63 + 1), slice(5, 2), slice(-(2**70), 2**70)):
+    for key in (
+        slice(None),
+        slice(4),
+        slice(-4, None),
+        slice(2**63 - 1, 2**63 + 1),
+        slice(5, 2),
+        slice(-(2**70), 2**70),
+    ):
         expected = range(2**63)[key]
         part = buffer[key]
         assert (int(part.handle), part.size) == (address + expected.start, max(expected.stop - expected.start, 0))

@@ -11,8 +11,9 @@ import pytest
 from cuda.bindings import driver, nvrtc, runtime
 from cuda.core import Device, StreamOptions
 from cuda.core._device_resources import SMResourceOptions, WorkqueueResourceOptions
-from cuda.core._utils import _weak_handles, clear_error_support, cuda_utils, enum_explanations_helpers, validators, version
+from cuda.core._utils import cuda_utils, version
 from cuda.core._utils.cuda_utils import CUDAError, NVRTCError, Transaction, handle_return
+
 from helpers.device import check
 
 
@@ -31,7 +32,7 @@ class TestHandleReturn:
         assert handle_return(driver.cuDeviceGetCount()) >= 1
 
     @pytest.mark.parametrize(
-        ("status", "says"),
+        "status, says",
         [
             (driver.CUresult.CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE: an argument"),
             (driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY: there is not enough memory"),
@@ -95,7 +96,9 @@ class TestErrors:
         raw = check(driver.cuStreamCreate(0))
         foreign = Stream.from_handle(raw)
         check(driver.cuStreamDestroy(raw))
-        with pytest.raises(CUDAError, match=r"^CUDA_ERROR_INVALID_HANDLE: a handle is not valid.*\(cuStreamSynchronize\)"):
+        with pytest.raises(
+            CUDAError, match=r"^CUDA_ERROR_INVALID_HANDLE: a handle is not valid.*\(cuStreamSynchronize\)"
+        ):
             foreign.sync()
 
 
@@ -217,75 +220,12 @@ print(len(caught), *{{w.category.__name__ for w in caught}})
         assert out.stdout.strip() == said, out.stderr
 
 
-def test_clear_errors():
-    clear_error_support.assert_type(3, int)
-    with pytest.raises(TypeError, match="expected int, got str"):
-        clear_error_support.assert_type("x", int)
-    for fine in ("x", b"", bytearray()):
-        clear_error_support.assert_type_str_or_bytes_like(fine)
-    for wrong in (3, memoryview(b""), None):
-        with pytest.raises(TypeError, match="expected str, bytes or bytearray"):
-            clear_error_support.assert_type_str_or_bytes_like(wrong)
-    with pytest.raises(RuntimeError):
-        clear_error_support.raise_code_path_meant_to_be_unreachable()
-
-
-def test_validators():
-    assert [validators.format_or_list(v) for v in ([], ["a"], ["a", "b"], ["a", "b", "c"], [1, 2])] == [
-        "",
-        "'a'",
-        "'a' or 'b'",
-        "'a', 'b' or 'c'",
-        "1 or 2",
-    ]
-    for fine in ("ptx", T.SourceCodeType.PTX):
-        assert validators.check_str_enum(fine, T.SourceCodeType) is None
-    assert validators.check_str_enum(None, T.SourceCodeType, allow_none=True) is None
-    for wrong in ("x", "PTX", 3, None):
-        with pytest.raises(ValueError, match=r"no SourceCodeType; expected 'c\+\+', 'nvvm' or 'ptx'"):
-            validators.check_str_enum(wrong, T.SourceCodeType)
-
-
 def test_versions():
     import cuda.bindings
 
     assert ".".join(map(str, version.binding_version())) == cuda.bindings.__version__
     major, minor, _ = version.driver_version()
     assert 1000 * major + 10 * minor == check(driver.cuDriverGetVersion()) // 10 * 10
-
-
-def test_explanations():
-    table = enum_explanations_helpers.DocstringBackedExplanations(driver.CUresult)
-    assert "argument" in table.get(1)
-    assert table.get(1) == table.get(driver.CUresult.CUDA_ERROR_INVALID_VALUE)
-    assert table.get(12345) is None
-    assert table.get(12345, "else") == "else"
-    clean = enum_explanations_helpers.clean_enum_member_docstring
-    assert clean(None) is None
-    assert clean("") == ""
-    assert clean("  a  b\n   c ") == "a b c"
-    assert clean(":py:obj:`~.cuInit()` is multi- line") == "cuInit() is multi-line"
-    assert "argument" in enum_explanations_helpers.get_best_available_explanations(driver.CUresult, {}).get(1)
-
-
-def test_weak_handles():
-    device = Device(0)
-    device.set_current()
-    nothing = _weak_handles.WeakHandle()
-    assert (bool(nothing), nothing.expired(), nothing.use_count()) == (False, True, 0)
-    stream = device.create_stream()
-    weak = _weak_handles.weak_handle(stream)
-    assert (bool(weak), weak.expired(), weak.use_count()) == (True, False, 1)
-    stream.close()
-    assert (bool(weak), weak.expired(), weak.use_count()) == (False, True, 0)
-    event = device.create_event()
-    weak = _weak_handles.weak_handle(event)
-    assert weak
-    del event
-    assert weak.expired()
-    for wrong in (3, None, device):
-        with pytest.raises(TypeError, match="cannot be closed"):
-            _weak_handles.weak_handle(wrong)
 
 
 class TestTyping:
@@ -295,7 +235,7 @@ class TestTyping:
             assert getattr(T, name) is getattr(T, name)
             assert name in dir(T)
         with pytest.raises(AttributeError):
-            T.Nonsense  # noqa: B018
+            T.Nonsense
 
     def test_enumerations_are_strings(self):
         for name in T.__all__:
@@ -331,8 +271,12 @@ from cuda.core import Device, Stream, Event, EventOptions, StreamOptions, Contex
 heavy = {"numpy", "typing", "dataclasses", "inspect", "enum", "re", "pathlib", "tempfile", "hashlib"}
 print(sorted((set(sys.modules) - before) & heavy))
 """
-    out = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
-                         capture_output=True, text=True, timeout=60)
+    out = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert out.stdout.strip() == "[]", out.stdout + out.stderr
 
 
@@ -340,28 +284,6 @@ def test_no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Device(0).create_stream().close()
-
-
-def test_c_locale():
-    import ctypes
-    import locale
-
-    from cuda.core._utils._wsl_locale import c_locale_guard
-
-    libc = ctypes.CDLL(None)
-    libc.uselocale.restype = ctypes.c_void_p
-    libc.uselocale.argtypes = (ctypes.c_void_p,)
-    libc.nl_langinfo.restype = ctypes.c_char_p
-    before = libc.uselocale(None)
-    with c_locale_guard() as entered:
-        assert isinstance(entered, c_locale_guard)
-        assert libc.uselocale(None) != before
-        assert libc.nl_langinfo(locale.RADIXCHAR) == b"."
-    assert libc.uselocale(None) == before
-    with pytest.raises(KeyError), c_locale_guard():
-        raise KeyError
-    assert libc.uselocale(None) == before
-    assert c_locale_guard().__exit__(None, None, None) is False
 
 
 def test_the_stub_names_what_there_is():
@@ -372,7 +294,9 @@ def test_the_stub_names_what_there_is():
 
     stub = pathlib.Path(cuda.core.__file__).with_suffix(".pyi")
     tree = ast.parse(stub.read_text())
-    named = {f"{node.module}.{alias.name}" for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    named = {
+        f"{node.module}.{alias.name}" for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     assert named == {f"cuda.core.{home}.{name}" for name, home in cuda.core._HOMES.items()}
     assert sorted(cuda.core.__all__) == cuda.core.__all__
     assert all(hasattr(cuda.core, name) for name in cuda.core.__all__)

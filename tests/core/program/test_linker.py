@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
-from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers import TESTS
 from helpers.device import check, compile_cuda
 from helpers.threads import run_all
@@ -50,7 +50,10 @@ def device():
 
 def parts(kind):
     make = getattr(ObjectCode, f"from_{kind}")
-    return [make(compile_cuda(source, options=RDC, kind=kind)[0], name=name) for source, name in ((HELPER, "h"), (USER, "u"))]
+    return [
+        make(compile_cuda(source, options=RDC, kind=kind)[0], name=name)
+        for source, name in ((HELPER, "h"), (USER, "u"))
+    ]
 
 
 def lto_parts():
@@ -199,7 +202,9 @@ def test_machine_code_of_another_architecture_is_told_and_stops_nobody(nvjitlink
     assert linked
 
 
-@pytest.mark.parametrize("arch", ["sm_1", "sm_9", "sm_ 1", "sm_+1", "lto_1", "compute_08", "foo", "", "sm_", "sm_91", "90"])
+@pytest.mark.parametrize(
+    "arch", ["sm_1", "sm_9", "sm_ 1", "sm_+1", "lto_1", "compute_08", "foo", "", "sm_", "sm_91", "90"]
+)
 def test_wrong_architectures_are_errors_and_not_the_end(nvjitlink, arch):
     with pytest.raises(nvjitlink.nvJitLinkError):
         Linker(parts("cubin")[0], options=LinkerOptions(arch=arch))

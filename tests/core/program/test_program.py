@@ -160,7 +160,16 @@ def test_options_for_nvvm():
         arch="sm_90a", debug=True, numba_debug=True, device_code_optimize=True, ftz=True, prec_sqrt=False, prec_div=True,
         fma=False, lineinfo=False, use_libdevice=True,
     )  # fmt: skip
-    right = [b"-arch=compute_90a", b"-g", b"-numba-debug", b"-opt=3", b"-ftz=1", b"-prec-sqrt=0", b"-prec-div=1", b"-fma=0"]
+    right = [
+        b"-arch=compute_90a",
+        b"-g",
+        b"-numba-debug",
+        b"-opt=3",
+        b"-ftz=1",
+        b"-prec-sqrt=0",
+        b"-prec-div=1",
+        b"-fma=0",
+    ]
     assert options.as_bytes("nvvm") == right
     assert options.as_bytes("NVVM", "LTOIR") == [*right, b"-gen-lto"]
     assert ProgramOptions(arch="sm_80", device_code_optimize=False).as_bytes("nvvm") == [b"-arch=compute_80", b"-opt=0"]
@@ -192,7 +201,7 @@ def test_the_architecture_is_the_current_devices():
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "error"),
+    "field, value, error",
     [
         ("name", 5, TypeError),
         ("name", b"x", TypeError),

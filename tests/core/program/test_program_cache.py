@@ -19,7 +19,7 @@ from cuda.core.utils import (
 
 KERNEL = 'extern "C" __global__ void k(int *a) { *a = 1; }'
 TEMPLATE = "template <typename T> __global__ void t(T *a) { *a = 1; }"
-NVVM = "target triple = \"nvptx64-nvidia-cuda\""
+NVVM = 'target triple = "nvptx64-nvidia-cuda"'
 PTX = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
@@ -102,7 +102,7 @@ def test_wrong_arguments(open_cache):
         with pytest.raises(TypeError, match="value"):
             cache["k"] = value
     with pytest.raises(TypeError):
-        "k" in cache  # noqa: B015
+        "k" in cache
     with pytest.raises(TypeError):
         cache.update(5)
     for size in (0, -1):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from cuda.core import Device
 from cuda.core.utils import StridedMemoryView
-from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
+
 from helpers.array_interface import floats
+from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_exports_are_deleted_in_other_threads():
 
 
 @pytest.mark.parametrize(
-    ("changes", "error"),
+    "changes, error",
     [
         ({"ndim": -1}, BufferError),
         ({"ndim": 65}, BufferError),
@@ -242,7 +243,7 @@ def test_more_types_of_elements():
         import ml_dtypes
     except ImportError:
         with pytest.raises(NotImplementedError, match="ml_dtypes"):
-            brain.dtype  # noqa: B018
+            brain.dtype
     else:
         assert brain.dtype == ml_dtypes.bfloat16
         small = StridedMemoryView.from_dlpack(Exporter(source, code=10, bits=8, shape=(4,)), -1)
@@ -255,7 +256,7 @@ def test_more_types_of_elements():
         odd = StridedMemoryView.from_dlpack(Exporter(source, code=code, bits=bits, shape=(1,)), -1)
         assert "shape=(1,)" in repr(odd)
         with pytest.raises(TypeError, match="NumPy"):
-            odd.dtype  # noqa: B018
+            odd.dtype
 
 
 # DLPack between classes in C
@@ -299,8 +300,12 @@ def test_exchange_api_of_views():
     assert current(2, 0, ctypes.addressof(stream)) == 0 and stream.value is None
     told = []
     set_error = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
-    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, set_error)(api.allocate)
-    assert allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: told.append(a))) == -1
+    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, set_error)(
+        api.allocate
+    )
+    assert (
+        allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: told.append(a))) == -1
+    )
     assert told[0][1] == b"NotImplementedError"
 
 
@@ -334,7 +339,9 @@ def exchange(version=1, *, stream=0, fails=False, name=b"dlpack_exchange_api"):
     pointer = [ctypes.cast(f, ctypes.c_void_p) for f in (export, current)]
     api = ExchangeApi(version, 0, None, None, pointer[0], None, None, pointer[1])
     capsule = new_capsule(ctypes.addressof(api), name, None)
-    made = type("Foreign", (), {"__dlpack_c_exchange_api__": capsule, "kept": (kept, api, export, current, delete, source)})
+    made = type(
+        "Foreign", (), {"__dlpack_c_exchange_api__": capsule, "kept": (kept, api, export, current, delete, source)}
+    )
     return made, counts
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cuda.core import Device, ManagedMemoryResource, PinnedMemoryResource
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
+
 from helpers.array_libraries import LIBRARIES, module
 from helpers.device import on_cpu_device
 
@@ -57,9 +58,11 @@ def seen(view, stream):
 
 
 def numbers(name, shape=(3, 4)):
-    return (np.arange(np.prod(shape, dtype=int)) % 2 if name == "?" else np.arange(np.prod(shape, dtype=int))).reshape(
-        shape
-    ).astype(name)
+    return (
+        (np.arange(np.prod(shape, dtype=int)) % 2 if name == "?" else np.arange(np.prod(shape, dtype=int)))
+        .reshape(shape)
+        .astype(name)
+    )
 
 
 # Theirs, seen by us
@@ -192,7 +195,9 @@ def test_the_ways_agree(library, stream):
         if one.size:
             assert one.ptr == two.ptr
             assert one._layout.to_dense("C") == two._layout.to_dense("C")
-            assert (one.strides or one._layout.to_dense("C").strides) == (two.strides or two._layout.to_dense("C").strides)
+            assert (one.strides or one._layout.to_dense("C").strides) == (
+                two.strides or two._layout.to_dense("C").strides
+            )
 
 
 def test_the_array_interfaces_of_device_arrays(library, stream):
@@ -259,7 +264,7 @@ def test_numpy_sees_memory_that_both_can_use(kind, device, stream):
         pytest.skip("the device has no managed memory")
     try:
         buffer = kind().allocate(48, stream=stream)
-    except Exception as error:  # noqa: BLE001: pools of this kind are not everywhere
+    except Exception as error:  # not every device has pools of this kind
         pytest.skip(f"no pool of this kind: {error}")
     stream.sync()
     array = np.from_dlpack(buffer).view("f4").reshape(3, 4)

@@ -39,7 +39,16 @@ ARGUMENTS = {
     ("*", "timeout"): address,
 }
 # Every address that C would write to or read from.
-for _name in ("size_p", "file_offset_p", "buf_ptr_offset_p", "bytes_read_p", "bytes_written_p", "buf_ptr_base", "size_values", "count_values"):
+for _name in (
+    "size_p",
+    "file_offset_p",
+    "buf_ptr_offset_p",
+    "bytes_read_p",
+    "bytes_written_p",
+    "buf_ptr_base",
+    "size_values",
+    "count_values",
+):
     ARGUMENTS["*", _name] = address
 
 
@@ -57,7 +66,12 @@ def without_a_driver(m):
     yield "use_count", "use_count", plain("use_count"), False
     for value in m.SizeTConfigParameter:
         yield f"size_t {value.name}", "get_parameter_size_t", plain("get_parameter_size_t", int(value)), False
-        yield f"min_max {value.name}", "get_parameter_min_max_value", plain("get_parameter_min_max_value", int(value)), False
+        yield (
+            f"min_max {value.name}",
+            "get_parameter_min_max_value",
+            plain("get_parameter_min_max_value", int(value)),
+            False,
+        )
     for value in m.BoolConfigParameter:
         yield f"bool {value.name}", "get_parameter_bool", plain("get_parameter_bool", int(value)), False
     for value in m.StringConfigParameter:

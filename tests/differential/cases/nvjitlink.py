@@ -36,7 +36,12 @@ def linking(m, call):
         ("LTOIR", m.InputType.LTOIR, (b"-arch=compute_80", b"-rdc=true", b"-dlto")),
     ):
         one, two = compiled(CALLER, kind, *options), compiled(HELPER, kind, *options)
-        for link in (["-arch=sm_80"], ["-arch=sm_80", "-lto"], ["-arch=sm_80", "-lto", "-ptx"], [b"-arch=sm_90", "-verbose"]):
+        for link in (
+            ["-arch=sm_80"],
+            ["-arch=sm_80", "-lto"],
+            ["-arch=sm_80", "-lto", "-ptx"],
+            [b"-arch=sm_90", "-verbose"],
+        ):
             handle = call(f"create {kind} {link}", m.create, len(link), link, volatile=True)
             if handle is None:
                 continue

@@ -89,7 +89,11 @@ def _first_device(m):
 def reading(m):
     """(label, function's name, call, volatile) of every function that reads, with the arguments that make sense."""
     for name in sorted(n for n in dir(m) if callable(getattr(m, n)) and not isinstance(getattr(m, n), type)):
-        if name.startswith("_") or CHANGES.search(name) or name in ("error_string", "check_status", "check_status_size"):
+        if (
+            name.startswith("_")
+            or CHANGES.search(name)
+            or name in ("error_string", "check_status", "check_status_size")
+        ):
             continue
         function = getattr(m, name)
         names = list(inspect.signature(function).parameters)
@@ -113,7 +117,15 @@ def reading(m):
                         values.append(1)
                     elif n == "values":
                         values.append([1, (2, 0), 82])
-                    elif n in ("vgpu_instance", "vgpu_type_id", "unit", "gpu_instance", "compute_instance", "set", "event_set"):
+                    elif n in (
+                        "vgpu_instance",
+                        "vgpu_type_id",
+                        "unit",
+                        "gpu_instance",
+                        "compute_instance",
+                        "set",
+                        "event_set",
+                    ):
                         # No such thing here: the error is what is compared.
                         values.append(0)
                     elif ("*", n) in ARGUMENTS or (name, n) in ARGUMENTS:
@@ -143,7 +155,12 @@ def errors(m):
     yield "device_get_count_v2 before init", "device_get_count_v2", uninitialised, False
     yield "no such index", "device_get_handle_by_index_v2", wrong("device_get_handle_by_index_v2", 1000), False
     yield "no such uuid", "device_get_handle_by_uuid", wrong("device_get_handle_by_uuid", "GPU-x"), False
-    yield "no such bus id", "device_get_handle_by_pci_bus_id_v2", wrong("device_get_handle_by_pci_bus_id_v2", "x"), False
+    yield (
+        "no such bus id",
+        "device_get_handle_by_pci_bus_id_v2",
+        wrong("device_get_handle_by_pci_bus_id_v2", "x"),
+        False,
+    )
     yield "null device", "device_get_name", wrong("device_get_name", 0), False
     for status in (*range(0, 31), 77, 999):
         yield f"error_string {status}", "error_string", wrong("error_string", status), False

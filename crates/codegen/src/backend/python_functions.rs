@@ -76,7 +76,7 @@ fn library(lib: &Library) -> String {
          {c}use cupyrite_sys::{name}::Symbol;\n\
          use cupyrite_sys::loader::Library;\n\n\
          #[allow(unused_imports)]\n\
-         use crate::desc::*;\n\
+         use crate::bindings::descriptor::*;\n\
          {ids}\n\
          {thunks}{nothing}\
          /// All functions, sorted by name.\n\
@@ -235,7 +235,7 @@ fn plain(f: &Function, python: &PyFunction) -> bool {
     args && results && words && python.results.len() <= 4
 }
 
-/// Functions written by hand in `crates/python/src/special.rs`.
+/// Functions written by hand in `crates/python/src/bindings/custom/mod.rs`.
 fn special(f: &Function) -> &'static str {
     match f.name.as_str() {
         "cuCtxCreate" => "CtxCreate",
@@ -421,7 +421,7 @@ fn handle_kind(typedef: &str) -> &'static str {
         "nvFatbinHandle" => "NvFatbin",
         "nvmlEventSet_t" => "NvmlEventSet",
         "nvmlSystemEventSet_t" => "NvmlSystemEventSet",
-        other => panic!("no account is kept of {other}: name it here and in desc.rs"),
+        other => panic!("no account is kept of {other}: name it here and in descriptor.rs"),
     }
 }
 

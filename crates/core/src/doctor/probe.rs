@@ -245,7 +245,7 @@ fn load(device: &Device, code: &ObjectCode) -> Result<Kernel, Error> {
     let kernel = code.kernel(NAME)?;
     device
         .context()?
-        .with_current(|| kernel.function_in_current())?;
+        .with_current(|| kernel.function_for_current_context())?;
     Ok(kernel)
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn problems(variables: &Variables, files: &dyn Files) -> Vec<Problem>
 }
 
 fn unset(name: &str) -> Fix {
-    Fix::run(format!("unset {name}"))
+    Fix::command(format!("unset {name}"))
 }
 
 fn library_override(
@@ -194,7 +194,7 @@ fn path_problem(name: &str, path: &Path, files: &dyn Files, file_too: bool) -> O
         why: why.to_owned(),
         fix: vec![
             unset(name),
-            Fix::say(format!("or set {name} to the absolute path of {kind}")),
+            Fix::advice(format!("or set {name} to the absolute path of {kind}")),
         ],
     })
 }

@@ -10,8 +10,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::py::{Owned, Raised};
-use crate::runtime;
+use crate::bindings::symbols;
+use crate::cpython::{Owned, Raised};
 
 /// An exception class of `cuda.core`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Class {
 #[pyfunction]
 #[pyo3(name = "_explanation")]
 fn explanation(code: i32) -> Option<&'static str> {
-    cupyrite::explanation(code)
+    cupyrite::explain_status(code)
 }
 
 /// Adds the exceptions.
@@ -121,7 +121,7 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         Error::Unsupported { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
-            let Raised = runtime::raise_load_error(load, "cuda.core");
+            let Raised = symbols::raise_load_error(load, "cuda.core");
             PyErr::fetch(py)
         }
         _ => PyValueError::new_err(error.to_string()),

@@ -7,7 +7,7 @@ use cupyrite_sys::cudla::Symbol;
 use cupyrite_sys::loader::Library;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 use crate::generated::ids::class::cudla as class;
 
 unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {

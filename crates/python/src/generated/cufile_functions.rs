@@ -7,7 +7,7 @@ use cupyrite_sys::cufile::Symbol;
 use cupyrite_sys::loader::Library;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 use crate::generated::ids::class::cufile as class;
 
 unsafe fn call_q_q(f: *const c_void, w: *const u64) -> i64 {

@@ -8,7 +8,7 @@ use cupyrite_sys::driver::Symbol;
 use cupyrite_sys::loader::Library;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 use crate::generated::ids::class::driver as class;
 use crate::generated::ids::enums::driver as enums;
 

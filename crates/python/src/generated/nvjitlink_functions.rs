@@ -7,7 +7,7 @@ use cupyrite_sys::loader::Library;
 use cupyrite_sys::nvjitlink::Symbol;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 
 unsafe fn call_qwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.

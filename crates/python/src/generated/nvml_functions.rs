@@ -7,7 +7,7 @@ use cupyrite_sys::loader::Library;
 use cupyrite_sys::nvml::Symbol;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 use crate::generated::ids::class::nvml as class;
 
 unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {

@@ -7,7 +7,7 @@ use cupyrite_sys::loader::Library;
 use cupyrite_sys::nvrtc::Symbol;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 use crate::generated::ids::class::nvrtc as class;
 use crate::generated::ids::enums::nvrtc as enums;
 

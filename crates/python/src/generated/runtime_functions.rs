@@ -8,7 +8,7 @@ use cupyrite_sys::runtime as c;
 use cupyrite_sys::runtime::Symbol;
 
 #[allow(unused_imports)]
-use crate::desc::*;
+use crate::bindings::descriptor::*;
 use crate::generated::ids::class::runtime as class;
 use crate::generated::ids::enums::runtime as enums;
 
