@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cupyrite_pathfinder::files::InMemoryFiles;
 use cupyrite_pathfinder::{
     Environment, FileDefect, FindError, FindErrorKind, Finder, FoundVia, LocatedPath,
-    SearchOutcome, dl,
+    SearchOutcome, loader,
 };
 use find_support::{LINUX, LINUX_ARM, Machine, PLATFORMS, Runtime, WINDOWS, WINDOWS_ARM};
 
@@ -146,9 +146,9 @@ fn an_executable_before_a_batch_file() {
     );
     // Without a suffix it is no program there, and with one it is none here.
     let plain = machine.with(["C:/cudapath/bin/nvcc"]);
-    assert_eq!(plain.finder().binary("nvcc"), Ok(None));
+    assert_eq!(plain.finder().find_binary("nvcc"), Ok(None));
     let linux = Machine::full(LINUX).with(["/cudapath/bin/nvcc.exe"]);
-    assert_eq!(linux.finder().binary("nvcc"), Ok(None));
+    assert_eq!(linux.finder().find_binary("nvcc"), Ok(None));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn relative_paths_are_refused() {
     ] {
         assert_eq!(outcome(&error, place), &SearchOutcome::Relative);
     }
-    assert_eq!(machine.finder().binary("nvcc"), Ok(None));
+    assert_eq!(machine.finder().find_binary("nvcc"), Ok(None));
     let error = machine
         .finder()
         .locate_static_library("cudadevrt")
@@ -598,7 +598,7 @@ fn a_major_that_is_no_number_ends_every_search() {
     let finder = machine.finder();
     for error in [
         finder.find_header_directory("nvrtc").unwrap_err(),
-        finder.binary("ptxas").unwrap_err(),
+        finder.find_binary("ptxas").unwrap_err(),
         finder.locate_static_library("cudadevrt").unwrap_err(),
         finder.locate_bitcode_library("device").unwrap_err(),
     ] {

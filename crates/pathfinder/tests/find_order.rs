@@ -61,11 +61,11 @@ fn check(
     }
     // What has a `*` in its name has no name until it is there.
     expected.retain(|folder| !folder.contains("nvshmem_") && !folder.contains("/NVIDIA/CUDNN/"));
-    let searched: Vec<&str> = looked
+    let searched: Vec<&str> = searched
         .into_iter()
         .filter(|place| !place.contains('*'))
         .collect();
-    assert_eq!(looked, expected, "{what} on {platform}: {error}");
+    assert_eq!(searched, expected, "{what} on {platform}: {error}");
 }
 
 fn headers(row: &HeaderSet, platform: Platform) -> Vec<Place> {

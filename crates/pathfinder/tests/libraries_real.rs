@@ -191,7 +191,7 @@ fn what_was_loaded_by_a_relative_path_has_an_absolute_one() {
             &[]
         );
     }
-    System
+    SystemLoader
         .open("some where/libnvrtc.so.13".as_ref(), OpenMode::default())
         .unwrap();
     std::env::set_current_dir(at("other")).unwrap();

@@ -574,7 +574,7 @@ fn the_real_loader() {
     assert!(!handle.symbol(c"printf").is_null());
     assert!(handle.symbol(c"cuInit").is_null());
     assert!(SystemLoader.find_loaded("libnothing.so.1").is_none());
-    let message = System
+    let message = SystemLoader
         .open("libnothing.so.1".as_ref(), OpenMode::default())
         .unwrap_err();
     assert!(

@@ -310,12 +310,12 @@ pub fn find_binary(name: &str) -> Option<&'static Binary> {
 }
 
 /// The archive called `name`.
-pub fn locate_static_library(name: &str) -> Option<&'static LinkableFile> {
+pub fn find_static_library(name: &str) -> Option<&'static LinkableFile> {
     STATIC_LIBRARIES.iter().find(|row| row.name == name)
 }
 
 /// The bitcode library called `name`.
-pub fn locate_bitcode_library(name: &str) -> Option<&'static LinkableFile> {
+pub fn find_bitcode_library(name: &str) -> Option<&'static LinkableFile> {
     BITCODE_LIBRARIES.iter().find(|row| row.name == name)
 }
 

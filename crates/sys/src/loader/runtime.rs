@@ -325,7 +325,11 @@ mod tests {
             (c"cudaMemcpyBatchAsync", 12, None),
             (c"cudaMalloc", 12, Some(c"cudaMalloc")),
         ] {
-            assert_eq!(exported(name, major), expected, "{name:?} of CUDA {major}");
+            assert_eq!(
+                export_name(name, major),
+                expected,
+                "{name:?} of CUDA {major}"
+            );
         }
     }
 }
