@@ -389,7 +389,7 @@ def test_refused_launch_is_explained_in_the_driver_log(arch, shared_context):
     check(driver.cuLogsUnregisterCallback(handle))
     text, _ = messages(start)
     assert "2048 threads" in text and "at most 1024" in text
-    assert "cuLaunchKernel answers CUDA_ERROR_INVALID_VALUE" in text
+    assert "cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE" in text
     assert any(b"2048 threads" in message and len(message) == length for _, _, message, length in heard)
     assert {(data, level) for data, level, _, _ in heard} == {(17, 0)}
     check(driver.cuModuleUnload(module))
