@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{self, CUcontext, CUdevice, CUevent, CUlibrary, CUresult, CUstream, Symbol};
-use crate::loader::{Library, LoadError};
+use crate::loader::{CudaLibrary, LoadError};
 
 /// A kind of handle that safe code owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,41 +269,41 @@ unsafe extern "C" fn cuda_device_reset() -> c_int {
 }
 
 /// The address that the table gives out for a function: that of its wrapper, if it has one.
-pub(crate) fn wrap(library: Library, name: &CStr, address: *const c_void) -> *const c_void {
+pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) -> *const c_void {
     type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
     let (original, wrapper) = match (library, name.to_bytes()) {
-        (Library::Driver, b"cuLibraryUnload") => (
+        (CudaLibrary::Driver, b"cuLibraryUnload") => (
             &CU_LIBRARY_UNLOAD,
             cu_library_unload as Destroy as *const c_void,
         ),
-        (Library::Driver, b"cuStreamDestroy") => (
+        (CudaLibrary::Driver, b"cuStreamDestroy") => (
             &CU_STREAM_DESTROY,
             cu_stream_destroy as Destroy as *const c_void,
         ),
-        (Library::Driver, b"cuEventDestroy") => (
+        (CudaLibrary::Driver, b"cuEventDestroy") => (
             &CU_EVENT_DESTROY,
             cu_event_destroy as Destroy as *const c_void,
         ),
-        (Library::Driver, b"cuCtxDestroy") => {
+        (CudaLibrary::Driver, b"cuCtxDestroy") => {
             (&CU_CTX_DESTROY, cu_ctx_destroy as Destroy as *const c_void)
         }
-        (Library::Driver, b"cuDevicePrimaryCtxReset") => (
+        (CudaLibrary::Driver, b"cuDevicePrimaryCtxReset") => (
             &CU_PRIMARY_RESET,
             cu_primary_reset as unsafe extern "C" fn(CUdevice) -> c_int as *const c_void,
         ),
-        (Library::Runtime, b"cudaLibraryUnload") => (
+        (CudaLibrary::Runtime, b"cudaLibraryUnload") => (
             &CUDA_LIBRARY_UNLOAD,
             cuda_library_unload as Destroy as *const c_void,
         ),
-        (Library::Runtime, b"cudaStreamDestroy") => (
+        (CudaLibrary::Runtime, b"cudaStreamDestroy") => (
             &CUDA_STREAM_DESTROY,
             cuda_stream_destroy as Destroy as *const c_void,
         ),
-        (Library::Runtime, b"cudaEventDestroy") => (
+        (CudaLibrary::Runtime, b"cudaEventDestroy") => (
             &CUDA_EVENT_DESTROY,
             cuda_event_destroy as Destroy as *const c_void,
         ),
-        (Library::Runtime, b"cudaDeviceReset") => (
+        (CudaLibrary::Runtime, b"cudaDeviceReset") => (
             &CUDA_DEVICE_RESET,
             cuda_device_reset as unsafe extern "C" fn() -> c_int as *const c_void,
         ),

@@ -12,14 +12,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use super::context::{PyContext, handle_object};
-use super::device::{self, PyDevice};
-use super::errors::OrRaise;
-use super::event::{self, PyEvent};
-use super::numbers;
-use super::operand;
-use super::options::{OptionClass, Options};
-use super::slot::{Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Lent, Slot, closed, drop_detached};
+use crate::core::context::{PyContext, handle_object};
+use crate::core::device;
+use crate::core::device::PyDevice;
+use crate::core::errors::OrRaise;
+use crate::core::event;
+use crate::core::event::PyEvent;
+use crate::core::memory::copy_operand;
+use crate::core::numbers;
+use crate::core::options::{OptionClass, Options};
 use crate::generated::ids::class::driver as class;
 
 /// A queue of work on a device: what is queued runs in order, and independently of other streams.
@@ -143,7 +145,7 @@ impl PyStream {
             }
         });
         if let Some(other) = clone {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             let_go(py, other);
         }
     }
@@ -242,7 +244,7 @@ impl PyStream {
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
-        operand::reap(py);
+        copy_operand::reap(py);
         Ok(())
     }
 
@@ -508,7 +510,7 @@ pub fn accept_for_memory(
     {
         return Ok(stream);
     }
-    std::hint::cold_path();
+    cupyrite::hint::cold_path();
     accept_any(given, function, parameter, false)
 }
 
