@@ -6,13 +6,13 @@ import ctypes
 import gc
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
 import pytest
 from cuda.bindings import driver, nvrtc, runtime
+
+from helpers.programs import output
 
 try:
     import numpy as np
@@ -508,7 +508,7 @@ class AtExit:
 sys.last = AtExit()
 """
     for _ in range(3):
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+        output(code)
 
 
 def rss():

@@ -6,9 +6,7 @@ CUPYRITE_CYCLES is the number of allocations of each kind: 300 by default, 1,000
 import ctypes
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import weakref
 
@@ -29,8 +27,8 @@ from cuda.core import (
     launch,
 )
 
-from helpers import TESTS
 from helpers.device import check
+from helpers.programs import python
 from helpers.threads import HANG, in_a_thread, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
@@ -564,7 +562,6 @@ def test_resource_that_references_its_buffers(device):
 
 LEAVING = """
     import os, sys, threading, time
-    sys.path.insert(0, os.environ["TESTS"])
     from core.memory import test_lifetime as lifetime
     from cuda.core import Device, Program, launch
     import ctypes
@@ -629,13 +626,6 @@ LEAVING = """
     + [("alive", "python")],
 )
 def test_process_exits_while_memory_is_in_use(how, kind):
-    environment = dict(os.environ, TESTS=str(TESTS))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(LEAVING), how, kind],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(LEAVING, how, kind, options=("-W", "ignore"))
     assert done.returncode == (7 if how == "error" else 0), done.stderr
     assert "Error" not in done.stderr and "panicked" not in done.stderr, done.stderr
