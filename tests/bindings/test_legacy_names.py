@@ -25,7 +25,7 @@ import cuda
 assert it is {new} and getattr(cuda, "__file__", None) is None
 print([(w.category.__name__, w.filename, "cuda.bindings import {new}" in str(w.message)) for w in seen])
 """
-    assert output(script).stdout.strip() == "[('DeprecationWarning', '<string>', True)]"
+    assert output(script).strip() == "[('DeprecationWarning', '<string>', True)]"
 
 
 def test_old_module_names_do_not_change_object_names():

@@ -10,18 +10,12 @@ import pytest
 from cuda import pathfinder
 from cuda.bindings import cudla, cufile, nvfatbin, nvjitlink, nvml, nvvm
 
+from helpers.memory import resident
 from helpers.programs import output
 
 # CUPYRITE_CYCLES=1000000 where time does not matter.
 CYCLES = int(os.environ.get("CUPYRITE_CYCLES", "20000"))
 STRUCTS = (nvml, cufile, cudla)
-
-
-def resident():
-    """Resident memory in bytes."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def flat(make, cycles=CYCLES):

@@ -10,7 +10,8 @@ import pytest
 from cuda.bindings import nvfatbin, nvjitlink
 from cuda.bindings.nvfatbin import Result, nvFatbinError
 
-from helpers.device_code import ALONE, CALLEE, nvrtc_output, resident
+from helpers.device_code import ALONE, CALLEE, nvrtc_output
+from helpers.memory import resident
 from helpers.programs import python
 
 MAGIC = b"\x50\xed\x55\xba"

@@ -8,7 +8,8 @@ import pytest
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import InputType, Result, nvJitLinkError
 
-from helpers.device_code import ALONE, CALLEE, CALLER, nvrtc_output, or_skip, resident
+from helpers.device_code import ALONE, CALLEE, CALLER, nvrtc_output, or_skip
+from helpers.memory import resident
 from helpers.programs import python
 
 RELOCATABLE = ("-arch=sm_80", "-rdc=true")

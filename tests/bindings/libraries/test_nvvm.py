@@ -9,7 +9,8 @@ import pytest
 from cuda.bindings import nvjitlink, nvvm
 from cuda.bindings.nvvm import Result, nvvmError
 
-from helpers.device_code import SINE, STORE_SEVEN, nvvm_ir, or_skip, resident
+from helpers.device_code import SINE, STORE_SEVEN, nvvm_ir, or_skip
+from helpers.memory import resident
 from helpers.programs import python
 
 

@@ -341,17 +341,15 @@ def test_structs_work_without_numpy():
 
 
 CYCLES = """if True:
-    import gc, resource
+    import gc
     from cuda.bindings import cudla, nvml
-    def rss():
-        gc.collect()
-        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+    from helpers.memory import resident
     def cycles(n):
         {body}
     cycles(20000)
-    before = rss()
+    before = resident()
     cycles({n})
-    print(rss() - before)
+    print(resident() - before)
 """
 
 BODIES = {

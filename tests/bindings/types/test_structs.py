@@ -4,7 +4,6 @@ import contextlib
 import copy
 import ctypes
 import gc
-import os
 import pickle
 import threading
 import weakref
@@ -12,6 +11,7 @@ import weakref
 import pytest
 from cuda.bindings import driver, nvrtc, runtime
 
+from helpers.memory import resident
 from helpers.programs import output
 
 try:
@@ -511,11 +511,6 @@ sys.last = AtExit()
         output(code)
 
 
-def rss():
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def churn(rounds):
     attr = driver.CUlaunchAttribute()
     for i in range(rounds):
@@ -537,11 +532,9 @@ def churn(rounds):
 
 def test_references_do_not_leak():
     churn(2_000)
-    gc.collect()
-    before = rss()
+    before = resident()
     churn(100_000)
-    gc.collect()
-    assert rss() - before < 4 << 20
+    assert resident() - before < 4 << 20
 
 
 def test_threads_share_objects_and_replace_lists():

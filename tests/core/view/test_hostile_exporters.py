@@ -19,6 +19,7 @@ from cuda.core.utils import StridedMemoryView
 
 from helpers.array_interface import Ai, Cai, floats
 from helpers.dlpack import DELETER, ExchangeApi, Exporter, ManagedVersioned, get_pointer, new_capsule
+from helpers.memory import resident
 from helpers.programs import python
 from helpers.threads import run_all
 
@@ -582,12 +583,6 @@ def test_eight_threads_with_hostile_exporters(buffer):
     assert shared.deleted == len(shared.calls) == 8 * 60
 
 
-def resident():
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 @pytest.mark.parametrize("kind", ["numpy", "view", "buffer", "interface", "functions", "part", "export", "refused"])
 def test_memory_stays_flat(kind, buffer):
     source = floats()
@@ -645,7 +640,7 @@ def test_memory_stays_flat(kind, buffer):
         grown.append(resident() - before)
         gc.collect()
         assert sys.getallocatedblocks() - blocks < max(rounds // 4, 200)
-    assert grown[-1] < 1 << 20, f"{grown} bytes more after {rounds} times"
+    assert grown[-1] < 1 << 20, f"grew by {grown} bytes in {rounds} rounds each"
 
 
 FLIGHT = """
