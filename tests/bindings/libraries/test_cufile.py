@@ -109,6 +109,6 @@ def tick():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=tick, daemon=True).start()
 """
-    out = wait(start(before=before), 20)
+    out = wait(open_driver(before=before), 20)
     # Where cuFile never returns, only the thread can end the process.
     assert out.split()[0] in ("tick", "opened", "failed"), out

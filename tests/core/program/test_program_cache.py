@@ -17,6 +17,7 @@ from cuda.core.utils import (
 )
 
 from helpers.programs import output, start
+from helpers.threads import run_all
 
 KERNEL = 'extern "C" __global__ void k(int *a) { *a = 1; }'
 TEMPLATE = "template <typename T> __global__ void t(T *a) { *a = 1; }"
@@ -155,10 +156,7 @@ def test_threads_share_a_cache(open_cache):
             cache[key] = key.encode() * 100
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not wrong and len(cache) == 7
     assert cache.hits + cache.misses == 240
 
