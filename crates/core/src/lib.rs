@@ -25,6 +25,7 @@
 //! (`auto`, `gpu` or `cpu`); see [`backend`]. What is wrong where nothing works, and what would fix it, says
 //! [`doctor::examine`].
 
+mod after_wait;
 mod array;
 mod compile;
 mod context;
@@ -35,6 +36,7 @@ mod fork;
 pub mod hint;
 mod memory;
 mod module;
+mod shared;
 mod status;
 mod stream;
 
@@ -55,7 +57,7 @@ pub use memory::{
     ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope, StridedMemory,
     UniquePool, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource, copy_async,
     copy_batch_async, copy_strided, deferred_pool_count, enter_for_default_stream, fill_async,
-    is_capturing, managed, pointer_info, wait_for_streams,
+    managed, pointer_info,
 };
 pub use module::{
     CodeKind, CodeSource, ConstPtr, DevicePtr, DynamicSharedMemory, FunctionAttribute, Kernel,
@@ -65,7 +67,7 @@ pub use module::{
 pub use status::explain_status;
 pub use stream::{
     Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
-    UniqueStream,
+    UniqueStream, is_capturing, wait_for_streams,
 };
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.

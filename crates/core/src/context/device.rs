@@ -8,9 +8,6 @@ use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 use crate::context::{Context, ContextGuard, current_handle};
 use crate::error::{Error, Result, driver};
-use crate::memory::typed::{Buffer, DeviceCopy};
-use crate::stream::event::{Event, EventOptions, UniqueEvent};
-use crate::stream::{Stream, StreamOptions};
 
 /// A CUDA device.
 ///
@@ -222,6 +219,19 @@ impl Device {
         }
     }
 
+    /// The primary context, if it was retained and is current on the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    #[inline(always)]
+    pub(crate) fn current_primary(&self) -> Result<Option<&'static Context>> {
+        match self.shared.primary.get() {
+            Some(primary) if current_handle()? == primary.handle() => Ok(Some(primary)),
+            _ => Ok(None),
+        }
+    }
+
     #[cold]
     fn retain(self) -> Result<&'static Context> {
         // No lock of ours around a call that can take long: where two threads come here at once, both retain.
@@ -393,89 +403,6 @@ impl Device {
             major: major as u32,
             minor: minor as u32,
         })
-    }
-
-    /// Makes a stream that does not wait for the legacy default stream.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says.
-    pub fn create_stream(&self) -> Result<Stream> {
-        self.create_stream_with(&StreamOptions::default())
-    }
-
-    /// Makes a stream with options.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] for a priority that the device does not have; otherwise what the driver says.
-    pub fn create_stream_with(&self, options: &StreamOptions) -> Result<Stream> {
-        let (_entered, context) = self.enter()?;
-        Stream::create(context, options)
-    }
-
-    /// Makes an event.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says. Source: `cuEventCreate`.
-    pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
-        self.create_unique_event(options).map(UniqueEvent::share)
-    }
-
-    /// As [`Device::create_event`], for one owner who may never share it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::create_event`].
-    #[inline(always)]
-    pub fn create_unique_event(&self, options: &EventOptions) -> Result<UniqueEvent> {
-        // Common, and soon said; `enter` would say the same.
-        if let Some(primary) = self.shared.primary.get()
-            && current_handle()? == primary.handle()
-        {
-            return UniqueEvent::create_here(primary.clone(), options);
-        }
-        // By value, so that the options need no place in memory.
-        self.create_event_elsewhere(*options)
-    }
-
-    /// [`Device::create_unique_event`] where the primary context is not current.
-    #[inline(never)]
-    fn create_event_elsewhere(self, options: EventOptions) -> Result<UniqueEvent> {
-        let (_entered, context) = self.enter()?;
-        UniqueEvent::create(context, &options)
-    }
-
-    /// Allocates memory for `len` elements, contents unspecified.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if the size overflows; `CUDA_ERROR_OUT_OF_MEMORY`.
-    pub fn buffer<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::new(self.context()?, len)
-    }
-
-    /// Allocates memory for `len` elements and zeroes it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::buffer`].
-    pub fn buffer_zeroed<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
-        let buffer = self.buffer(len)?;
-        buffer.zero()?;
-        Ok(buffer)
-    }
-
-    /// Allocates memory and copies `data` into it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::buffer`].
-    pub fn buffer_from<T: DeviceCopy>(&self, data: &[T]) -> Result<Buffer<T>> {
-        let buffer = self.buffer(data.len())?;
-        buffer.copy_from(data)?;
-        Ok(buffer)
     }
 
     /// Waits until all work of the device is done: of the current context if it is of this device, else of the primary

@@ -1,14 +1,14 @@
 //! Contexts, and the rule that every call runs with the right one current.
 
 use std::marker::PhantomData;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
 
+use crate::after_wait::{self, Waited};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::memory::pool::deferred_destroy::{self, Look};
+use crate::shared::Shared;
 
 pub(crate) mod capture_mode;
 pub(crate) mod device;
@@ -26,26 +26,7 @@ pub use device::{ComputeCapability, Device};
 /// handle to it. Any other context belongs to whoever made it.
 #[derive(Clone, Debug)]
 pub struct Context {
-    inner: Shared,
-}
-
-/// Primary contexts are kept until the process ends, so that their clones are plain copies: every event has one.
-#[derive(Clone, Debug)]
-enum Shared {
-    Kept(&'static Inner),
-    Counted(Arc<Inner>),
-}
-
-impl Deref for Shared {
-    type Target = Inner;
-
-    #[inline]
-    fn deref(&self) -> &Inner {
-        match self {
-            Shared::Kept(inner) => inner,
-            Shared::Counted(inner) => inner,
-        }
-    }
+    inner: Shared<Inner>,
 }
 
 #[derive(Debug)]
@@ -78,9 +59,8 @@ impl Context {
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDevicePrimaryCtxRetain(&mut handle, device.handle()))? };
         // Once a device, or once a thread where several come here at the same time.
-        let kept = Box::leak(Box::new(Inner::new(handle, device)));
         Ok(Context {
-            inner: Shared::Kept(kept),
+            inner: Shared::leak(Inner::new(handle, device)),
         })
     }
 
@@ -203,8 +183,8 @@ impl Context {
 
     /// Whether it is there until the process ends, as primary contexts that this crate has retained are: any other one is
     /// destroyed when its maker likes, and what was made in it is not to be used then.
-    pub(crate) fn lasts(&self) -> Result<bool> {
-        if matches!(self.inner, Shared::Kept(_)) {
+    pub(crate) fn is_permanent(&self) -> Result<bool> {
+        if matches!(self.inner, Shared::Static(_)) {
             return Ok(true);
         }
         // Perhaps a primary one that only others have retained so far. Where there is none, none is made to find that out.
@@ -274,7 +254,7 @@ impl Context {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: takes no arguments; acts on the current context, which is this one.
         self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })?;
-        deferred_destroy::look(Look::All);
+        after_wait::run(Waited::ForContext);
         Ok(())
     }
 }

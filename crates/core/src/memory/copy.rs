@@ -7,11 +7,13 @@ use cupyrite_sys::driver::{
     CUresult,
 };
 
+use crate::context::Context;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::memory::location::MemoryLocation;
-use crate::memory::raw::is_capturing;
 use crate::stream::Stream;
+use crate::stream::capture::is_capturing;
 
 /// When a copy may read its source (`CUmemcpySrcAccessOrder`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -364,6 +366,35 @@ pub unsafe fn fill_async(
             FillPattern::U32(v) => driver!(cuMemsetD32Async(address, v, count, stream_handle)),
         }
     })
+}
+
+/// Frees memory of a pool in the order of a stream, also while another stream is captured.
+///
+/// # Safety
+///
+/// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
+pub(crate) unsafe fn free_async(address: CUdeviceptr, stream: &Stream) -> Result<()> {
+    if let Some(context) = stream.context_if_destroyed() {
+        // SAFETY: the caller's promise.
+        return unsafe { free_without_stream(address, context) };
+    }
+    let _relaxed = RelaxedCapture::enter();
+    // SAFETY: the caller's promise.
+    stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+}
+
+/// Frees memory of a pool whose stream the program has destroyed: in the legacy default stream of its context, which waits
+/// for what the stream held. After a reset of the context the driver has freed the memory, and returns an error.
+///
+/// # Safety
+///
+/// As [`free_async`].
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
+    let _relaxed = RelaxedCapture::enter();
+    // SAFETY: the caller's promise.
+    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
 }
 
 /// Which kind of memory an address belongs to.

@@ -11,10 +11,11 @@ use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Error, Result, report};
 use crate::memory::copy::{CopyOptions, copy_async};
-use crate::memory::raw::{DeviceBuffer, is_capturing};
+use crate::memory::raw::DeviceBuffer;
 use crate::memory::resource::HostMemoryResource;
 use crate::memory::typed::{Buffer, DeviceCopy};
 use crate::stream::Stream;
+use crate::stream::capture::is_capturing;
 
 /// A slice in page-locked memory of the host: copies from and to it run beside the host and without a stop in between.
 ///

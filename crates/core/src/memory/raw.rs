@@ -3,18 +3,21 @@
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use cupyrite_sys::driver::{CUdeviceptr, CUstreamCaptureStatus};
+use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::memory::copy::{CopyOptions, FillPattern, copy_async, fill_async};
+use crate::memory::copy::{
+    CopyOptions, FillPattern, copy_async, fill_async, free_async, free_without_stream, pointer_info,
+};
 use crate::memory::pool::MemoryPool;
-use crate::memory::resource::{MemoryResource, finish};
+use crate::memory::resource::MemoryResource;
 use crate::memory::typed::DeviceCopy;
 use crate::stream::Stream;
+use crate::stream::capture::wait_before_free;
 use crate::stream::usage::StreamUsage;
 
 /// Where memory comes from and goes back to. Pools are the common case, and need no second pointer.
@@ -115,7 +118,7 @@ impl SimpleAllocation {
             // SAFETY: the caller gives up the memory.
             return unsafe { free_without_stream(address, context) }.map_err(Box::new);
         }
-        // As in `free_in_order`.
+        // As in `free_async`.
         let relaxed = RelaxedCapture::enter();
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
@@ -134,35 +137,6 @@ impl SimpleAllocation {
         relaxed.leave();
         done
     }
-}
-
-/// Frees memory of a pool in the order of a stream, also while another stream is captured.
-///
-/// # Safety
-///
-/// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
-pub(crate) unsafe fn free_in_order(address: CUdeviceptr, stream: &Stream) -> Result<()> {
-    if let Some(context) = stream.context_if_destroyed() {
-        // SAFETY: the caller's promise.
-        return unsafe { free_without_stream(address, context) };
-    }
-    let _relaxed = RelaxedCapture::enter();
-    // SAFETY: the caller's promise.
-    stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
-}
-
-/// Frees memory of a pool whose stream the program has destroyed: in the legacy default stream of its context, which waits
-/// for what the stream held. After a reset of the context the driver has freed the memory, and returns an error.
-///
-/// # Safety
-///
-/// As [`free_in_order`].
-#[cold]
-#[inline(never)]
-unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
-    let _relaxed = RelaxedCapture::enter();
-    // SAFETY: the caller's promise.
-    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
 }
 
 impl DeviceBuffer {
@@ -319,13 +293,13 @@ impl DeviceBuffer {
         };
         // The memory is freed in any case: what fails here is a context that can no longer be used.
         if !others.is_empty() {
-            report(wait_before_end(stream, &others));
+            report(wait_before_free(stream, &others));
         }
         match &self.source {
             Source::Pool(pool) => match pool.imports() {
                 Some(imports) => imports.release(address, stream),
                 // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
-                None => unsafe { free_in_order(address, stream) },
+                None => unsafe { free_async(address, stream) },
             },
             Source::Resource(resource) => {
                 let _relaxed = RelaxedCapture::enter();
@@ -587,54 +561,28 @@ pub fn enter_for_default_stream(stream: &Stream, device: Device) -> Result<Optio
     }
 }
 
-/// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
-/// those of the current context, or of the device that they are of ([`Stream::on_device`]).
-///
-/// # Errors
-///
-/// What the driver says.
-pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
-    let mut done = Ok(());
-    for other in others {
-        if other != stream {
-            // One that fails does not keep the others from being waited for.
-            done = done.and(order(other, stream));
-        }
+impl StreamUsage {
+    /// Makes the freeing stream wait for the others, which are let go of; `address` is the memory's. What fails goes to
+    /// `log`: memory is freed in any case.
+    pub fn order_free_after_others(&mut self, address: CUdeviceptr) {
+        let others = self.take_other_streams();
+        let ordered = || {
+            // A default stream is one of the current context, which has to be one of the memory's device.
+            let _entered = if others
+                .iter()
+                .chain([self.deallocation_stream()])
+                .any(Stream::is_default)
+            {
+                let device = match pointer_info(address)?.device {
+                    Some(ordinal) => Device::new(ordinal)?,
+                    None => Device::current()?,
+                };
+                Some(device.enter()?.0)
+            } else {
+                None
+            };
+            wait_before_free(self.deallocation_stream(), &others)
+        };
+        report(ordered());
     }
-    done
-}
-
-/// As [`wait_for_streams`], before memory is freed in the order of `stream`. Where that is captured, or must not be used
-/// because a stream is that it waits for, it cannot wait for what is not captured, and to try that spoils the capture: so
-/// the host waits.
-pub(crate) fn wait_before_end(stream: &Stream, others: &[Stream]) -> Result<()> {
-    if matches!(is_capturing(stream), Ok(false)) {
-        return wait_for_streams(stream, others);
-    }
-    let _relaxed = RelaxedCapture::enter();
-    others.iter().for_each(finish);
-    Ok(())
-}
-
-/// Makes `later` wait for what `earlier` holds now.
-fn order(earlier: &Stream, later: &Stream) -> Result<()> {
-    if is_capturing(earlier)? {
-        // What was captured runs when its graph is launched, which no wait here can foresee; and a wait for a capture
-        // would make the other stream part of it.
-        return Ok(());
-    }
-    later.wait_for_stream(earlier)
-}
-
-/// Whether the stream is recording its work into a graph.
-///
-/// # Errors
-///
-/// What the driver says. Source: `cuStreamIsCapturing`.
-pub fn is_capturing(stream: &Stream) -> Result<bool> {
-    let mut status = CUstreamCaptureStatus(0);
-    let place = &raw mut status;
-    // SAFETY: the handle is live, `place` a valid place for the result.
-    stream.call(|| unsafe { driver!(cuStreamIsCapturing(stream.handle(), place)) })?;
-    Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }

@@ -7,10 +7,10 @@ use cupyrite_sys::driver::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, 
 
 use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
-use crate::error::{Result, driver, report};
+use crate::error::{Result, driver};
 use crate::memory::pool::{MemoryPool, PoolKind};
-use crate::memory::raw::is_capturing;
 use crate::stream::Stream;
+use crate::stream::capture::synchronize_unless_capturing;
 
 /// Where [`DeviceBuffer`](crate::DeviceBuffer)s get their memory, and give it back.
 ///
@@ -118,7 +118,7 @@ unsafe impl MemoryResource for HostMemoryResource {
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, stream: &Stream) -> Result<()> {
         let _relaxed = RelaxedCapture::enter();
-        finish(stream);
+        synchronize_unless_capturing(stream);
         let _entered = Device::current()?.enter()?;
         let place = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
         // SAFETY: the caller's promise.
@@ -136,18 +136,4 @@ unsafe impl MemoryResource for HostMemoryResource {
     fn is_host_accessible(&self) -> bool {
         true
     }
-}
-
-/// Waits for what a stream holds, before memory that its work uses goes: in a [`RelaxedCapture`], as the memory is freed in.
-///
-/// A stream that is being captured holds nothing that runs, and waiting for it would end the capture. One that failed runs
-/// nothing any more.
-pub(crate) fn finish(stream: &Stream) {
-    report(is_capturing(stream).and_then(|capturing| {
-        if capturing {
-            Ok(())
-        } else {
-            stream.synchronize()
-        }
-    }));
 }

@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::context::capture_mode::{self, RelaxedCapture};
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
-use crate::memory::resource::finish;
 use crate::module::args::DevicePtr;
 use crate::stream::Stream;
+use crate::stream::capture::synchronize_unless_capturing;
 
 /// Types whose bytes may be copied to a device and back: plain data without pointers to host objects, valid for
 /// every bit pattern that a kernel may write.
@@ -252,6 +252,37 @@ impl<T: DeviceCopy> Buffer<T> {
 }
 
 impl Device {
+    /// Allocates memory for `len` elements, contents unspecified.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the size overflows; `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub fn buffer<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::new(self.context()?, len)
+    }
+
+    /// Allocates memory for `len` elements and zeroes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::buffer`].
+    pub fn buffer_zeroed<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
+        let buffer = self.buffer(len)?;
+        buffer.zero()?;
+        Ok(buffer)
+    }
+
+    /// Allocates memory and copies `data` into it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::buffer`].
+    pub fn buffer_from<T: DeviceCopy>(&self, data: &[T]) -> Result<Buffer<T>> {
+        let buffer = self.buffer(data.len())?;
+        buffer.copy_from(data)?;
+        Ok(buffer)
+    }
+
     /// Frees memory of this device by its address (`cuMemFree`), after waiting for the device, and first for `stream` where
     /// one is given. A [`Buffer`] frees its own. It is no part of a capture ([`RelaxedCapture`]).
     ///
@@ -266,7 +297,7 @@ impl Device {
         let _relaxed = RelaxedCapture::enter();
         let _entered = self.enter()?;
         if let Some(stream) = stream {
-            finish(stream);
+            synchronize_unless_capturing(stream);
         }
         // SAFETY: the caller's promise.
         unsafe { driver!(cuMemFree(address)) }

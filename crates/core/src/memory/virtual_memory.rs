@@ -4,13 +4,15 @@
 //! Guide.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cupyrite_sys::driver::{
     CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
     CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationProp_st_allocFlags,
     CUmemAllocationType, CUmemGenericAllocationHandle, CUresult,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::ContextGuard;
 use crate::context::capture_mode::{self, RelaxedCapture};
@@ -20,8 +22,9 @@ use crate::fork::ForkGeneration;
 use crate::memory::location::MemoryLocation;
 use crate::memory::pool::MemoryAccess;
 use crate::memory::raw::DeviceBuffer;
-use crate::memory::resource::{MemoryResource, finish};
+use crate::memory::resource::MemoryResource;
 use crate::stream::Stream;
+use crate::stream::capture::synchronize_unless_capturing;
 
 /// What the driver would say of an address, with what is wrong with it.
 fn not_mine(call: &'static str, address: CUdeviceptr) -> Error {
@@ -290,13 +293,12 @@ pub struct VirtualMemoryResource {
     generation: ForkGeneration,
 }
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for VirtualMemoryResource {}
+
 impl Drop for VirtualMemoryResource {
     fn drop(&mut self) {
-        let blocks = std::mem::take(
-            self.blocks
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let blocks = std::mem::take(self.blocks.get_mut());
         if !self.generation.is_current() {
             // The parent's: it alone may give them back.
             std::mem::forget(blocks);
@@ -316,20 +318,17 @@ impl VirtualMemoryResource {
 
     /// How memory is created and mapped.
     pub fn options(&self) -> Arc<VirtualMemoryOptions> {
-        self.options
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.options.lock().clone()
     }
 
     /// Has memory created and mapped otherwise from now on.
     pub fn set_options(&self, options: VirtualMemoryOptions) {
-        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(options);
+        *self.options.lock() = Arc::new(options);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CUdeviceptr, Block>> {
         // Held for a look-up, never across a call of the driver.
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock()
     }
 
     /// Makes a context current, as some of the calls need one.
@@ -435,7 +434,7 @@ impl VirtualMemoryResource {
         let address = reserved.address;
         // Work that was queued has the former addresses, as far as anybody knows on any stream.
         for stream in buffer.streams() {
-            finish(&stream);
+            synchronize_unless_capturing(&stream);
         }
         buffer.default_stream_device().synchronize()?;
         block.physical.push(more);
@@ -469,7 +468,7 @@ unsafe impl MemoryResource for VirtualMemoryResource {
             return Err(not_mine("cuMemUnmap", address));
         };
         let _relaxed = RelaxedCapture::enter();
-        finish(stream);
+        synchronize_unless_capturing(stream);
         let _entered = self.enter()?;
         drop(block);
         Ok(())

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::capture_mode;
 use crate::context::device::Device;
@@ -44,6 +45,9 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the driver serialises what needs it.
 unsafe impl Sync for Inner {}
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for Inner {}
+
 impl Inner {
     #[inline(always)]
     fn is_loaded(&self) -> bool {
@@ -58,7 +62,7 @@ impl Drop for Inner {
             return;
         }
         let mut owners = owners();
-        for kernel in self.kernels.get_mut().unwrap_or_else(|e| e.into_inner()) {
+        for kernel in self.kernels.get_mut() {
             // Another library may have a kernel of the same handle if this one was unloaded by the program.
             if owners
                 .get(kernel)
@@ -76,10 +80,10 @@ impl Drop for Inner {
 }
 
 /// Which library a kernel handle is of, for handles that come back from outside.
-fn owners() -> std::sync::MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
+fn owners() -> MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
     static OWNERS: OnceLock<Mutex<HashMap<usize, Weak<Inner>>>> = OnceLock::new();
     let owners = OWNERS.get_or_init(Mutex::default);
-    owners.lock().unwrap_or_else(|e| e.into_inner())
+    owners.lock()
 }
 
 /// The library that a kernel handle was got from, if it was one of this crate's and still lives.
@@ -265,10 +269,7 @@ impl Library {
         // Of an unloaded library the driver gives the kernels' handles out again.
         if former.is_none_or(|former| !std::ptr::eq(former.as_ptr(), &*self.inner)) {
             let mut kernels = self.inner.kernels.lock();
-            kernels
-                .as_mut()
-                .unwrap_or_else(|e| e.get_mut())
-                .push(kernel as usize);
+            kernels.push(kernel as usize);
         }
     }
 

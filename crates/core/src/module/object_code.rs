@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::module::kernel::Kernel;
@@ -96,6 +98,9 @@ struct Inner {
     /// Held while the code is loaded, so that it is loaded once; not needed to use what is loaded.
     loading: Mutex<()>,
 }
+
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for Inner {}
 
 impl ObjectCode {
     /// Code in memory: PTX without a closing NUL, or the bytes of another kind.
@@ -218,7 +223,7 @@ impl ObjectCode {
         if let Some(library) = inner.library.get() {
             return Ok(library);
         }
-        let _loading = inner.loading.lock().unwrap_or_else(|e| e.into_inner());
+        let _loading = inner.loading.lock();
         if let Some(library) = inner.library.get() {
             return Ok(library);
         }

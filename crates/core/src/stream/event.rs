@@ -7,9 +7,10 @@ use std::time::Duration;
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
+use crate::after_wait::{self, Waited};
 use crate::context::Context;
+use crate::context::device::Device;
 use crate::error::{Error, Result, driver, report};
-use crate::memory::pool::deferred_destroy::{self, Look};
 use crate::stream::Stream;
 
 /// How an event is made.
@@ -314,7 +315,7 @@ impl Event {
     /// What the work raised.
     pub fn synchronize(&self) -> Result<()> {
         self.wait()?;
-        deferred_destroy::look(Look::Rested);
+        after_wait::run(Waited::ForStreamOrEvent);
         Ok(())
     }
 
@@ -332,7 +333,7 @@ impl Event {
 
     /// As [`Event::is_done`]; the host has waited for it then, which takes no time any more. A wait has the driver do what a
     /// question does not: see `pool_end`, which is not told of this one.
-    pub(crate) fn is_waited_for(&self) -> Result<bool> {
+    pub(crate) fn synchronize_if_done(&self) -> Result<bool> {
         let done = self.is_done()?;
         if done {
             self.wait()?;
@@ -447,6 +448,39 @@ fn destroyed() -> Error {
         status: CUresult::CUDA_ERROR_INVALID_HANDLE,
         log: "the event was destroyed by the program: with cuEventDestroy or cudaEventDestroy, or with its context"
             .to_owned(),
+    }
+}
+
+impl Device {
+    /// Makes an event.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says. Source: `cuEventCreate`.
+    pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
+        self.create_unique_event(options).map(UniqueEvent::share)
+    }
+
+    /// As [`Device::create_event`], for one owner who may never share it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::create_event`].
+    #[inline(always)]
+    pub fn create_unique_event(&self, options: &EventOptions) -> Result<UniqueEvent> {
+        // The common case: `enter` would come to the same result, later.
+        if let Some(primary) = self.current_primary()? {
+            return UniqueEvent::create_here(primary.clone(), options);
+        }
+        // By value, so that the options need no place in memory.
+        self.create_event_elsewhere(*options)
+    }
+
+    /// [`Device::create_unique_event`] where the primary context is not current.
+    #[inline(never)]
+    fn create_event_elsewhere(self, options: EventOptions) -> Result<UniqueEvent> {
+        let (_entered, context) = self.enter()?;
+        UniqueEvent::create(context, &options)
     }
 }
 

@@ -7,14 +7,16 @@ use std::sync::{Arc, OnceLock};
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 
+use crate::after_wait::{self, Waited};
 use crate::context::device::Device;
 use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver};
-use crate::memory::pool::deferred_destroy::{self, Look};
 
+pub(crate) mod capture;
 pub(crate) mod event;
 pub(crate) mod usage;
 
+pub use capture::{is_capturing, wait_for_streams};
 pub use event::{Event, EventOptions, IpcEventHandle, UniqueEvent};
 pub use usage::StreamUsage;
 
@@ -417,7 +419,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
         self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })?;
-        deferred_destroy::look(Look::Rested);
+        after_wait::run(Waited::ForStreamOrEvent);
         Ok(())
     }
 
@@ -535,6 +537,27 @@ fn destroyed() -> Error {
         status: CUresult::CUDA_ERROR_INVALID_HANDLE,
         log: "the stream was destroyed by the program: with cuStreamDestroy or cudaStreamDestroy, or with its context"
             .to_owned(),
+    }
+}
+
+impl Device {
+    /// Makes a stream that does not wait for the legacy default stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn create_stream(&self) -> Result<Stream> {
+        self.create_stream_with(&StreamOptions::default())
+    }
+
+    /// Makes a stream with options.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a priority that the device does not have; otherwise what the driver says.
+    pub fn create_stream_with(&self, options: &StreamOptions) -> Result<Stream> {
+        let (_entered, context) = self.enter()?;
+        Stream::create(context, options)
     }
 }
 

@@ -2,16 +2,12 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cupyrite_sys::driver::CUdeviceptr;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
-use crate::error::report;
-use crate::memory::copy::pointer_info;
-use crate::memory::raw::{is_capturing, wait_before_end};
 use crate::stream::Stream;
+use crate::stream::capture::is_capturing;
 
 /// The streams whose work uses a piece of memory, and the one that frees it.
 ///
@@ -36,6 +32,9 @@ struct Others {
 /// As many streams are never looked through.
 const FEW: usize = 8;
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for StreamUsage {}
+
 impl StreamUsage {
     /// Memory that nobody uses yet, freed in the order of `stream`.
     #[inline(always)]
@@ -51,7 +50,7 @@ impl StreamUsage {
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<Others>>> {
         // Held for a few instructions that do not panic.
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+        self.others.lock()
     }
 
     /// The stream that frees the memory.
@@ -175,10 +174,7 @@ impl StreamUsage {
 
     /// The streams that the freeing one has to wait for, taken out.
     pub fn take_other_streams(&mut self) -> Vec<Stream> {
-        let others = self
-            .others
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.get_mut();
         let mut streams = others.take().map_or_else(Vec::new, |others| others.streams);
         if self.thread != thread_of(&self.stream) {
             streams.push(self.own());
@@ -203,10 +199,7 @@ impl StreamUsage {
     /// nothing is owned then.
     #[inline(always)]
     pub(crate) fn is_single_owned_stream(&mut self) -> bool {
-        let others = self
-            .others
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.get_mut();
         // A stream of this crate's is no default one, so that no thread is meant.
         others.is_none() && self.stream.is_owned()
     }
@@ -214,10 +207,7 @@ impl StreamUsage {
     /// Whether the freeing stream has nobody to wait for.
     #[inline]
     pub fn is_exclusive(&mut self) -> bool {
-        let others = self
-            .others
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.get_mut();
         others
             .as_ref()
             .is_none_or(|others| others.streams.is_empty())
@@ -231,26 +221,6 @@ impl StreamUsage {
             || others
                 .as_ref()
                 .is_some_and(|others| !others.streams.is_empty())
-    }
-
-    /// Makes the freeing stream wait for the others, which are let go of; `address` is the memory's. What fails goes to
-    /// `log`: memory is freed in any case.
-    pub fn order_free_after_others(&mut self, address: CUdeviceptr) {
-        let others = self.take_other_streams();
-        let ordered = || {
-            // A default stream is one of the current context, which has to be one of the memory's device.
-            let _entered = if others.iter().chain([&self.stream]).any(Stream::is_default) {
-                let device = match pointer_info(address)?.device {
-                    Some(ordinal) => Device::new(ordinal)?,
-                    None => Device::current()?,
-                };
-                Some(device.enter()?.0)
-            } else {
-                None
-            };
-            wait_before_end(&self.stream, &others)
-        };
-        report(ordered());
     }
 
     /// All streams whose work uses the memory, the freeing one last.

@@ -3,7 +3,6 @@
 //! Belongs here: keeping bytes under keys, in memory (`memory`) and on disk (`file`), and making keys that change
 //! with everything that code is compiled from (`key`, `includes`, `identity`). Does not belong here: compiling.
 
-mod checksum;
 mod file;
 mod identity;
 mod includes;

@@ -18,25 +18,26 @@
 //! - The driver says of a pool of this process what it has (`CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, which counts what is yet
 //!   to be freed, unlike the memory in use).
 //! - It says nothing of an imported one (`CUDA_ERROR_INVALID_VALUE`). There an event is recorded behind each free
-//!   ([`frees`]). When the driver says that one is done it is waited for, which returns at once, and when that was done with
+//!   ([`pending_frees`]). When the driver says that one is done it is waited for, which returns at once, and when that was done with
 //!   all of them the pool can go.
 //!
-//! Where the memory is not free the pool is kept aside, one of this process with a release threshold of 0: the driver gives
+//! Where the memory is not free the pool is kept deferred, one of this process with a release threshold of 0: the driver gives
 //! its memory back by itself as soon as a stream, an event or a context is waited for. After each such wait, and with each pool
-//! that is made or imported, the pools kept aside are looked at again. Nothing waits.
+//! that is made or imported, the pools kept deferred are looked at again. Nothing waits.
 //!
 //! Events in contexts that somebody else may destroy are not kept (`Context::lasts`): imported memory that was freed there is
-//! not known to be free, and no pool is kept aside for it.
+//! not known to be free, and no pool is kept deferred for it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
+use parking_lot::{Mutex, MutexGuard};
 
+use crate::after_wait::{self, Waited};
 use crate::context::capture_mode::RelaxedCapture;
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::memory::pool::PoolKind;
+use crate::memory::pool::options::PoolKind;
 use crate::memory::pool::pending_frees;
 use crate::stream::event::Event;
 
@@ -44,14 +45,14 @@ use crate::stream::event::Event;
 #[derive(Debug)]
 pub(crate) enum Origin {
     /// This process made it: the driver tells.
-    Made(PoolKind),
-    /// Another process made it: what [`frees`] noted tells.
+    Local(PoolKind),
+    /// Another process made it: what [`pending_frees`] noted tells.
     Imported(Vec<Event>),
 }
 
 /// A pool that nobody has any more.
 #[derive(Debug)]
-struct Ended {
+struct RetiredPool {
     handle: CUmemoryPool,
     origin: Origin,
     generation: ForkGeneration,
@@ -63,50 +64,50 @@ struct Ended {
 }
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
-unsafe impl Send for Ended {}
+unsafe impl Send for RetiredPool {}
 
-/// The pools that are kept aside.
-struct Aside {
-    pools: Vec<Ended>,
+/// The pools that are kept deferred.
+struct DeferredPools {
+    pools: Vec<RetiredPool>,
     /// Somebody has taken some of them out, and asks the driver.
-    looking: bool,
+    scanning: bool,
     /// Somebody else came meanwhile.
     again: bool,
 }
 
-static ASIDE: Mutex<Aside> = Mutex::new(Aside {
+static DEFERRED: Mutex<DeferredPools> = Mutex::new(DeferredPools {
     pools: Vec::new(),
-    looking: false,
+    scanning: false,
     again: false,
 });
-/// As many are kept aside, or looked at.
+/// As many are kept deferred, or looked at.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// After so many tries the rests do not get longer: they are one less than 2 to this power.
-const MOST_TRIES: u32 = 5;
+const MAX_TRIES: u32 = 5;
 
 /// Which pools are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Scan {
     /// Those that have rested.
-    Rested,
+    Due,
     /// All.
     All,
 }
 
 // Held for a few instructions that leave the lists whole.
-fn aside() -> MutexGuard<'static, Aside> {
-    ASIDE.lock().unwrap_or_else(PoisonError::into_inner)
+fn deferred() -> MutexGuard<'static, DeferredPools> {
+    DEFERRED.lock()
 }
 
 /// Ends a pool that nobody has any more, now or later. Memory of it may be yet to be freed in the order of streams; what was
-/// taken from a pool of this process and is never freed keeps it aside for ever.
+/// taken from a pool of this process and is never freed keeps it deferred for ever.
 ///
 /// # Safety
 ///
 /// The handle is live and of this origin, and nobody destroys it but this function.
-pub(crate) unsafe fn end(handle: CUmemoryPool, origin: Origin) {
+pub(crate) unsafe fn destroy_or_defer(handle: CUmemoryPool, origin: Origin) {
     let _relaxed = RelaxedCapture::enter();
-    let mut pool = Ended {
+    let mut pool = RetiredPool {
         handle,
         origin,
         generation: ForkGeneration::current(),
@@ -115,17 +116,23 @@ pub(crate) unsafe fn end(handle: CUmemoryPool, origin: Origin) {
     };
     if !pool.try_destroy() {
         pool.retire();
+        after_wait::set_hook(|waited| {
+            destroy_ready(match waited {
+                Waited::ForStreamOrEvent => Scan::Due,
+                Waited::ForContext => Scan::All,
+            });
+        });
         COUNT.fetch_add(1, Ordering::Relaxed);
-        aside().pools.push(pool);
+        deferred().pools.push(pool);
     }
 }
 
-/// Destroys what was kept aside and can be destroyed now: called after the host has waited for some work, which is when the
+/// Destroys what was kept deferred and can be destroyed now: called after the host has waited for some work, which is when the
 /// driver notices that memory is free.
 #[inline]
-pub(crate) fn look(which: Look) {
+pub(crate) fn destroy_ready(which: Scan) {
     if COUNT.load(Ordering::Relaxed) != 0 {
-        look_again(which);
+        scan(which);
     }
 }
 
@@ -137,49 +144,49 @@ pub fn deferred_pool_count() -> usize {
 
 #[cold]
 #[inline(never)]
-fn look_again(mut which: Look) {
+fn scan(mut which: Scan) {
     // A second time where somebody came meanwhile; what comes then is left to the next look.
     for _ in 0..2 {
         let mut due = {
-            let mut aside = aside();
-            if aside.looking {
+            let mut deferred = deferred();
+            if deferred.scanning {
                 // What this thread has waited for may have freed what the other one was told of just before.
-                aside.again = true;
+                deferred.again = true;
                 return;
             }
-            if std::mem::take(&mut aside.again) {
-                which = Look::All;
+            if std::mem::take(&mut deferred.again) {
+                which = Scan::All;
             }
-            let due = aside.take(which);
+            let due = deferred.take(which);
             if due.is_empty() {
                 return;
             }
-            aside.looking = true;
+            deferred.scanning = true;
             due
         };
         let before = due.len();
         {
             let _relaxed = RelaxedCapture::enter();
             // In a is_forked_child child they are the parent's, and only forgotten.
-            due.retain_mut(|pool| pool.generation.is_current() && !pool.look());
+            due.retain_mut(|pool| pool.generation.is_current() && !pool.retry());
         }
         COUNT.fetch_sub(before - due.len(), Ordering::Relaxed);
-        let mut aside = aside();
-        aside.pools.append(&mut due);
-        aside.looking = false;
-        if !aside.again {
+        let mut deferred = deferred();
+        deferred.pools.append(&mut due);
+        deferred.scanning = false;
+        if !deferred.again {
             return;
         }
     }
 }
 
-impl Aside {
-    fn take(&mut self, which: Look) -> Vec<Ended> {
+impl DeferredPools {
+    fn take(&mut self, which: Scan) -> Vec<RetiredPool> {
         let mut due = Vec::new();
         let (mut all, mut at) = (std::mem::take(&mut self.pools), 0);
         while at < all.len() {
             let pool = &mut all[at];
-            if pool.rests == 0 || which == Look::All {
+            if pool.rests == 0 || which == Scan::All {
                 due.push(all.swap_remove(at));
             } else {
                 pool.rests -= 1;
@@ -191,12 +198,12 @@ impl Aside {
     }
 }
 
-impl Ended {
+impl RetiredPool {
     /// Whether it is destroyed now.
-    fn look(&mut self) -> bool {
+    fn retry(&mut self) -> bool {
         let gone = self.try_destroy();
         if !gone {
-            self.tries = (self.tries + 1).min(MOST_TRIES);
+            self.tries = (self.tries + 1).min(MAX_TRIES);
             self.rests = (1 << self.tries) - 2;
         }
         gone
@@ -205,7 +212,7 @@ impl Ended {
     /// Destroys the pool if its memory is free; whether it is gone.
     fn try_destroy(&mut self) -> bool {
         let free = match &mut self.origin {
-            Origin::Made(_) => self.is_empty(),
+            Origin::Local(_) => self.is_empty(),
             Origin::Imported(events) => pending_frees::all_done(events),
         };
         if !free {
@@ -261,7 +268,7 @@ impl Ended {
     /// For a pool of this process, has the driver give the memory back as soon as it is free, and allocate no more of it by
     /// itself. An imported one has no such attribute, and nothing is allocated from it.
     fn retire(&self) {
-        let Origin::Made(kind) = self.origin else {
+        let Origin::Local(kind) = self.origin else {
             return;
         };
         let mut none = 0u64;

@@ -9,25 +9,20 @@
 //! Source: CUDA Driver API, "Stream Ordered Memory Allocator"; CUDA C++ Programming Guide, "Interprocess communication
 //! support" of the chapter of the same name.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{
     CUdeviceptr, CUmemAllocationHandleType, CUmemPoolPtrExportData, CUmemoryPool,
     CUpointer_attribute, CUresult,
 };
 
-use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
-use crate::error::{Error, Result, driver, report};
-use crate::memory::pool::deferred_destroy::{self, Look};
-use crate::memory::pool::pending_frees::Frees;
+use crate::error::{Error, Result, driver};
+use crate::memory::pool::deferred_destroy::{self, Scan};
 use crate::memory::pool::{MemoryPool, PoolKind};
-use crate::memory::raw::{DeviceBuffer, free_in_order, is_capturing, wait_for_streams};
+use crate::memory::raw::DeviceBuffer;
 use crate::stream::Stream;
-use crate::stream::event::Event;
 
 /// The only kind of handle that Linux has.
 const DESCRIPTOR: CUmemAllocationHandleType =
@@ -41,136 +36,6 @@ pub struct BufferDescriptor {
     pub bytes: [u8; 64],
     /// Bytes of the buffer.
     pub size: usize,
-}
-
-/// What was imported from a pool, once however often that was asked for: drivers do not count.
-#[derive(Debug, Default)]
-pub(crate) struct Imports {
-    state: Mutex<State>,
-    /// What was freed again.
-    frees: Frees,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    addresses: HashMap<[u8; 64], CUdeviceptr>,
-    live: HashMap<CUdeviceptr, Import>,
-}
-
-#[derive(Debug)]
-struct Import {
-    bytes: [u8; 64],
-    buffers: usize,
-    /// Where buffers of it were freed that were not the last one.
-    streams: Vec<Stream>,
-    /// How many there may be before those that are done are looked for.
-    limit: usize,
-}
-
-/// As many streams are never looked through.
-const FEW: usize = 8;
-
-impl Import {
-    /// Notes a stream that one of the buffers was freed on. Gives those that are done, of which there is nothing to wait for:
-    /// dropping them may destroy them.
-    fn freed_on(&mut self, stream: &Stream) -> Vec<Stream> {
-        if self.streams.contains(stream) {
-            return Vec::new();
-        }
-        let mut gone = Vec::new();
-        if self.streams.len() >= self.limit {
-            let _relaxed = RelaxedCapture::enter();
-            // Default streams are those of some context, and others' may be no more: these are not asked.
-            let is_done = |stream: &Stream| {
-                stream.is_owned()
-                    && matches!(is_capturing(stream), Ok(false))
-                    && matches!(stream.is_done(), Ok(true))
-            };
-            let streams = std::mem::take(&mut self.streams);
-            (gone, self.streams) = streams.into_iter().partition(is_done);
-            self.limit = FEW.max(2 * self.streams.len());
-        }
-        self.streams.push(stream.clone());
-        gone
-    }
-}
-
-impl Imports {
-    // Held across the driver's import, queries and free, which neither wait for work nor call back, so that no thread imports what
-    // another one is about to free.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, pool: CUmemoryPool, bytes: &[u8; 64]) -> Result<CUdeviceptr> {
-        let mut state = self.lock();
-        if let Some(&address) = state.addresses.get(bytes)
-            && let Some(import) = state.live.get_mut(&address)
-        {
-            import.buffers += 1;
-            return Ok(address);
-        }
-        let address = import_pointer(pool, bytes)?;
-        state.addresses.insert(*bytes, address);
-        let import = Import {
-            bytes: *bytes,
-            buffers: 1,
-            streams: Vec::new(),
-            limit: FEW,
-        };
-        state.live.insert(address, import);
-        Ok(address)
-    }
-
-    /// Frees the memory with its last buffer, after what the streams held that the others were freed on.
-    pub(crate) fn release(&self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
-        let mut state = self.lock();
-        let streams = match state.live.get_mut(&address) {
-            Some(import) if import.buffers > 1 => {
-                import.buffers -= 1;
-                let gone = import.freed_on(stream);
-                drop(state);
-                drop(gone);
-                return Ok(());
-            }
-            Some(_) => state.live.remove(&address).map(|import| {
-                state.addresses.remove(&import.bytes);
-                import.streams
-            }),
-            None => None,
-        };
-        let streams = streams.unwrap_or_default();
-        // Memory may end anywhere, and freeing it is refused while this thread captures, or another one globally.
-        let relaxed = RelaxedCapture::enter();
-        // One that is captured cannot wait for what is not, and to try that spoils the capture; it frees nothing either.
-        let can_wait = matches!(is_capturing(stream), Ok(false));
-        if can_wait {
-            report(wait_for_streams(stream, &streams));
-        }
-        // SAFETY: the last buffer of the memory is being freed.
-        let done = unsafe { free_in_order(address, stream) };
-        drop(state);
-        if can_wait && done.is_ok() {
-            self.frees.note(stream);
-        }
-        // Streams end without the lock, and in the thread's own mode: who they belong to may end with them.
-        drop(relaxed);
-        drop(streams);
-        done
-    }
-
-    /// What tells when all that was freed is free, for [`pool_end`]; no buffer is left.
-    pub(crate) fn into_frees(self) -> Vec<Event> {
-        self.frees.into_events()
-    }
-}
-
-fn import_pointer(pool: CUmemoryPool, bytes: &[u8; 64]) -> Result<CUdeviceptr> {
-    let mut address: CUdeviceptr = 0;
-    let mut data = CUmemPoolPtrExportData { reserved: *bytes };
-    // SAFETY: `address` is a valid place for the result, the handle is live, and the driver proves the bytes.
-    unsafe { driver!(cuMemPoolImportPointer(&mut address, pool, &mut data))? };
-    Ok(address)
 }
 
 /// Bytes from `address` to the end of its allocation, as far as the driver tells.
@@ -249,7 +114,7 @@ impl MemoryPool {
     ///
     /// As [`MemoryPool::import`].
     pub fn import_with_kind(kind: PoolKind, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
-        deferred_destroy::look(Look::All);
+        deferred_destroy::destroy_ready(Scan::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let given = std::ptr::without_provenance_mut::<c_void>(descriptor.as_raw_fd() as usize);
         // SAFETY: `handle` is a valid place for the result; the descriptor itself goes where a pointer is declared.

@@ -3,146 +3,34 @@
 //! Source of all of this: CUDA Driver API, section "Stream Ordered Memory Allocator", and the chapter of the same name
 //! in the CUDA C++ Programming Guide.
 
-use std::ffi::{c_int, c_void};
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ffi::c_void;
+use std::sync::Arc;
 
 use cupyrite_sys::driver::{
     CUdevice_attribute, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
-    CUmemAllocationType, CUmemLocation, CUmemLocation_st_anon0, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+    CUmemPoolProps, CUmemoryPool,
 };
+
+use parking_lot::Mutex;
 
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
+use crate::memory::copy::free_async;
 use crate::memory::location::MemoryLocation;
-use crate::memory::pool::deferred_destroy::{Look, Origin};
-use crate::memory::pool::ipc::Imports;
-use crate::memory::raw::{
-    DeviceBuffer, RawAllocation, Source, enter_for_default_stream, free_in_order, home_of,
-};
+use crate::memory::pool::deferred_destroy::{Origin, Scan};
+use crate::memory::pool::imports::Imports;
+use crate::memory::raw::{DeviceBuffer, RawAllocation, Source, enter_for_default_stream, home_of};
+use crate::shared::Shared;
 use crate::stream::Stream;
 
 pub(crate) mod deferred_destroy;
+pub(crate) mod imports;
 pub(crate) mod ipc;
+pub(crate) mod options;
 pub(crate) mod pending_frees;
 
-/// How a pool is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PoolOptions {
-    /// Most bytes that the pool takes from the device; 0 leaves the limit to the driver (`CUmemPoolProps::maxSize`).
-    pub max_size: usize,
-    /// Whether other processes can import the pool ([`MemoryPool::export`]).
-    pub shareable: bool,
-}
-
-impl PoolOptions {
-    /// Whether other processes can import the pool.
-    #[must_use]
-    pub fn shareable(mut self, shareable: bool) -> Self {
-        self.shareable = shareable;
-        self
-    }
-
-    /// At most this many bytes; 0 leaves the limit to the driver.
-    #[must_use]
-    pub fn max_size(mut self, bytes: usize) -> Self {
-        self.max_size = bytes;
-        self
-    }
-}
-
-/// An attribute of a pool (`CUmemPool_attribute`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PoolAttribute {
-    /// Whether (0 or 1) memory freed in one stream is given to another one that waited for it by an event.
-    ReuseFollowEventDependencies,
-    /// Whether (0 or 1) memory is reused across streams where the free happens to be done already.
-    ReuseAllowOpportunistic,
-    /// Whether (0 or 1) the driver may make a stream wait for another one so that memory can be reused.
-    ReuseAllowInternalDependencies,
-    /// Bytes that the pool keeps, though unused, when a stream, event or context is waited for.
-    ReleaseThreshold,
-    /// Bytes that the pool holds of the device's memory; read only.
-    ReservedCurrent,
-    /// The most it held since this was last reset; only 0 can be written, which resets it.
-    ReservedHigh,
-    /// Bytes that are allocated from the pool; read only.
-    UsedCurrent,
-    /// The most that was allocated since this was last reset; only 0 can be written, which resets it.
-    UsedHigh,
-}
-
-impl PoolAttribute {
-    fn id(self) -> CUmemPool_attribute {
-        type A = CUmemPool_attribute;
-        match self {
-            Self::ReuseFollowEventDependencies => {
-                A::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
-            }
-            Self::ReuseAllowOpportunistic => A::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
-            Self::ReuseAllowInternalDependencies => {
-                A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES
-            }
-            Self::ReleaseThreshold => A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-            Self::ReservedCurrent => A::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-            Self::ReservedHigh => A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
-            Self::UsedCurrent => A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
-            Self::UsedHigh => A::CU_MEMPOOL_ATTR_USED_MEM_HIGH,
-        }
-    }
-
-    /// Whether the driver keeps it as a C `int`; the others are 64 bits wide.
-    fn is_flag(self) -> bool {
-        matches!(
-            self,
-            Self::ReuseFollowEventDependencies
-                | Self::ReuseAllowOpportunistic
-                | Self::ReuseAllowInternalDependencies
-        )
-    }
-}
-
-/// What a device may do with the memory of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemoryAccess {
-    /// Nothing.
-    None,
-    /// Read it.
-    Read,
-    /// Read and write it.
-    ReadWrite,
-}
-
-/// What the memory of a pool is, and where (`CUmemPoolProps::allocType` and `location`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PoolKind {
-    /// Memory of a device.
-    Device(Device),
-    /// Page-locked memory of the host, of one NUMA node or of any. The host and all devices can use it.
-    Host(Option<i32>),
-    /// Managed memory, with the place where it should rather be. Such pools came with CUDA 13.
-    Managed(Option<MemoryLocation>),
-}
-
-impl PoolKind {
-    pub(crate) fn to_raw(self) -> (CUmemAllocationType, CUmemLocation) {
-        let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        match self {
-            PoolKind::Device(device) => (pinned, on_device(device.ordinal())),
-            PoolKind::Host(None) => (pinned, MemoryLocation::Host.to_raw()),
-            PoolKind::Host(Some(node)) => (pinned, MemoryLocation::HostNuma(node).to_raw()),
-            PoolKind::Managed(preferred) => (
-                CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
-                MemoryLocation::hint_to_raw(preferred),
-            ),
-        }
-    }
-}
+pub use options::{MemoryAccess, PoolAttribute, PoolKind, PoolOptions};
 
 /// A pool of memory; cheap to clone.
 ///
@@ -151,7 +39,7 @@ impl PoolKind {
 /// the device is only referred to.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
-    inner: Shared,
+    inner: Shared<Inner>,
 }
 
 /// A pool that has no clone and no buffer any more; dropping it ends it. See [`MemoryPool::into_unique`].
@@ -160,34 +48,15 @@ pub struct UniquePool {
     _inner: Inner,
 }
 
-/// What is known of a pool of somebody else's is kept until the process ends, once for each, so that the clones of such a
-/// pool are plain copies: every buffer has one.
-#[derive(Clone, Debug)]
-enum Shared {
-    Kept(&'static Inner),
-    Counted(Arc<Inner>),
-}
-
-impl Deref for Shared {
-    type Target = Inner;
-
-    #[inline]
-    fn deref(&self) -> &Inner {
-        match self {
-            Shared::Kept(inner) => inner,
-            Shared::Counted(inner) => inner,
-        }
-    }
-}
-
-impl Shared {
-    fn kept(handle: CUmemoryPool, kind: PoolKind) -> Shared {
+impl Inner {
+    /// The one static value for a pool that this crate does not own, so that its clones are plain copies: every buffer has one.
+    fn borrowed(handle: CUmemoryPool, kind: PoolKind) -> Shared<Inner> {
         static KNOWN: Mutex<Vec<&'static Inner>> = Mutex::new(Vec::new());
         // Held for a few instructions that leave it whole.
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.lock();
         let same = |inner: &&&'static Inner| inner.handle == handle && inner.kind == kind;
         if let Some(inner) = known.iter().find(same) {
-            return Shared::Kept(inner);
+            return Shared::Static(inner);
         }
         let inner: &'static Inner = Box::leak(Box::new(Inner {
             handle,
@@ -197,7 +66,7 @@ impl Shared {
             imports: None,
         }));
         known.push(inner);
-        Shared::Kept(inner)
+        Shared::Static(inner)
     }
 }
 
@@ -220,22 +89,13 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.owned && self.generation.is_current() {
             let origin = match self.imports.take() {
-                Some(imports) => Origin::Imported(imports.into_frees()),
-                None => Origin::Made(self.kind),
+                Some(imports) => Origin::Imported(imports.into_pending_frees()),
+                None => Origin::Local(self.kind),
             };
             // SAFETY: the handle was made by `MemoryPool::with_kind` or imported, and is given away once, here. No buffer is
             // left: each one owns its pool.
-            unsafe { deferred_destroy::end(self.handle, origin) };
+            unsafe { deferred_destroy::destroy_or_defer(self.handle, origin) };
         }
-    }
-}
-
-fn on_device(ordinal: usize) -> CUmemLocation {
-    CUmemLocation {
-        r#type: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-        anon0: CUmemLocation_st_anon0 {
-            id: ordinal as c_int,
-        },
     }
 }
 
@@ -321,7 +181,7 @@ impl MemoryPool {
             ));
         }
         Device::count()?;
-        deferred_destroy::look(Look::All);
+        deferred_destroy::destroy_ready(Scan::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let (sort, location) = kind.to_raw();
         let properties = CUmemPoolProps {
@@ -362,7 +222,7 @@ impl MemoryPool {
     /// A pool of somebody else's.
     fn refer(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
         MemoryPool {
-            inner: Shared::kept(handle, kind),
+            inner: Inner::borrowed(handle, kind),
         }
     }
 
@@ -411,7 +271,7 @@ impl MemoryPool {
     /// gives: the driver may wait for other threads then.
     pub fn into_unique(self) -> Option<UniquePool> {
         match self.inner {
-            Shared::Kept(_) => None,
+            Shared::Static(_) => None,
             Shared::Counted(inner) => {
                 Arc::into_inner(inner).map(|inner| UniquePool { _inner: inner })
             }
@@ -462,7 +322,11 @@ impl MemoryPool {
         // SAFETY: eight bytes are room for every attribute; four-byte ones come first in them (little endian).
         unsafe {
             let place = (&raw mut value).cast::<c_void>();
-            driver!(cuMemPoolGetAttribute(self.handle(), attribute.id(), place))?;
+            driver!(cuMemPoolGetAttribute(
+                self.handle(),
+                attribute.to_raw(),
+                place
+            ))?;
         }
         Ok(value)
     }
@@ -484,7 +348,11 @@ impl MemoryPool {
         // SAFETY: as in `attribute`; the driver only reads.
         unsafe {
             let place = (&raw mut value).cast::<c_void>();
-            driver!(cuMemPoolSetAttribute(self.handle(), attribute.id(), place))
+            driver!(cuMemPoolSetAttribute(
+                self.handle(),
+                attribute.to_raw(),
+                place
+            ))
         }
     }
 
@@ -505,7 +373,7 @@ impl MemoryPool {
     /// What the driver says.
     pub fn access(&self, ordinal: usize) -> Result<MemoryAccess> {
         let mut flags = CUmemAccess_flags(0);
-        let mut location = on_device(ordinal);
+        let mut location = MemoryLocation::Device(ordinal).to_raw();
         // SAFETY: both are valid places; the driver reads the location.
         unsafe { driver!(cuMemPoolGetAccess(&mut flags, self.handle(), &mut location))? };
         Ok(match flags {
@@ -527,7 +395,7 @@ impl MemoryPool {
         let rights: Vec<CUmemAccessDesc> = rights
             .iter()
             .map(|&(ordinal, access)| CUmemAccessDesc {
-                location: on_device(ordinal),
+                location: MemoryLocation::Device(ordinal).to_raw(),
                 flags: match access {
                     MemoryAccess::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
                     MemoryAccess::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
@@ -699,30 +567,6 @@ impl MemoryPool {
 }
 
 impl PoolKind {
-    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
-    /// one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::current`].
-    #[inline]
-    pub fn default_stream_device(self) -> Result<Device> {
-        match self {
-            PoolKind::Device(device) => Ok(device),
-            _ => self.device().map_or_else(Device::current, Ok),
-        }
-    }
-
-    /// The device whose memory it is, or that managed memory should rather be on; `None` for other memory.
-    #[inline]
-    pub fn device(self) -> Option<Device> {
-        match self {
-            PoolKind::Device(device) => Some(device),
-            PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => Device::new(ordinal).ok(),
-            PoolKind::Host(_) | PoolKind::Managed(_) => None,
-        }
-    }
-
     /// Frees memory of a pool of this kind by its address, in the order of `stream`; the pool itself is not needed for it.
     ///
     /// # Errors
@@ -735,7 +579,7 @@ impl PoolKind {
     pub unsafe fn deallocate(self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
         let _entered = enter_for_default_stream(stream, self.default_stream_device()?)?;
         // SAFETY: the caller's promise.
-        unsafe { free_in_order(address, stream) }
+        unsafe { free_async(address, stream) }
     }
 }
 

@@ -2,9 +2,8 @@
 //!
 //! Of an imported pool the driver does not tell what is yet to be freed: [`pool_end`](crate::memory::pool::deferred_destroy) has it from here.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use cupyrite_sys::driver::CUresult;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result, report};
 use crate::stream::Stream;
@@ -12,7 +11,7 @@ use crate::stream::event::{Event, EventOptions};
 
 /// An event for each free of a pool's memory, but for those that are long done.
 #[derive(Debug)]
-pub(crate) struct Frees(Mutex<List>);
+pub(crate) struct PendingFrees(Mutex<List>);
 
 #[derive(Debug)]
 struct List {
@@ -22,27 +21,27 @@ struct List {
 }
 
 /// As many events are never looked through.
-const FEW: usize = 8;
+const PRUNE_THRESHOLD: usize = 8;
 
-impl Default for Frees {
-    fn default() -> Frees {
-        Frees(Mutex::new(List {
+impl Default for PendingFrees {
+    fn default() -> PendingFrees {
+        PendingFrees(Mutex::new(List {
             events: Vec::new(),
-            limit: FEW,
+            limit: PRUNE_THRESHOLD,
         }))
     }
 }
 
-impl Frees {
+impl PendingFrees {
     // Held for a few instructions that leave the list whole: the driver is asked, and events end, without it.
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Notes that memory was freed in the order of `stream`, which is not captured, just now. In `RelaxedCapture` mode, since it may
     /// ask for events. What fails goes to `log`: nothing is known of that free then, and nothing waits for it.
-    pub(crate) fn note(&self, stream: &Stream) {
-        match mark(stream) {
+    pub(crate) fn record(&self, stream: &Stream) {
+        match record_event(stream) {
             Ok(Some(event)) => self.add(event),
             Ok(None) => {
                 log::debug!("imported memory is freed in a context that may end before its pool");
@@ -64,12 +63,12 @@ impl Frees {
         events.retain(|event| !is_done(event));
         let mut list = self.lock();
         list.events.append(&mut events);
-        list.limit = FEW.max(2 * list.events.len());
+        list.limit = PRUNE_THRESHOLD.max(2 * list.events.len());
     }
 
     /// The events, for [`all_done`]; no memory is left to be noted.
     pub(crate) fn into_events(self) -> Vec<Event> {
-        let list = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let list = self.0.into_inner();
         list.events
     }
 }
@@ -87,8 +86,8 @@ pub(crate) fn all_done(events: &mut Vec<Event>) -> bool {
 }
 
 /// Marks the stream's current end; `None` where the event might outlive its context.
-fn mark(stream: &Stream) -> Result<Option<Event>> {
-    if stream.context()?.lasts()? {
+fn record_event(stream: &Stream) -> Result<Option<Event>> {
+    if stream.context()?.is_permanent()? {
         stream.record_with(&EventOptions::default()).map(Some)
     } else {
         Ok(None)
@@ -98,7 +97,7 @@ fn mark(stream: &Stream) -> Result<Option<Event>> {
 /// Whether what was freed before the event is free, and the driver knows that the host knows it.
 fn is_done(event: &Event) -> bool {
     type C = CUresult;
-    match event.is_waited_for() {
+    match event.synchronize_if_done() {
         Ok(done) => done,
         // What it was to tell is over, with the driver or with its context, or is a capture's by now.
         Err(Error::Driver {
@@ -145,15 +144,15 @@ mod tests {
             device.create_stream().unwrap(),
             device.create_stream().unwrap(),
         );
-        let frees = Frees::default();
-        let note_many = |most: usize| {
+        let frees = PendingFrees::default();
+        let record_many = |most: usize| {
             for _ in 0..500 {
-                frees.note(&idle);
+                frees.record(&idle);
                 idle.synchronize().unwrap();
                 assert!(frees.lock().events.len() <= most);
             }
         };
-        note_many(FEW);
+        record_many(PRUNE_THRESHOLD);
 
         let (opens, gate) = channel();
         let gate: *mut Receiver<()> = Box::into_raw(Box::new(gate));
@@ -161,9 +160,9 @@ mod tests {
         let status = unsafe { cuLaunchHostFunc(busy.handle(), Some(wait_here), gate.cast()) };
         assert_eq!(status.unwrap(), OK);
         for _ in 0..100 {
-            frees.note(&busy);
+            frees.record(&busy);
         }
-        note_many(2 * 101);
+        record_many(2 * 101);
         let mut events = frees.into_events();
         assert!(events.len() >= 100);
         assert!(!all_done(&mut events) && !events.is_empty());
@@ -178,9 +177,9 @@ mod tests {
         let stream = device.create_stream().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let frees = Frees::default();
+                let frees = PendingFrees::default();
                 for _ in 0..50 {
-                    frees.note(&stream);
+                    frees.record(&stream);
                 }
                 stream.synchronize().unwrap();
                 let mut events = frees.into_events();
@@ -202,12 +201,12 @@ mod tests {
             {
                 let context = Context::from_handle(handle).unwrap();
                 let stream = Stream::new(&context, &StreamOptions::default()).unwrap();
-                let frees = Frees::default();
-                frees.note(&stream);
-                assert!(!context.lasts().unwrap() && frees.into_events().is_empty());
+                let frees = PendingFrees::default();
+                frees.record(&stream);
+                assert!(!context.is_permanent().unwrap() && frees.into_events().is_empty());
             }
             assert_eq!(cuCtxDestroy(handle).unwrap(), OK);
         }
-        assert!(device.context().unwrap().lasts().unwrap());
+        assert!(device.context().unwrap().is_permanent().unwrap());
     }
 }
