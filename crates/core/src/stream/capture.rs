@@ -6,26 +6,26 @@ use crate::context::capture_mode::RelaxedCapture;
 use crate::error::{Result, driver, report};
 use crate::stream::Stream;
 
-/// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
-/// those of the current context, or of the device that they are of ([`Stream::on_device`]).
+/// Makes later work of `stream` wait for the work that the others hold now, without blocking the host. Default streams
+/// belong to the current context, or to the device that they are bound to ([`Stream::on_device`]).
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
     let mut done = Ok(());
     for other in others {
         if other != stream {
-            // One that fails does not keep the others from being waited for.
+            // A failure does not skip the remaining streams.
             done = done.and(wait_unless_capturing(other, stream));
         }
     }
     done
 }
 
-/// As [`wait_for_streams`], before memory is freed in the order of `stream`. Where that is captured, or must not be used
-/// because a stream is that it waits for, it cannot wait for what is not captured, and to try that spoils the capture: so
-/// the host waits.
+/// [`wait_for_streams`] before memory is freed on `stream`. A stream that is captured, or that cannot be used because
+/// another capture forbids it, cannot wait for uncaptured work, and trying it invalidates the capture. The host waits
+/// instead.
 pub(crate) fn wait_before_free(stream: &Stream, others: &[Stream]) -> Result<()> {
     if matches!(is_capturing(stream), Ok(false)) {
         return wait_for_streams(stream, others);
@@ -35,33 +35,33 @@ pub(crate) fn wait_before_free(stream: &Stream, others: &[Stream]) -> Result<()>
     Ok(())
 }
 
-/// Makes `later` wait for what `earlier` holds now.
+/// Makes `later` wait for the work that `earlier` holds now.
 fn wait_unless_capturing(earlier: &Stream, later: &Stream) -> Result<()> {
     if is_capturing(earlier)? {
-        // What was captured runs when its graph is launched, which no wait here can foresee; and a wait for a capture
-        // would make the other stream part of it.
+        // Captured work runs when its graph is launched, which no wait here can cover; and waiting for a captured
+        // stream would make `later` part of the capture.
         return Ok(());
     }
     later.wait_for_stream(earlier)
 }
 
-/// Whether the stream is recording its work into a graph.
+/// Whether the stream is being captured.
 ///
 /// # Errors
 ///
-/// What the driver says. Source: `cuStreamIsCapturing`.
+/// The driver's error. Source: `cuStreamIsCapturing`.
 pub fn is_capturing(stream: &Stream) -> Result<bool> {
     let mut status = CUstreamCaptureStatus(0);
     let place = &raw mut status;
-    // SAFETY: the handle is live, `place` a valid place for the result.
+    // SAFETY: the handle is live; `place` is valid for writes.
     stream.call(|| unsafe { driver!(cuStreamIsCapturing(stream.handle(), place)) })?;
     Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }
 
-/// Waits for what a stream holds, before memory that its work uses goes: in a [`RelaxedCapture`], as the memory is freed in.
+/// Waits for a stream before memory that its work uses is freed. Called in relaxed capture mode.
 ///
-/// A stream that is being captured holds nothing that runs, and waiting for it would end the capture. One that failed runs
-/// nothing any more.
+/// A captured stream runs nothing, and waiting for it would end the capture. A stream whose work failed runs nothing,
+/// either; its error is logged.
 pub(crate) fn synchronize_unless_capturing(stream: &Stream) {
     report(is_capturing(stream).and_then(|capturing| {
         if capturing {

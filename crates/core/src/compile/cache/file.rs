@@ -139,7 +139,7 @@ impl FileCache {
     ///
     /// # Errors
     ///
-    /// As [`crate::user_cache_directory`].
+    /// Same as [`crate::user_cache_directory`].
     pub fn default_directory() -> crate::Result<PathBuf> {
         Ok(crate::user_cache_directory()?.join("program-cache"))
     }

@@ -50,7 +50,7 @@ pub trait ProgramCache: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`ProgramCache::len`].
+    /// Same as [`ProgramCache::len`].
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

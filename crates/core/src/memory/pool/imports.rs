@@ -13,11 +13,12 @@ use crate::stream::Stream;
 use crate::stream::capture::{is_capturing, wait_for_streams};
 use crate::stream::event::Event;
 
-/// What was imported from a pool, once however often that was asked for: drivers do not count.
+/// Allocations imported from a pool. Each is imported once, however many buffers refer to it: drivers do not count
+/// imports.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
     state: Mutex<State>,
-    /// What was freed again.
+    /// Frees that may be pending.
     frees: PendingFrees,
 }
 
@@ -31,18 +32,17 @@ struct State {
 struct Import {
     bytes: [u8; 64],
     buffers: usize,
-    /// Where buffers of it were freed that were not the last one.
+    /// Streams on which all buffers but the last were freed.
     streams: Vec<Stream>,
-    /// How many there may be before those that are done are looked for.
+    /// Length at which idle streams are pruned.
     limit: usize,
 }
 
-/// As many streams are never looked through.
+/// Smallest length at which idle streams are pruned.
 const FEW: usize = 8;
 
 impl Import {
-    /// Notes a stream that one of the buffers was freed on. Gives those that are done, of which there is nothing to wait for:
-    /// dropping them may destroy them.
+    /// Records a stream on which a buffer was freed. Returns idle streams; dropping them may destroy them.
     fn freed_on(&mut self, stream: &Stream) -> Vec<Stream> {
         if self.streams.contains(stream) {
             return Vec::new();
@@ -50,7 +50,7 @@ impl Import {
         let mut gone = Vec::new();
         if self.streams.len() >= self.limit {
             let _relaxed = RelaxedCapture::enter();
-            // Default streams are those of some context, and others' may be no more: these are not asked.
+            // Default streams belong to some context and borrowed ones may be destroyed: neither is queried.
             let is_done = |stream: &Stream| {
                 stream.is_owned()
                     && matches!(is_capturing(stream), Ok(false))
@@ -69,8 +69,8 @@ impl Import {
 impl std::panic::RefUnwindSafe for Imports {}
 
 impl Imports {
-    // Held across the driver's import, queries and free, which neither wait for work nor call back, so that no thread imports what
-    // another one is about to free.
+    // Held across the driver's import, queries and free, which neither wait for work nor call back, so that no thread
+    // imports what another one frees.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
@@ -113,26 +113,28 @@ impl Imports {
             None => None,
         };
         let streams = streams.unwrap_or_default();
-        // Memory may end anywhere, and freeing it is refused while this thread captures, or another one globally.
+        // Memory can be dropped anywhere; freeing it is refused while this thread captures, or another one globally.
         let relaxed = RelaxedCapture::enter();
-        // One that is captured cannot wait for what is not, and to try that spoils the capture; it frees nothing either.
+        // A captured stream cannot wait for uncaptured work, and trying it invalidates the capture; it frees nothing,
+        // either.
         let can_wait = matches!(is_capturing(stream), Ok(false));
         if can_wait {
             report(wait_for_streams(stream, &streams));
         }
-        // SAFETY: the last buffer of the memory is being freed.
+        // SAFETY: the last buffer of the memory is being dropped.
         let done = unsafe { free_async(address, stream) };
         drop(state);
         if can_wait && done.is_ok() {
             self.frees.record(stream);
         }
-        // Streams end without the lock, and in the thread's own mode: who they belong to may end with them.
+        // Streams are dropped without the lock and in the thread's own mode: their owners may be dropped with them.
         drop(relaxed);
         drop(streams);
         done
     }
 
-    /// What tells when all that was freed is free, for [`pool_end`]; no buffer is left.
+    /// The events of all pending frees, for [`deferred_destroy`](crate::memory::pool::deferred_destroy); no buffer is
+    /// left.
     pub(crate) fn into_pending_frees(self) -> Vec<Event> {
         self.frees.into_events()
     }
@@ -141,7 +143,7 @@ impl Imports {
 fn import_pointer(pool: CUmemoryPool, bytes: &[u8; 64]) -> Result<CUdeviceptr> {
     let mut address: CUdeviceptr = 0;
     let mut data = CUmemPoolPtrExportData { reserved: *bytes };
-    // SAFETY: `address` is a valid place for the result, the handle is live, and the driver proves the bytes.
+    // SAFETY: `address` is valid for writes, the handle is live, and the driver validates the bytes.
     unsafe { driver!(cuMemPoolImportPointer(&mut address, pool, &mut data))? };
     Ok(address)
 }

@@ -6,25 +6,25 @@ use crate::context::device::Device;
 use crate::error::Result;
 use crate::memory::location::MemoryLocation;
 
-/// How a pool is made.
+/// Options for creating a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// Most bytes that the pool takes from the device; 0 leaves the limit to the driver (`CUmemPoolProps::maxSize`).
+    /// The largest size of the pool in bytes; 0 leaves the limit to the driver (`CUmemPoolProps::maxSize`).
     pub max_size: usize,
-    /// Whether other processes can import the pool ([`MemoryPool::export`]).
+    /// Whether other processes can import the pool ([`MemoryPool::export`](crate::MemoryPool::export)).
     pub shareable: bool,
 }
 
 impl PoolOptions {
-    /// Whether other processes can import the pool.
+    /// Sets whether other processes can import the pool.
     #[must_use]
     pub fn shareable(mut self, shareable: bool) -> Self {
         self.shareable = shareable;
         self
     }
 
-    /// At most this many bytes; 0 leaves the limit to the driver.
+    /// Sets the largest size in bytes; 0 leaves the limit to the driver.
     #[must_use]
     pub fn max_size(mut self, bytes: usize) -> Self {
         self.max_size = bytes;
@@ -36,21 +36,21 @@ impl PoolOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PoolAttribute {
-    /// Whether (0 or 1) memory freed in one stream is given to another one that waited for it by an event.
+    /// Whether (0 or 1) memory freed in one stream is reused in another that waited for it by an event.
     ReuseFollowEventDependencies,
-    /// Whether (0 or 1) memory is reused across streams where the free happens to be done already.
+    /// Whether (0 or 1) memory is reused across streams once the free happens to be done.
     ReuseAllowOpportunistic,
-    /// Whether (0 or 1) the driver may make a stream wait for another one so that memory can be reused.
+    /// Whether (0 or 1) the driver may make a stream wait for another one in order to reuse memory.
     ReuseAllowInternalDependencies,
-    /// Bytes that the pool keeps, though unused, when a stream, event or context is waited for.
+    /// Unused bytes that the pool keeps when a stream, event or context is synchronised.
     ReleaseThreshold,
-    /// Bytes that the pool holds of the device's memory; read only.
+    /// Bytes reserved by the pool; read-only.
     ReservedCurrent,
-    /// The most it held since this was last reset; only 0 can be written, which resets it.
+    /// High-water mark of the reserved bytes; writing 0 resets it.
     ReservedHigh,
-    /// Bytes that are allocated from the pool; read only.
+    /// Bytes allocated from the pool; read-only.
     UsedCurrent,
-    /// The most that was allocated since this was last reset; only 0 can be written, which resets it.
+    /// High-water mark of the allocated bytes; writing 0 resets it.
     UsedHigh,
 }
 
@@ -73,7 +73,7 @@ impl PoolAttribute {
         }
     }
 
-    /// Whether the driver keeps it as a C `int`; the others are 64 bits wide.
+    /// Whether the driver stores it as a C `int`; the others have 64 bits.
     pub(crate) fn is_flag(self) -> bool {
         matches!(
             self,
@@ -84,26 +84,26 @@ impl PoolAttribute {
     }
 }
 
-/// What a device may do with the memory of a pool.
+/// Access rights of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryAccess {
-    /// Nothing.
+    /// No access.
     None,
-    /// Read it.
+    /// Read access.
     Read,
-    /// Read and write it.
+    /// Read and write access.
     ReadWrite,
 }
 
-/// What the memory of a pool is, and where (`CUmemPoolProps::allocType` and `location`).
+/// The kind and location of a pool's memory (`CUmemPoolProps::allocType` and `location`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoolKind {
-    /// Memory of a device.
+    /// Device memory.
     Device(Device),
-    /// Page-locked memory of the host, of one NUMA node or of any. The host and all devices can use it.
+    /// Page-locked host memory, of one NUMA node or any. The host and all devices can access it.
     Host(Option<i32>),
-    /// Managed memory, with the place where it should rather be. Such pools came with CUDA 13.
+    /// Managed memory, with a preferred location. Since CUDA 13.
     Managed(Option<MemoryLocation>),
 }
 
@@ -121,12 +121,11 @@ impl PoolKind {
         }
     }
 
-    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
-    /// one.
+    /// The device to which default streams belong if none is named: that of the memory, else the thread's current one.
     ///
     /// # Errors
     ///
-    /// As [`Device::current`].
+    /// Same as [`Device::current`].
     #[inline]
     pub fn default_stream_device(self) -> Result<Device> {
         match self {
@@ -135,7 +134,7 @@ impl PoolKind {
         }
     }
 
-    /// The device whose memory it is, or that managed memory should rather be on; `None` for other memory.
+    /// The device of the memory, or the preferred one of managed memory; else `None`.
     #[inline]
     pub fn device(self) -> Option<Device> {
         match self {

@@ -1,6 +1,7 @@
-//! Where in their streams the frees of imported memory are, so that it is known when they are done.
+//! Pending frees of imported memory.
 //!
-//! Of an imported pool the driver does not tell what is yet to be freed: [`pool_end`](crate::memory::pool::deferred_destroy) has it from here.
+//! The driver does not report pending frees for imported pools;
+//! [`deferred_destroy`](crate::memory::pool::deferred_destroy) uses these events instead.
 
 use cupyrite_sys::driver::CUresult;
 use parking_lot::{Mutex, MutexGuard};
@@ -9,18 +10,18 @@ use crate::error::{Error, Result, report};
 use crate::stream::Stream;
 use crate::stream::event::{Event, EventOptions};
 
-/// An event for each free of a pool's memory, but for those that are long done.
+/// An event after each pending free of a pool.
 #[derive(Debug)]
 pub(crate) struct PendingFrees(Mutex<List>);
 
 #[derive(Debug)]
 struct List {
     events: Vec<Event>,
-    /// How many there may be before those that are done are looked for.
+    /// Length at which completed events are pruned.
     limit: usize,
 }
 
-/// As many events are never looked through.
+/// Smallest length at which completed events are pruned.
 const PRUNE_THRESHOLD: usize = 8;
 
 impl Default for PendingFrees {
@@ -33,13 +34,13 @@ impl Default for PendingFrees {
 }
 
 impl PendingFrees {
-    // Held for a few instructions that leave the list whole: the driver is asked, and events end, without it.
+    // Held for a few instructions that do not panic; the driver is called, and events are dropped, without it.
     fn lock(&self) -> MutexGuard<'_, List> {
         self.0.lock()
     }
 
-    /// Notes that memory was freed in the order of `stream`, which is not captured, just now. In `RelaxedCapture` mode, since it may
-    /// ask for events. What fails goes to `log`: nothing is known of that free then, and nothing waits for it.
+    /// Records that memory was just freed on `stream`, which is not captured. Requires relaxed capture mode: it may
+    /// query events. Errors are logged; the free then counts as done.
     pub(crate) fn record(&self, stream: &Stream) {
         match record_event(stream) {
             Ok(Some(event)) => self.add(event),
@@ -56,8 +57,7 @@ impl PendingFrees {
         if list.events.len() <= list.limit {
             return;
         }
-        // Those that come meanwhile begin a list of their own. The pool is still there when both are put together: who is here
-        // has memory of it.
+        // Events added meanwhile start a new list. The pool outlives the merge: the caller holds memory of it.
         let mut events = std::mem::take(&mut list.events);
         drop(list);
         events.retain(|event| !is_done(event));
@@ -66,16 +66,16 @@ impl PendingFrees {
         list.limit = PRUNE_THRESHOLD.max(2 * list.events.len());
     }
 
-    /// The events, for [`all_done`]; no memory is left to be noted.
+    /// The events, for [`all_done`]; there are no more frees to record.
     pub(crate) fn into_events(self) -> Vec<Event> {
         let list = self.0.into_inner();
         list.events
     }
 }
 
-/// Whether the memory of all these is free; lets go of some that are done. In `RelaxedCapture` mode.
+/// Whether all these frees are done; drops completed events. Requires relaxed capture mode.
 pub(crate) fn all_done(events: &mut Vec<Event>) -> bool {
-    // The last one is probably done last.
+    // The last one is probably the last to complete.
     while let Some(event) = events.last() {
         if !is_done(event) {
             return false;
@@ -85,7 +85,7 @@ pub(crate) fn all_done(events: &mut Vec<Event>) -> bool {
     true
 }
 
-/// Marks the stream's current end; `None` where the event might outlive its context.
+/// Records an event at the stream's current end; `None` if it might outlive its context.
 fn record_event(stream: &Stream) -> Result<Option<Event>> {
     if stream.context()?.is_permanent()? {
         stream.record_with(&EventOptions::default()).map(Some)
@@ -94,12 +94,12 @@ fn record_event(stream: &Stream) -> Result<Option<Event>> {
     }
 }
 
-/// Whether what was freed before the event is free, and the driver knows that the host knows it.
+/// Whether the frees before the event are done, and the host has waited for them.
 fn is_done(event: &Event) -> bool {
     type C = CUresult;
     match event.synchronize_if_done() {
         Ok(done) => done,
-        // What it was to tell is over, with the driver or with its context, or is a capture's by now.
+        // The driver or the context is gone, or a capture has reused the event: the frees count as done.
         Err(Error::Driver {
             status:
                 C::CUDA_ERROR_DEINITIALIZED
@@ -108,7 +108,7 @@ fn is_done(event: &Event) -> bool {
                 | C::CUDA_ERROR_CAPTURED_EVENT,
             ..
         }) => true,
-        // A kernel has failed, for one: what is yet to be freed may never be.
+        // For example, a kernel has failed: the pending frees may never be done.
         Err(error) => {
             log::debug!("whether imported memory is free is not known: {error}");
             false
@@ -132,7 +132,7 @@ mod tests {
     const OK: CUresult = CUresult::CUDA_SUCCESS;
 
     unsafe extern "C" fn wait_here(gate: *mut c_void) {
-        // SAFETY: given away for this call.
+        // SAFETY: ownership was passed to this call.
         let gate = unsafe { Box::from_raw(gate.cast::<Receiver<()>>()) };
         let _ = gate.recv();
     }
@@ -156,7 +156,7 @@ mod tests {
 
         let (opens, gate) = channel();
         let gate: *mut Receiver<()> = Box::into_raw(Box::new(gate));
-        // SAFETY: the function takes what it is given, once.
+        // SAFETY: the callback takes ownership of the gate, once.
         let status = unsafe { cuLaunchHostFunc(busy.handle(), Some(wait_here), gate.cast()) };
         assert_eq!(status.unwrap(), OK);
         for _ in 0..100 {
@@ -192,7 +192,7 @@ mod tests {
     fn events_do_not_outlive_their_context() {
         let device = Device::new(0).unwrap();
         let mut handle: CUcontext = std::ptr::null_mut();
-        // SAFETY: a place for the result; the context is destroyed after everything in it.
+        // SAFETY: `handle` is valid for writes; the context is destroyed after everything in it.
         unsafe {
             assert_eq!(
                 cuCtxCreate(&mut handle, std::ptr::null_mut(), 0, device.handle()).unwrap(),
