@@ -80,7 +80,7 @@ fn gpu_asked_for_without_a_driver() {
             Stage::Choose,
             FailureKind::NotFound,
             None,
-            "libcuda.so.1 was not found",
+            "libcuda.so.1 not found",
         )
         .report();
     assert!(!report.ok);
@@ -162,7 +162,7 @@ fn a_missing_nvrtc_is_installed_for_the_major_of_the_driver() {
             Stage::LoadNvrtc,
             FailureKind::NotFound,
             None,
-            "libnvrtc.so.13 was not found. Looked at:\n  wheels: /venv: does not exist\nTo fix it:\n  x",
+            "libnvrtc.so.13 not found; searched:\n  wheels: /venv: does not exist\nTo fix it:\n  x",
         )
     };
     let mut case = missing(healthy());
