@@ -450,7 +450,7 @@ fn unknown_names_are_told_the_known_ones() {
             assert_eq!(error.kind, FindErrorKind::Unknown);
             let text = error.to_string();
             assert!(
-                text.starts_with(&format!("no {what} is called {name:?}")),
+                text.starts_with(&format!("unknown {what} {name:?}")),
                 "{text}"
             );
             assert!(text.contains(known), "{text}");

@@ -144,15 +144,15 @@ fn a_file_that_is_no_library_stops_the_search() {
         (b"libnvrtc.so.13.0.88", FileDefect::NotALibrary("text")),
         (
             &good()[..100],
-            FileDefect::Damaged("its dynamic segment is cut off or written over"),
+            FileDefect::Damaged("its dynamic segment is truncated or overwritten"),
         ),
         (
             &good()[..30],
-            FileDefect::Damaged("its dynamic segment is cut off or written over"),
+            FileDefect::Damaged("its dynamic segment is truncated or overwritten"),
         ),
         (
             b"\x7fELF\x02\x01",
-            FileDefect::Damaged("its header is cut off"),
+            FileDefect::Damaged("its header is truncated"),
         ),
     ] {
         let tree = Tree::new();

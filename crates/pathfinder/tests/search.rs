@@ -152,7 +152,7 @@ fn the_override_is_a_file_or_a_folder_and_final() {
             LoadErrorKind::InvalidSetting,
             "/other: does not contain it",
         ),
-        ("/mine/broken.so", LoadErrorKind::Failed, "but text"),
+        ("/mine/broken.so", LoadErrorKind::Failed, "not a library: text"),
     ] {
         for error in [
             with(path).load("nvrtc").unwrap_err(),
@@ -162,7 +162,7 @@ fn the_override_is_a_file_or_a_folder_and_final() {
             let text = error.to_string();
             assert!(text.contains(part), "{text}");
             assert!(
-                text.contains("correct CUPYRITE_LIB_NVRTC, or unset it"),
+                text.contains("correct or unset CUPYRITE_LIB_NVRTC"),
                 "{text}"
             );
         }
@@ -175,7 +175,7 @@ fn a_file_that_is_no_library_ends_the_search_and_is_named() {
     let mut arm = elf(LINUX_ARM.arch, "libnvrtc.so.13", &[]);
     let cases: &[(&[u8], &str)] = &[
         (b"", "an empty file"),
-        (b"GROUP ( libnvrtc.so )", "a script for the linker"),
+        (b"GROUP ( libnvrtc.so )", "a linker script"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
         (
             &arm.clone(),
@@ -461,7 +461,7 @@ fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
     for part in [
         "libnvrtc.so.12 not found (CUPYRITE_CUDA_MAJOR=12); searched:",
         "libnvrtc.so.13: for CUDA 13; CUDA 12 is required",
-        "unset CUPYRITE_CUDA_MAJOR to take the one for CUDA 13, or install the other one:\n  pip install nvidia-cuda-nvrtc-cu12\n",
+        "unset CUPYRITE_CUDA_MAJOR to use the one for CUDA 13, or install the other one:\n  pip install nvidia-cuda-nvrtc-cu12\n",
         "cuda-version=12",
     ] {
         assert!(text.contains(part), "no {part:?} in:\n{text}");
@@ -501,7 +501,7 @@ fn unknown_names_are_told_the_known_ones() {
     assert_eq!(error.kind, LoadErrorKind::Unknown);
     let text = error.to_string();
     assert!(
-        text.starts_with("no library is called \"nvrtcc\"; known: cudart, "),
+        text.starts_with("unknown library \"nvrtcc\"; known: cudart, "),
         "{text}"
     );
     assert_eq!(

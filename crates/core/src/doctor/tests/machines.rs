@@ -284,7 +284,7 @@ fn other_failures_have_their_own_problem() {
     let words = "nvrtcCompileProgram failed: NVRTC_ERROR_BUILTIN_OPERATION_FAILURE";
     let case = healthy().fails(Stage::Compile, FailureKind::Nvrtc, None, words);
     assert_eq!(codes(&case.report()), ["nvrtc-incomplete"]);
-    let words = "CUPYRITE_DEVICE=\"gpus\" means nothing";
+    let words = "CUPYRITE_DEVICE='gpus': expected auto, gpu or cpu";
     let case = healthy().set("CUPYRITE_DEVICE", "gpus").fails(
         Stage::Choose,
         FailureKind::Setting,
