@@ -3,18 +3,15 @@ unusable.
 """
 
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import python, start
 
 HEADER = """
 import sys
-sys.path.insert(0, {here!r})
 import numpy as np
 from helpers.device import DeviceArray, Module, check, driver, synchronize
 check(driver.cuInit(0))
@@ -24,12 +21,12 @@ R = driver.CUresult
 
 
 def script(body):
-    return HEADER.format(here=str(TESTS)) + textwrap.dedent(body)
+    return HEADER + textwrap.dedent(body)
 
 
 def run(body, timeout=120):
     """(stdout, stderr) of a Python program that must succeed."""
-    done = subprocess.run([sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=timeout)
+    done = python(script(body), timeout=timeout)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 
@@ -182,7 +179,7 @@ def test_endless_kernel_can_be_interrupted():
             print("interrupted", flush=True)
         print(driver.cuCtxSynchronize()[0].name)
     """)
-    child = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = start(body)
     try:
         assert child.stdout.readline() == "started\n"
         time.sleep(0.3)

@@ -1,8 +1,6 @@
 """The runtime API on both devices: the current device, errors, memory, copies, streams, events, kernels."""
 
 import ctypes
-import subprocess
-import sys
 import threading
 import time
 
@@ -11,6 +9,8 @@ import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.programs import output
+from helpers.threads import run_all
 
 E = runtime.cudaError_t
 KIND = runtime.cudaMemcpyKind
@@ -112,11 +112,7 @@ def launch(kernel, threads, arguments, stream=0):
 def in_a_process(body):
     """The output of Python lines that run in another process, with the runtime imported."""
     head = "from cuda.bindings import driver, runtime\nE = runtime.cudaError_t\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", head + body], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return output(head + body, options=("-W", "ignore")).split()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -129,8 +125,7 @@ def test_failure_is_the_last_error_of_its_thread():
     check(runtime.cudaFree(0))
     seen = []
     thread = threading.Thread(target=lambda: seen.append(runtime.cudaPeekAtLastError()))
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert seen == [(E.cudaSuccess,)]
     assert runtime.cudaPeekAtLastError() == (E.cudaErrorInvalidDevice,)
     assert runtime.cudaGetLastError() == (E.cudaErrorInvalidDevice,)
@@ -239,8 +234,7 @@ def test_threads_start_on_device_0_and_share_its_memory():
             seen.append(fetch(memory.pointer, 100, memory.array.dtype).sum())
 
         thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        run_all([thread])
     assert seen == [0, 4950]
 
 

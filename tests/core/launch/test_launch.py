@@ -5,7 +5,6 @@ import ctypes
 import gc
 import inspect
 import pickle
-import subprocess
 import sys
 import threading
 import warnings
@@ -19,6 +18,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, label
 from helpers.echo import Echo
+from helpers.programs import output
 from helpers.threads import run_all
 
 PLAIN = dict(grid=1, block=1)
@@ -304,8 +304,7 @@ def test_launch_needs_no_current_context(echo):
 
     echo.clear()
     thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert not failures
     assert echo.read(4) == (77).to_bytes(4, "little")
 
@@ -374,6 +373,4 @@ except TypeError:
     pass
 print([m for m in ("numpy", "ctypes") if m in sys.modules])
 """
-    result = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == "[]"
+    assert output(script, options=("-W", "ignore")).strip() == "[]"
