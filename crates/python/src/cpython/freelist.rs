@@ -1,5 +1,5 @@
-//! New objects of one class, made without the detour that PyO3 takes: it has `object.__new__` called, with an empty tuple
-//! of arguments, by slots that it looks up each time.
+//! Free list of Python objects of one class. Allocates faster than PyO3, which calls `object.__new__` with an empty
+//! argument tuple through slots that it looks up for each object.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -13,71 +13,69 @@ use pyo3::pyclass::boolean_struct::True;
 
 use crate::cpython;
 
-/// A class whose objects [`Fresh`] makes.
+/// A class whose objects come from a [`FreeList`].
 ///
 /// # Safety
 ///
-/// [`Recycled::is_spent`] is right: the value of a spent object is written over, and never dropped. Objects that are not
-/// [tracked](Recycled::is_tracked) refer to no object that could refer to them.
+/// [`FreeListed::owns_nothing`] is correct: the value of such an object is overwritten without being dropped. Objects
+/// that are not [tracked](FreeListed::is_tracked) refer to no object that could refer to them.
 pub unsafe trait Recycled:
     PyClass<Frozen = True> + Send + Sync + Into<PyClassInitializer<Self>>
 {
-    /// Where they come from.
+    /// The free list of the class.
     fn fresh() -> &'static Fresh<Self>;
 
-    /// Whether the collector has to know the object, which is so or not for as long as it lives: it refers to others, from
-    /// which there may be a way back.
+    /// Whether the garbage collector must track the object, because it refers to objects that may refer back. Constant
+    /// for an object.
     fn is_tracked(&self) -> bool;
 
-    /// Whether the value of an object that nobody refers to any more owns nothing: dropping it would do nothing.
+    /// Whether the value of an unreferenced object owns nothing, so that dropping it would have no effect.
     fn is_spent(&mut self) -> bool;
 }
 
-/// What the value of a new object is made of, in its place: large values are not moved there.
+/// Constructs a value in place, so that large values are not moved.
 ///
 /// # Safety
 ///
-/// [`Parts::value`] neither panics nor calls Python. The collector knows the object already, and would look at a value that is
-/// not there yet.
+/// [`Construct::construct`] neither panics nor calls Python: the collector already tracks the object, and would
+/// traverse an uninitialized value.
 pub unsafe trait Parts<T> {
     /// The value.
     fn value(self) -> T;
 }
 
-/// Makes objects of the class of `T`, and of no class derived from it.
+/// Allocates objects of the class of `T`, not of its subclasses.
 ///
-/// PyO3 makes the first one. Where that one is nothing but its head, the Rust value and zeros, which is what allocating an
-/// object leaves behind, the others are allocated and given their value here; where it is not, PyO3 makes them all.
+/// PyO3 creates the first object. If it consists of the object head, the Rust value and zero bytes only, which is the
+/// state after allocation, further objects are allocated and initialized here; otherwise PyO3 creates all of them.
 ///
-/// Objects that end with nothing in them, as those do that were closed, are kept, as Python keeps some of its numbers and
-/// tuples: the next ones take their places.
+/// Deallocated objects that own nothing, such as closed ones, are kept for reuse, as CPython keeps ints and tuples.
 pub struct Fresh<T> {
-    /// The class, once the place is known; null before, and where PyO3 makes the objects.
+    /// The class, once its layout is known; null before, and if PyO3 creates the objects.
     class: AtomicPtr<ffi::PyTypeObject>,
-    /// Bytes from an object to its value; 0 before the first one was looked at.
+    /// Offset of the value in an object; 0 before the first object was examined.
     place: AtomicUsize,
-    /// Bytes from an object to its list of weak references.
+    /// Offset of the weak reference list in an object.
     references: AtomicUsize,
-    /// PyO3's function that ends objects, where [`end`] has taken its place.
+    /// PyO3's deallocator, if [`dealloc`] has replaced it.
     ending: AtomicPtr<c_void>,
-    /// Objects that are kept, the first `kept` of them.
+    /// Free objects; the first `kept` entries are valid.
     spare: [AtomicPtr<ffi::PyObject>; MOST],
     kept: AtomicUsize,
     made: PhantomData<fn() -> T>,
 }
 
-/// As many objects of a class are kept.
+/// Capacity of a free list.
 const MOST: usize = 16;
-/// Found no place that could be relied on.
+/// The value's offset could not be determined.
 const NOWHERE: usize = usize::MAX;
-/// The reference count and the class, which every object begins with.
+/// Reference count and class, which begin every object.
 const HEAD: usize = size_of::<ffi::PyObject>();
-/// Where a class has its function that ends objects, `tp_dealloc`: behind its head, `ob_size`, `tp_name`, `tp_basicsize` and
-/// `tp_itemsize`.
+/// Offset of `tp_dealloc` in a class: after its head, `ob_size`, `tp_name`, `tp_basicsize` and `tp_itemsize`.
 const ENDING: usize = HEAD + 4 * size_of::<usize>();
 
 impl<T: Recycled> Fresh<T> {
-    /// Nothing is known yet.
+    /// An empty list with unknown layout.
     pub const fn new() -> Fresh<T> {
         Fresh {
             class: AtomicPtr::new(std::ptr::null_mut()),
@@ -90,11 +88,11 @@ impl<T: Recycled> Fresh<T> {
         }
     }
 
-    /// A new object with the value of these parts.
+    /// Creates an object.
     ///
     /// # Errors
     ///
-    /// Memory; the value is dropped then.
+    /// `MemoryError`; the value is then dropped.
     #[inline(always)]
     pub fn make(&self, py: Python<'_>, parts: impl Parts<T>) -> PyResult<Py<T>> {
         let class = self.class.load(Ordering::Acquire);
@@ -103,7 +101,7 @@ impl<T: Recycled> Fresh<T> {
         }
         let kept = self.kept.load(Ordering::Relaxed);
         let object = if kept == 0 {
-            // SAFETY: a class that lives for ever, whose objects are allocated by this function: see `look`.
+            // SAFETY: a static class whose objects are allocated by this function; see `value_offset`.
             unsafe { ffi::PyType_GenericAlloc(class, 0) }
         } else {
             self.again(class, kept - 1)
@@ -111,15 +109,16 @@ impl<T: Recycled> Fresh<T> {
         if object.is_null() {
             return Err(failed(py, parts));
         }
-        // SAFETY: the object is new and nobody else knows it: the collector may, but it begins in Python's calls alone, and
-        // none is made before the value is there (see `Parts`). The place is that of the value in an object of this very class, and what
-        // surrounds it is as allocation leaves it, as it is in those that PyO3 makes: see `look` and `end`.
+        // SAFETY: the object is new and unshared. The collector may track it, but runs only inside Python calls, of
+        // which there is none before the value is written (see `Construct`). The offset is that of the value in an
+        // object of exactly this class, and the rest of the object is in its initial state, as in objects created by
+        // PyO3; see `value_offset` and `dealloc`.
         unsafe {
             let value = object
                 .byte_add(self.place.load(Ordering::Relaxed))
                 .cast::<T>();
             value.write(parts.value());
-            // Allocation has the collector know the object.
+            // Allocation tracks the object.
             match ((*value).is_tracked(), kept) {
                 (true, 0) | (false, 1..) => {}
                 (true, _) => ffi::PyObject_GC_Track(object.cast()),
@@ -131,16 +130,16 @@ impl<T: Recycled> Fresh<T> {
         }
     }
 
-    /// An object that was kept, as allocation leaves one, but for a value that owns nothing, and unknown to the collector.
+    /// Takes an object from the list: in its initial state except for a value that owns nothing, and untracked.
     #[inline(always)]
     fn again(&self, class: *mut ffi::PyTypeObject, last: usize) -> *mut ffi::PyObject {
-        // The thread is attached, and where objects are kept there is a GIL: nobody else counts meanwhile.
+        // Attached, and the list is only filled with a GIL: no concurrent access.
         self.kept.store(last, Ordering::Relaxed);
         let Some(spare) = self.spare.get(last) else {
             return std::ptr::null_mut();
         };
-        // SAFETY: an object of the class, which `end` has put there and nobody else has; it gets a count of one, and a
-        // reference to its class.
+        // SAFETY: an unshared object of the class, stored by `dealloc`; initialization sets its reference count to one
+        // and references the class.
         unsafe { ffi::PyObject_Init(spare.load(Ordering::Relaxed), class) }
     }
 
@@ -149,7 +148,7 @@ impl<T: Recycled> Fresh<T> {
     fn first(&self, py: Python<'_>, parts: impl Parts<T>) -> PyResult<Py<T>> {
         let made = Bound::new(py, parts.value())?;
         if !made.get().is_tracked() {
-            // SAFETY: a live object whose class has to do with the collector, as all of PyO3's have.
+            // SAFETY: a live object of a garbage-collected class, as all PyO3 classes are here.
             unsafe { ffi::PyObject_GC_UnTrack(made.as_ptr().cast()) };
         }
         if self.place.load(Ordering::Relaxed) == 0 {
@@ -158,25 +157,25 @@ impl<T: Recycled> Fresh<T> {
             if place != NOWHERE {
                 let class = made.as_any().get_type_ptr();
                 self.keep_ended(&made);
-                // The class is kept by the crate for as long as the process lives.
+                // The crate keeps the class for the lifetime of the process.
                 self.class.store(class, Ordering::Release);
             }
         }
         Ok(made.unbind())
     }
 
-    /// Has [`end`] called for the objects of the class, where it is known how.
+    /// Installs [`dealloc`] as the class's deallocator, if its slot can be verified.
     fn keep_ended(&self, made: &Bound<'_, T>) {
         let class = made.as_any().get_type();
         let offset = |name| class.getattr(name).ok()?.extract::<usize>().ok();
         let py = made.py();
-        // Known versions, with a GIL.
+        // Checked Python versions, with a GIL.
         if !cpython::tuples_known_before(0x030F_0000)
             || offset(intern!(py, "__dictoffset__")) != Some(0)
         {
             return;
         }
-        // Negative where the list is before the object.
+        // Negative if the list precedes the object.
         let Some(references) = offset(intern!(py, "__weakrefoffset__")) else {
             return;
         };
@@ -184,10 +183,10 @@ impl<T: Recycled> Fresh<T> {
             return;
         }
         let class = class.as_type_ptr();
-        // SAFETY: asks a live class for a slot, which is a pointer.
+        // SAFETY: queries a pointer slot of a live class.
         let ending = unsafe { ffi::PyType_GetSlot(class, ffi::Py_tp_dealloc) };
-        // SAFETY: classes are larger by far, and made of words here. The known versions have the function there, and it is
-        // looked at whether they do.
+        // SAFETY: a class is larger and word-aligned. In the checked versions the deallocator is at this offset, which
+        // the comparison below verifies.
         let (field, known) = unsafe {
             let field = class.byte_add(ENDING).cast::<*mut c_void>();
             (field, field.read())
@@ -198,12 +197,12 @@ impl<T: Recycled> Fresh<T> {
         }
         self.references.store(references, Ordering::Relaxed);
         self.ending.store(ending, Ordering::Relaxed);
-        // SAFETY: as above; a function of the same kind, which ends objects as the other one does. The thread is attached,
-        // and Python reads the field each time.
+        // SAFETY: as above; a compatible deallocator. The thread is attached, and Python reads the slot on each
+        // deallocation.
         unsafe { field.write(ours) };
     }
 
-    /// Where an object that PyO3 has just made has its value, if nothing else is in it.
+    /// Offset of the value in an object just created by PyO3, if the rest of the object is zero.
     fn look(made: &Bound<'_, T>) -> Option<usize> {
         let py = made.py();
         let class = made.as_any().get_type();
@@ -212,7 +211,7 @@ impl<T: Recycled> Fresh<T> {
             .ok()?
             .extract()
             .ok()?;
-        // SAFETY: asks a live class for a slot, which is a pointer.
+        // SAFETY: queries a pointer slot of a live class.
         let allocate = unsafe { ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc) };
         if !std::ptr::eq(
             allocate,
@@ -228,8 +227,8 @@ impl<T: Recycled> Fresh<T> {
             return None;
         }
         let zero = |bytes: std::ops::Range<usize>| {
-            // SAFETY: allocation zeroed the whole object, so that its bytes are initialised, and of these none is a part
-            // of the value; the object has `size` bytes and more.
+            // SAFETY: allocation zeroed the whole object, so its bytes are initialized. None of these bytes belongs to
+            // the value, and the object has at least `size` bytes.
             bytes
                 .into_iter()
                 .all(|byte| unsafe { object.add(byte).read_volatile() == 0 })
@@ -238,14 +237,14 @@ impl<T: Recycled> Fresh<T> {
     }
 }
 
-/// Ends an object of the class of `T`, or of one derived from it: in place of PyO3's function, which it calls for all but
-/// objects with nothing in them.
+/// Deallocator of the class of `T` and its subclasses. Keeps objects that own nothing and delegates the others to
+/// PyO3's deallocator.
 unsafe extern "C" fn end<T: Recycled>(object: *mut ffi::PyObject) {
     let fresh = T::fresh();
     let class = fresh.class.load(Ordering::Relaxed);
     let kept = fresh.kept.load(Ordering::Relaxed);
-    // SAFETY: Python ends an object to which nobody refers, on an attached thread. One of this very class, with nothing added
-    // (derived classes have their own), has its value and its list of weak references where they were found to be.
+    // SAFETY: Python deallocates an unreferenced object on an attached thread. An object of exactly this class
+    // (subclasses have their own layout) has its value and its weak reference list at the known offsets.
     unsafe {
         let place = object.byte_add(fresh.place.load(Ordering::Relaxed));
         let references = object.byte_add(fresh.references.load(Ordering::Relaxed));
@@ -254,9 +253,9 @@ unsafe extern "C" fn end<T: Recycled>(object: *mut ffi::PyObject) {
             && (*place.cast::<T>()).is_spent()
             && let Some(spare) = fresh.spare.get(kept)
         {
-            // As allocation leaves it, but for the value, which need not be dropped: the collector forgets it (all but
-            // whether it was finalised, which is for classes with `__del__`, and these have none), the reference to its
-            // class goes, and its count is set when it is used again.
+            // Restores the initial state except for the value, which needs no drop: untracks the object and releases
+            // its class. Its finalized flag stays, which only matters for classes with `__del__`. Reuse sets the
+            // reference count.
             if (*place.cast::<T>()).is_tracked() {
                 ffi::PyObject_GC_UnTrack(object.cast());
             }
@@ -266,12 +265,12 @@ unsafe extern "C" fn end<T: Recycled>(object: *mut ffi::PyObject) {
             return;
         }
         let ending = fresh.ending.load(Ordering::Relaxed);
-        // What was found in the class's slot for such functions.
+        // The deallocator found in the class's slot.
         std::mem::transmute::<*mut c_void, ffi::destructor>(ending)(object);
     }
 }
 
-/// The error of an allocation that failed.
+/// Error of a failed allocation.
 #[cold]
 #[inline(never)]
 fn failed<T>(py: Python<'_>, parts: impl Parts<T>) -> PyErr {

@@ -1,4 +1,4 @@
-//! A lock for what Python objects hold, which costs two plain instructions where the GIL is the lock.
+//! Mutex for state inside Python objects. With the GIL it is a flag check; without the GIL, an atomic exchange.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
-/// A value that attached threads read and change, one at a time.
+/// Mutex that only attached threads lock.
 ///
-/// Whoever takes it is attached, so that with the GIL no other thread runs meanwhile; that one who has it lets go of the
-/// GIL nevertheless (the driver may call Python back) is told by a flag, and the others wait. Without the GIL the flag is
-/// taken by an atomic exchange. It is held for a few instructions that neither panic nor call Python.
+/// With the GIL, no other thread runs while the holder is attached. If the holder detaches nevertheless (the driver may
+/// call Python back), the flag is set and other threads wait. Without the GIL the flag is set by an atomic exchange.
+/// Critical sections are a few instructions that neither panic nor call Python.
 #[derive(Debug, Default)]
 pub struct Held<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one thread at a time has the value, which may be sent from one to the next.
+// SAFETY: one thread at a time accesses the value, which can be sent between threads.
 unsafe impl<T: Send> Sync for Held<T> {}
 
 impl<T> Held<T> {
-    /// A value that nobody has.
+    /// An unlocked value.
     pub const fn new(value: T) -> Held<T> {
         Held {
             taken: AtomicBool::new(false),
@@ -36,7 +36,7 @@ impl<T> Held<T> {
         return !self.taken.swap(true, Ordering::Acquire);
         #[cfg(not(Py_GIL_DISABLED))]
         {
-            // The GIL orders these two steps, and is not let go of between them.
+            // The GIL makes these two steps atomic: the thread stays attached between them.
             let free = !self.taken.load(Ordering::Relaxed);
             if free {
                 self.taken.store(true, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl<T> Held<T> {
         }
     }
 
-    /// The value, once nobody else has it.
+    /// Locks the value.
     #[inline(always)]
     pub fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, T> {
         if !self.take() {
@@ -64,7 +64,7 @@ impl<T> Held<T> {
         }
     }
 
-    /// The value, unless somebody has it now.
+    /// Locks the value if it is unlocked.
     #[inline]
     pub fn try_lock<'a>(&'a self, _attached: Python<'a>) -> Option<Guard<'a, T>> {
         self.take().then_some(Guard {
@@ -73,14 +73,14 @@ impl<T> Held<T> {
         })
     }
 
-    /// The value of who is alone with it.
+    /// The value, without locking; requires `&mut self`.
     #[inline(always)]
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 }
 
-/// The value of a [`Held`], for as long as this lives; it stays on its thread.
+/// Access to the value of a [`GilLock`]; not `Send`.
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     held: &'a Held<T>,
@@ -92,7 +92,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the flag is this guard's, so that nobody else refers to the value.
+        // SAFETY: this guard has set the flag, so there is no other reference.
         unsafe { &*self.held.value.get() }
     }
 }

@@ -1,4 +1,5 @@
-//! How views and buffers end: what they keep may be a view, a buffer, or an array over one, thousands of times over.
+//! Bounded-depth destruction of chains of views and buffers, which may be thousands of objects long. Compare CPython's
+//! trashcan.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::core::view::import::Keep;
 
-/// How many of them may end inside of one another.
+/// Maximum depth of nested deallocations.
 const DEEPEST: u32 = 50;
 
 type Kept = (Option<Py<PyAny>>, Keep);
@@ -16,7 +17,8 @@ thread_local! {
     static LATER: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lets go of what one of them kept: at once, or where too many are ending around this call when the outermost is done.
+/// Drops the references of a view or buffer: immediately, or after the outermost deallocation if the nesting is too
+/// deep.
 pub fn end(exporting: Option<Py<PyAny>>, keep: Keep) {
     let depth = DEPTH.get();
     if depth >= DEEPEST {
@@ -26,7 +28,7 @@ pub fn end(exporting: Option<Py<PyAny>>, keep: Keep) {
     DEPTH.set(depth + 1);
     drop((exporting, keep));
     if depth == 0 {
-        // What ends here may put off more.
+        // Dropping these may defer further objects.
         while let Some(next) = LATER.with_borrow_mut(Vec::pop) {
             drop(next);
         }

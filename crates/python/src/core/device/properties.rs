@@ -1,4 +1,4 @@
-//! `DeviceProperties`: the device attributes by name.
+//! `DeviceProperties`: device attributes by name.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +17,7 @@ use crate::cpython;
 struct Property {
     name: &'static CStr,
     attribute: A,
-    /// Whether it is a yes or no.
+    /// Whether the attribute is a bool.
     flag: bool,
     doc: &'static CStr,
 }
@@ -187,27 +187,27 @@ static PROPERTIES: [Property; 143] = [
     number(c"warp_size", A::CU_DEVICE_ATTRIBUTE_WARP_SIZE, c"Threads of a warp."),
 ];
 
-/// What a device can do and how much of everything it has.
+/// Attributes of a device.
 ///
-/// It comes from :attr:`Device.properties`. The driver is asked once for each property. What a driver is too old to know
-/// of, its devices cannot do: such a property is False.
+/// Obtained from :attr:`Device.properties`. Each attribute is queried once and cached. A flag unknown to an older
+/// driver is False.
 ///
 /// See `cuDeviceGetAttribute <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html>`_.
 #[pyclass(frozen, module = "cuda.core._device", name = "DeviceProperties")]
 pub struct PyDeviceProperties {
     device: Device,
-    /// [`UNKNOWN`] until somebody asks.
+    /// [`UNKNOWN`] until queried.
     known: Box<[AtomicI64]>,
 }
 
 const UNKNOWN: i64 = i64::MIN;
 
 impl PyDeviceProperties {
-    /// The properties of a device.
+    /// Creates the properties object of a device.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     pub fn wrap(py: Python<'_>, device: Device) -> PyResult<Py<PyDeviceProperties>> {
         Py::new(
             py,
@@ -251,9 +251,9 @@ impl PyDeviceProperties {
     }
 }
 
-/// Reads a property; `closure` is its index.
+/// Getter of a property; `closure` is its index.
 unsafe extern "C" fn get(this: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: Python calls this attached, with an object that its descriptor has checked to be of the class.
+    // SAFETY: Python calls getters attached, with an object whose class the descriptor has checked.
     let (py, this) = unsafe {
         let py = Python::assume_attached();
         (py, Bound::from_borrowed_ptr(py, this))
@@ -291,7 +291,7 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyDeviceProperties>()?;
     let class = py.get_type::<PyDeviceProperties>();
     for (index, property) in PROPERTIES.iter().enumerate() {
-        // Descriptors keep a pointer to their definition for ever.
+        // Descriptors refer to their definition, which is leaked.
         let definition = Box::leak(Box::new(ffi::PyGetSetDef {
             name: property.name.as_ptr(),
             get: Some(get),
@@ -299,7 +299,7 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
             doc: property.doc.as_ptr(),
             closure: std::ptr::without_provenance_mut(index),
         }));
-        // SAFETY: a live class and a definition that lives for ever.
+        // SAFETY: a live class and a static definition.
         let descriptor = unsafe {
             Bound::from_owned_ptr_or_err(
                 py,

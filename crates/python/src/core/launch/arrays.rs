@@ -1,4 +1,4 @@
-//! Memory of other packages as kernel arguments: the CUDA array interface and DLPack.
+//! Device memory of other libraries as kernel arguments: CUDA array interface and DLPack.
 //!
 //! See <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html> and
 //! <https://dmlc.github.io/dlpack/latest/python_spec.html>.
@@ -16,22 +16,22 @@ use crate::core::launch::packing::full_name;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
-/// The address of the first element of an array on the device; `None` for what is no array.
+/// Address of the first element of a device array; `None` for other objects.
 ///
-/// Where the array says which stream last wrote it, `stream` waits for that one. `keep` gets what must stay until the
-/// kernel is queued.
+/// If the array names the stream that last wrote it, `stream` waits for that stream. Objects that must outlive the
+/// launch are added to `keep`.
 ///
 /// # Errors
 ///
-/// `TypeError` for an array in other memory, `ValueError` for one that breaks its protocol's rules; what its methods and
-/// the driver raise. `name` begins the message.
+/// `TypeError` for an array in memory that kernels cannot access, `ValueError` for a protocol violation; errors of the
+/// array's methods and of the driver. `name` begins the message.
 pub fn address(
     value: Obj<'_>,
     stream: Option<&Stream>,
     name: impl Fn() -> String,
     keep: &mut Vec<Owned>,
 ) -> R<Option<u64>> {
-    // A class has the attributes of its instances, which is not what is meant.
+    // A class has its instances' attributes, but is not an array.
     // SAFETY: the object is live.
     if unsafe { ffi::PyType_Check(value.ptr()) } != 0 {
         return Ok(None);
@@ -45,7 +45,7 @@ pub fn address(
     dlpack(value, &device, stream, &name, keep).map(Some)
 }
 
-/// What an array's protocol requires is not so.
+/// Error for a violation of an array protocol.
 #[cold]
 fn broken(value: Obj<'_>, name: &impl Fn() -> String, problem: &str) -> Raised {
     let message = format!("{} has the type {}, {problem}", name(), full_name(value));
@@ -53,8 +53,8 @@ fn broken(value: Obj<'_>, name: &impl Fn() -> String, problem: &str) -> Raised {
 }
 
 fn item(dict: &Owned, key: &CStr) -> Option<Obj<'static>> {
-    // SAFETY: the object is live, which makes the borrowed item live as long as the dictionary is unchanged; it is
-    // looked at before anything else runs. What is no dictionary gives null.
+    // SAFETY: the object is live. The borrowed item lives as long as the dictionary is unchanged; callers use it before
+    // running other code. Objects other than dictionaries yield null.
     unsafe {
         let found = ffi::PyDict_GetItemString(dict.ptr(), key.as_ptr());
         (!found.is_null() && found != ffi::Py_None()).then(|| Obj::new(found))
@@ -71,34 +71,34 @@ fn cuda_array(
     let say = |problem: &str| broken(value, name, &format!("{WHAT} {problem}"));
     // SAFETY: the object is live.
     if unsafe { ffi::PyDict_Check(interface.ptr()) } == 0 {
-        return Err(say("is no dict"));
+        return Err(say("is not a dict"));
     }
     if item(interface, c"mask").is_some() {
-        return Err(say("has a mask, which a kernel cannot be given"));
+        return Err(say("has a mask, which kernels do not support"));
     }
     let first = item(interface, c"data")
         .filter(|data| data.is_tuple())
-        // SAFETY: a tuple, which holds its items; null (with an exception, cleared below) where it has none.
+        // SAFETY: a tuple, which owns its items; null with an exception (cleared below) if it is empty.
         .map(|data| unsafe { ffi::PyTuple_GetItem(data.ptr(), 0) })
         .filter(|first| !first.is_null());
     let Some(first) = first else {
         cpython::clear();
-        return Err(say("has no 'data' of the form (address, read-only)"));
+        return Err(say("has no 'data' of the form (address, readonly)"));
     };
     // SAFETY: as above.
     let first = unsafe { Obj::new(first) };
     let address = if first.is_none() {
         0
     } else {
-        word(first).ok_or_else(|| say("has an address that is no int of 64 bits"))?
+        word(first).ok_or_else(|| say("has an address that is not a 64-bit int"))?
     };
     if let Some(given) = item(interface, c"stream") {
         let Some(producer) = word(given) else {
-            return Err(say("has a 'stream' that is no handle"));
+            return Err(say("has a 'stream' that is not a stream handle"));
         };
         if producer == 0 {
             return Err(say(
-                "has the stream 0, which is ambiguous: 1 is the legacy default stream, 2 the per-thread one",
+                "has stream 0, which is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream",
             ));
         }
         if let Some(stream) = stream {
@@ -108,7 +108,7 @@ fn cuda_array(
     Ok(address)
 }
 
-/// An int of 64 bits without sign; `None` (and no exception) for anything else.
+/// Value of an unsigned 64-bit int; `None`, without an exception, for other objects.
 fn word(value: Obj<'_>) -> Option<u64> {
     if !value.is_int() {
         return None;
@@ -122,27 +122,27 @@ fn word(value: Obj<'_>) -> Option<u64> {
     Some(word)
 }
 
-/// Makes `stream` wait for what is in the stream with the handle `producer`.
+/// Makes `stream` wait for the current work of the stream with handle `producer`.
 fn order(producer: u64, stream: &Stream) -> R<()> {
     if same(producer, stream) {
         return Ok(());
     }
     let handle = std::ptr::with_exposed_provenance_mut::<c_void>(producer as usize);
-    // SAFETY: the array's owner promises that this is a stream of the process, alive while the array is.
+    // SAFETY: the array's owner guarantees a stream that lives as long as the array.
     let producer = unsafe { Stream::from_handle(handle.cast()) };
-    // SAFETY: called with the interpreter's lock: conversions run on attached threads only.
+    // SAFETY: arguments are converted on attached threads only.
     let py = unsafe { Python::assume_attached() };
     py.detach(|| stream.wait_for_stream(&producer))
         .map_err(|error| cpython::set(to_python(py, &error)))
 }
 
-/// Whether a handle is this stream's. The legacy default stream has two.
+/// Whether a handle denotes this stream. The legacy default stream has two handles.
 fn same(producer: u64, stream: &Stream) -> bool {
     let ours = stream.handle().expose_provenance() as u64;
     producer == ours || (producer == 1 && ours == 0)
 }
 
-/// DLPack's device types whose memory a kernel can reach (`DLDeviceType`): a GPU's, pinned host memory, managed memory.
+/// DLPack device types accessible to kernels (`DLDeviceType`): CUDA, page-locked host and managed memory.
 const CUDA: i64 = 2;
 const CUDA_HOST: i64 = 3;
 const CUDA_MANAGED: i64 = 13;
@@ -175,19 +175,19 @@ fn dlpack(
         return Err(broken(
             value,
             name,
-            "whose __dlpack_device__() gave no pair of ints",
+            "whose __dlpack_device__() did not return a pair of ints",
         ));
     }
-    // SAFETY: the object is an int; a number out of range gives -1, which is no device type, and an exception.
+    // SAFETY: the object is an int; out of range yields -1, which is not a device type, and an exception.
     let kind = unsafe { ffi::PyLong_AsLongLong(pair.get(0).ptr()) };
     cpython::clear();
     if ![CUDA, CUDA_HOST, CUDA_MANAGED].contains(&kind) {
         let place = match kind {
-            1 => "memory of the host".to_owned(),
-            _ => format!("memory of DLPack's device type {kind}"),
+            1 => "host memory".to_owned(),
+            _ => format!("memory of DLPack device type {kind}"),
         };
         let message = format!(
-            "{} is of type {}, in {place}, which a kernel cannot reach; copy it to the device first \
+            "{} is of type {} in {place}, which kernels cannot access; copy it to the device first \
              (Buffer.copy_from)",
             name(),
             full_name(value)
@@ -199,24 +199,24 @@ fn dlpack(
     };
     let capsule = export(&method, kind, stream)?;
     let tensor: *mut Tensor =
-        // SAFETY: a capsule of this name holds a DLManagedTensor, by the protocol; another object gives null.
+        // SAFETY: by the protocol, a capsule of this name holds a DLManagedTensor; other objects yield null.
         unsafe { ffi::PyCapsule_GetPointer(capsule.ptr(), c"dltensor".as_ptr()) }.cast();
     if tensor.is_null() {
         cpython::clear();
         return Err(broken(
             value,
             name,
-            "whose __dlpack__() gave no capsule called 'dltensor'",
+            "whose __dlpack__() did not return a capsule named 'dltensor'",
         ));
     }
-    // SAFETY: as above; the capsule keeps the tensor.
+    // SAFETY: as above; the capsule owns the tensor.
     let address = unsafe { ((*tensor).data.addr() as u64).wrapping_add((*tensor).byte_offset) };
-    // Not consumed: the capsule gives the tensor back when it goes, which is when the kernel has been queued.
+    // Not consumed: the capsule's destructor deletes the tensor after the kernel was queued.
     keep.push(capsule);
     Ok(address)
 }
 
-/// Calls `__dlpack__`, with the stream that is going to use the memory: its owner makes that one wait.
+/// Calls `__dlpack__` with the launch's stream, which then waits for the producer.
 fn export(method: &Owned, kind: i64, stream: Option<&Stream>) -> R<Owned> {
     // SAFETY: no preconditions.
     let none = Owned::take(unsafe { ffi::PyTuple_New(0) })?;

@@ -1,4 +1,4 @@
-//! `VirtualMemoryResource`: memory that can grow.
+//! `VirtualMemoryResource`: growable memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,17 +23,17 @@ use crate::core::numbers::{address_argument, bytes_argument, shown, size_argumen
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
-/// Memory whose addresses and physical pieces are managed apart, so that an allocation can grow.
+/// Memory with separately managed addresses and physical allocations, so that it can grow.
 ///
-/// Sizes are rounded up to what the driver can map, 2 MiB on most devices; ``Buffer.size`` says what there is. Allocating is
-/// immediate; freeing waits for the streams that use the memory.
+/// Sizes are rounded up to the mapping granularity, 2 MiB on most devices; ``Buffer.size`` is the actual size.
+/// Allocation is synchronous; deallocation waits for the streams that use the memory.
 ///
 /// Parameters
 /// ----------
 /// device_id : int or Device
 ///     The device.
 /// config : VirtualMemoryResourceOptions or dict, optional
-///     How memory is created and mapped.
+///     Options of the memory.
 ///
 /// See `Virtual memory management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__VA.html>`_.
 #[pyclass(
@@ -60,7 +60,7 @@ const OPTIONS: &str = "VirtualMemoryResourceOptions";
 
 static OPTION_CLASS: OptionClass = OptionClass::new(MODULE, OPTIONS);
 
-/// One of the words that an option can be.
+/// Reads an option with a fixed set of values.
 fn choice<'py, T: Copy>(
     py: Python<'py>,
     options: &Options<'py>,
@@ -90,7 +90,7 @@ fn choice<'py, T: Copy>(
     }
 }
 
-/// An address or an alignment; 0 where there is none.
+/// Reads an address or alignment; 0 if None.
 fn number<'py>(py: Python<'py>, options: &Options<'py>, field: &str) -> PyResult<u64> {
     let field = PyString::intern(py, field);
     match options.value(&field)? {
@@ -109,7 +109,7 @@ enum Where {
     HostNumaCurrent,
 }
 
-/// The crate's options for those of Python.
+/// Converts the options.
 fn read<'py>(
     py: Python<'py>,
     device: Device,
@@ -133,7 +133,7 @@ fn read<'py>(
         Where::Host => MemoryLocation::Host,
         Where::HostNuma => MemoryLocation::HostNuma(nearest_node(
             py,
-            "the node of VirtualMemoryResourceOptions.location_type='host_numa'",
+            "the node for VirtualMemoryResourceOptions.location_type='host_numa'",
         )?),
         Where::HostNumaCurrent => MemoryLocation::HostNumaCurrent,
     };
@@ -164,7 +164,7 @@ fn read<'py>(
             made.alignment
         )));
     }
-    // Rights on the host are those on all of it.
+    // Access rights apply to the host as a whole.
     let own = match location {
         MemoryLocation::HostNumaCurrent => MemoryLocation::Host,
         other => other,
@@ -188,7 +188,7 @@ fn read<'py>(
     let rdma = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
     if made.gpu_direct_rdma && device.attribute(rdma).or_raise(py)? == 0 {
         return Err(PyRuntimeError::new_err(format!(
-            "{OPTIONS}.gpu_direct_rdma is true, and device {} does not support GPUDirect RDMA",
+            "{OPTIONS}.gpu_direct_rdma is true, but device {} does not support GPUDirect RDMA",
             device.ordinal()
         )));
     }
@@ -205,7 +205,7 @@ impl PyVirtualMemoryResource {
         match &*self.lock() {
             Some(state) => Ok(read(state)),
             None => Err(PyRuntimeError::new_err(
-                "this memory resource was not made: its class's __init__() was not called",
+                "this memory resource was not initialized: its class did not call __init__()",
             )),
         }
     }
@@ -231,7 +231,7 @@ impl Drop for PyVirtualMemoryResource {
 
 #[pymethods]
 impl PyVirtualMemoryResource {
-    // `__init__` has the parameters, so that derived classes may have others.
+    // `__init__` takes the parameters, so that subclasses can have others.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs), text_signature = "(device_id, config=None)")]
     fn new(
@@ -271,9 +271,9 @@ impl PyVirtualMemoryResource {
     /// Parameters
     /// ----------
     /// size : int
-    ///     Bytes, which are rounded up; 0 gives a buffer with the address 0.
+    ///     Size in bytes, rounded up; 0 yields a buffer with address 0.
     /// stream : Stream, optional
-    ///     What freeing waits for; the default stream by default. The memory is there at once.
+    ///     Stream that deallocation waits for. Default: the default stream. The allocation is synchronous.
     ///
     /// Returns
     /// -------
@@ -299,16 +299,16 @@ impl PyVirtualMemoryResource {
         PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)
     }
 
-    /// Frees memory by its address, once the stream has done its work. A buffer frees its memory itself.
+    /// Frees memory by address after the stream's work has completed. Buffers free their memory themselves.
     ///
     /// Parameters
     /// ----------
     /// ptr : int or cuda.bindings.driver.CUdeviceptr
-    ///     The address.
+    ///     Address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream, optional
-    ///     What to wait for; the default stream by default.
+    ///     Stream to wait for. Default: the default stream.
     #[pyo3(signature = (ptr, size, *, stream=None))]
     fn deallocate(
         &self,
@@ -324,28 +324,28 @@ impl PyVirtualMemoryResource {
             None => Stream::default_stream(),
         };
         let memory = self.memory()?;
-        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the resource refuses
-        // addresses that it did not give out.
+        // SAFETY: the caller guarantees that the memory is no longer used; the resource rejects addresses that it did
+        // not allocate.
         py.detach(|| unsafe { memory.deallocate(address, size, &stream) })
             .or_raise(py)
     }
 
-    /// Lets a buffer of this resource grow. Its contents stay; there is no shrinking.
+    /// Grows a buffer of this resource and preserves its contents. Buffers cannot shrink.
     ///
     /// Parameters
     /// ----------
     /// buf : Buffer
-    ///     The buffer; no part of it and no array made from it may be alive.
+    ///     The buffer; must have no slices and no exported arrays.
     /// new_size : int
-    ///     Bytes that it is to have, which are rounded up. Fewer than it has change nothing.
+    ///     New size in bytes, rounded up. A smaller size has no effect.
     /// config : VirtualMemoryResourceOptions or dict, optional
-    ///     How the memory that is added, and all that is allocated from now on, is created and mapped.
+    ///     Options of the added memory and of later allocations.
     ///
     /// Returns
     /// -------
     /// Buffer
-    ///     `buf` itself, where the addresses that follow it are free. Otherwise a new buffer with the same memory at other
-    ///     addresses: `buf` is closed then, and what it was used for was waited for.
+    ///     `buf` itself if the following addresses are free. Otherwise a new buffer with the same memory at other
+    ///     addresses; `buf` is closed after its uses have completed.
     #[pyo3(signature = (buf, new_size, config=None))]
     fn modify_allocation<'py>(
         slf: &Bound<'py, Self>,
@@ -389,7 +389,7 @@ impl PyVirtualMemoryResource {
         }
     }
 
-    /// The device, a :class:`Device`; None for memory of the host.
+    /// The device, a :class:`Device`; None for host memory.
     #[getter]
     fn device<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let place = slf.get().memory()?.options().location;
@@ -397,13 +397,13 @@ impl PyVirtualMemoryResource {
         crate::core::memory::location::object(slf.py(), place)
     }
 
-    /// How memory is created and mapped.
+    /// Options of the memory.
     #[getter]
     fn config(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.with(|state| state.config.clone_ref(py))
     }
 
-    /// The number of the device; -1 for memory of the host.
+    /// Device number; -1 for host memory.
     #[getter]
     fn device_id(&self) -> PyResult<i64> {
         Ok(match self.memory()?.options().location {
@@ -412,13 +412,13 @@ impl PyVirtualMemoryResource {
         })
     }
 
-    /// Whether kernels can use the memory.
+    /// Whether kernels can access the memory.
     #[getter]
     fn is_device_accessible(&self) -> PyResult<bool> {
         Ok(self.memory()?.is_device_accessible())
     }
 
-    /// Whether the host can use the memory.
+    /// Whether the host can access the memory.
     #[getter]
     fn is_host_accessible(&self) -> PyResult<bool> {
         Ok(self.memory()?.is_host_accessible())
@@ -430,7 +430,7 @@ impl PyVirtualMemoryResource {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A lock that is held now is held by a thread that the collector has stopped: its object is alive.
+        // A held lock belongs to a thread that the collector has suspended, so the object is alive.
         if let Ok(state) = self.state.try_lock()
             && let Some(state) = &*state
         {
@@ -440,7 +440,7 @@ impl PyVirtualMemoryResource {
     }
 }
 
-/// The options object that is given, made of a dictionary, or the default one.
+/// Converts the options argument: an instance, a dict of fields, or None for the defaults.
 fn made_config<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyAny>>,

@@ -1,4 +1,4 @@
-//! Views by the buffer protocol.
+//! Buffer-protocol export of views.
 
 use std::ffi::{CString, c_int};
 
@@ -9,22 +9,22 @@ use pyo3::prelude::*;
 
 use crate::core::view::PyView;
 
-/// What a consumer of the buffer protocol points into.
+/// Data of a `Py_buffer`, owned by its `internal` field.
 pub struct Shown {
     shape: Vec<ffi::Py_ssize_t>,
     strides: Vec<ffi::Py_ssize_t>,
     format: CString,
 }
 
-/// Fills in an answer of the buffer protocol.
+/// Fills in a `Py_buffer`.
 ///
 /// # Errors
 ///
-/// `BufferError` for what the view cannot show as asked.
+/// `BufferError` for an unsupported request.
 ///
 /// # Safety
 ///
-/// `out` is a place for it, or null.
+/// `out` is valid for writes, or null.
 pub unsafe fn show(
     slf: &Bound<'_, PyView>,
     out: *mut ffi::Py_buffer,
@@ -33,13 +33,13 @@ pub unsafe fn show(
     let (py, view) = (slf.py(), slf.get());
     let refuse = |why: &str| Err(PyBufferError::new_err(why.to_owned()));
     if out.is_null() {
-        return refuse("there is no place for the answer");
+        return refuse("the view argument is null");
     }
-    // SAFETY: a place, see above; errors leave no object in it.
+    // SAFETY: valid for writes, see above; on errors `obj` must be null.
     unsafe { (*out).obj = std::ptr::null_mut() };
     if !view.device().kind.is_host_accessible() {
         return refuse(
-            "the memory is a device's, which the buffer protocol cannot show; copy it to the host",
+            "the memory is device memory, which the buffer protocol does not support; copy it to the host",
         );
     }
     if flags & ffi::PyBUF_WRITABLE != 0 && view.is_readonly() {
@@ -53,7 +53,7 @@ pub unsafe fn show(
         || wants(ffi::PyBUF_ANY_CONTIGUOUS) && !dense && !layout.is_contiguous_f()
         || !wants(ffi::PyBUF_STRIDES) && !dense
     {
-        return refuse("the elements are not contiguous as they were asked for");
+        return refuse("the elements are not contiguous as requested");
     }
     let format = if view.has_unknown_type() {
         format!("{}s", layout.item_size())
@@ -71,7 +71,7 @@ pub unsafe fn show(
         format: CString::new(format).unwrap_or_default(),
     });
     let none = std::ptr::null_mut();
-    // SAFETY: a place, see above. What it points to is freed when it is released; the view keeps the memory.
+    // SAFETY: valid for writes, see above. The pointed-to data is freed on release; the view keeps the memory alive.
     unsafe {
         (*out).buf = std::ptr::with_exposed_provenance_mut(view.address() as usize);
         (*out).len = (layout.volume() * layout.item_size() as i64) as ffi::Py_ssize_t;
@@ -82,7 +82,7 @@ pub unsafe fn show(
         } else {
             none
         };
-        // Who wants no extents gets a row of elements, as from a memoryview, and looks for none.
+        // Without PyBUF_ND the consumer gets one dimension, as from a memoryview, and ignores `ndim`.
         (*out).ndim = if wants(ffi::PyBUF_ND) {
             layout.ndim()
         } else {
@@ -105,7 +105,7 @@ pub unsafe fn show(
     Ok(())
 }
 
-/// What module `struct` calls a type.
+/// Format of a type in the syntax of module `struct`.
 fn format_of(dtype: DataType) -> PyResult<String> {
     let code = match (dtype.code, dtype.bits, dtype.lanes) {
         (DataType::INT, 8, 1) => "b",
@@ -124,7 +124,7 @@ fn format_of(dtype: DataType) -> PyResult<String> {
         (DataType::BOOL, 8, 1) => "?",
         _ => {
             return Err(PyBufferError::new_err(
-                "the buffer protocol has no name for elements of this type; view them as integers of the same size",
+                "the buffer protocol has no format for elements of this type; view them as integers of the same size",
             ));
         }
     };

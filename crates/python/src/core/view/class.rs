@@ -1,4 +1,4 @@
-//! By what way objects of a class are viewed.
+//! Selection of the import method for a class of arrays.
 
 use pyo3::ffi;
 use pyo3::intern;
@@ -10,26 +10,26 @@ use crate::core::dlpack::exchange::Api;
 use crate::core::recent_cache::Recent;
 use crate::core::view::cupy;
 
-/// What is known of a class.
+/// Import method of a class.
 #[derive(Clone, Copy)]
 pub enum Way {
-    /// It has DLPack's functions for C.
+    /// The DLPack C exchange API.
     Exchange(Api),
-    /// It is CuPy's class of arrays.
+    /// CuPy's array class, read through its C fields.
     Cupy(cupy::Fields),
-    /// It is NumPy's class of arrays: they have DLPack's methods, which know no streams, wherever the memory is.
+    /// A NumPy array class: its DLPack methods take no stream, wherever the memory is.
     Numpy,
-    /// Its objects have to be asked.
+    /// The Python protocols of the object.
     Methods,
 }
 
 static CLASSES: Recent<Way, 16> = Recent::new();
 
-/// The way of an object's class. What a class says when it is first asked counts.
+/// The import method of an object's class, determined on first use and cached.
 ///
 /// # Errors
 ///
-/// What looking for attributes of the class raises, but for `AttributeError`.
+/// Errors of attribute lookups on the class, except `AttributeError`.
 #[inline]
 pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
     // SAFETY: a live object.
@@ -58,7 +58,7 @@ fn find(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
     Ok(way)
 }
 
-/// The module, if the class is the one that a module of this name, which was imported, has under this name.
+/// The imported module `module`, if `class` is its attribute `name`.
 pub fn is_of<'py>(
     class: &Bound<'py, PyType>,
     module: &str,

@@ -1,4 +1,4 @@
-//! `MemoryResource`, the base class, and the ways to use any of them; the resources over device memory.
+//! `MemoryResource`, the base class, allocation from any resource, and resources of device memory.
 
 pub mod device;
 pub mod pool;
@@ -19,11 +19,11 @@ use crate::core::memory::pool_attributes::PyMemPoolAttributes;
 use crate::core::stream;
 use crate::cpython::method;
 
-/// Where buffers get their memory; the base class of all memory resources.
+/// Base class of all memory resources.
 ///
-/// Deriving from it makes a resource of one's own: ``allocate`` returns ``Buffer.from_handle(ptr, size, mr=self)``,
-/// ``deallocate`` gets the address back, once, when that buffer is closed or forgotten, and the properties say of what kind
-/// the memory is. ``Device.memory_resource`` takes such a resource.
+/// Derive from it to implement a resource: ``allocate`` returns ``Buffer.from_handle(ptr, size, mr=self)``,
+/// ``deallocate`` receives the address once, when that buffer is closed or garbage-collected, and the properties
+/// describe the memory. ``Device.memory_resource`` accepts such a resource.
 #[pyclass(
     frozen,
     weakref,
@@ -35,7 +35,7 @@ pub struct PyMemoryResource;
 
 fn not_implemented(what: &str) -> PyErr {
     PyTypeError::new_err(format!(
-        "MemoryResource.{what} is left to derived classes, and this class does not have it"
+        "MemoryResource.{what} must be implemented by a subclass"
     ))
 }
 
@@ -47,14 +47,14 @@ impl PyMemoryResource {
         PyMemoryResource
     }
 
-    /// Allocates memory; derived classes implement it.
+    /// Allocates memory; implemented by subclasses.
     ///
     /// Parameters
     /// ----------
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream
-    ///     In whose order the memory is there.
+    ///     Stream of the stream-ordered allocation.
     ///
     /// Returns
     /// -------
@@ -65,16 +65,16 @@ impl PyMemoryResource {
         Err(not_implemented("allocate()"))
     }
 
-    /// Frees memory that this resource allocated; derived classes implement it.
+    /// Frees memory that this resource allocated; implemented by subclasses.
     ///
     /// Parameters
     /// ----------
     /// ptr : int
-    ///     The address.
+    ///     Address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream
-    ///     In whose order the memory is free.
+    ///     Stream of the stream-ordered deallocation.
     #[pyo3(signature = (ptr, size, *, stream))]
     fn deallocate(
         &self,
@@ -86,32 +86,32 @@ impl PyMemoryResource {
         Err(not_implemented("deallocate()"))
     }
 
-    /// Whether kernels can use the memory; derived classes say so.
+    /// Whether kernels can access the memory; implemented by subclasses.
     #[getter]
     fn is_device_accessible(&self) -> PyResult<bool> {
         Err(not_implemented("is_device_accessible"))
     }
 
-    /// Whether the host can use the memory; derived classes say so.
+    /// Whether the host can access the memory; implemented by subclasses.
     #[getter]
     fn is_host_accessible(&self) -> PyResult<bool> {
         Err(not_implemented("is_host_accessible"))
     }
 
-    /// Whether the memory is managed; not unless a derived class says so.
+    /// Whether the memory is managed. Default: False.
     #[getter]
     fn is_managed(&self) -> bool {
         false
     }
 
-    /// The number of the device that the memory belongs to; derived classes say so.
+    /// Device number of the memory; implemented by subclasses.
     #[getter]
     fn device_id(&self) -> PyResult<i64> {
         Err(not_implemented("device_id"))
     }
 }
 
-/// The stream of an argument that used to be optional.
+/// Converts a stream argument whose omission is deprecated.
 #[inline(always)]
 pub(super) fn stream_or_default<'py>(
     py: Python<'py>,
@@ -132,16 +132,16 @@ fn warn_of_default(py: Python<'_>) -> PyResult<()> {
     PyErr::warn(
         py,
         &category,
-        c"allocate() without a stream allocates on the default stream; give it stream=device.default_stream",
+        c"allocate() without a stream is deprecated; pass stream=device.default_stream",
         1,
     )
 }
 
-/// Memory of `device` from any resource, in the order of a stream.
+/// Allocates memory for `device` from any resource, stream-ordered.
 ///
 /// # Errors
 ///
-/// What the resource raises; `TypeError` where it gives something else than a `Buffer`.
+/// Errors of the resource; `TypeError` if it does not return a `Buffer`.
 pub fn allocate<'py>(
     resource: &Bound<'py, PyAny>,
     size: usize,
@@ -156,7 +156,7 @@ pub fn allocate<'py>(
     }
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "stream"), stream)?;
-    // A default stream is one of the current context, so this device's has to be that.
+    // A default stream belongs to the current context, so this device's context must be current.
     let entered = device.enter().or_raise(py)?;
     let buffer = resource.call_method(intern!(py, "allocate"), (size,), Some(&keywords));
     drop(entered);
@@ -171,11 +171,11 @@ pub fn allocate<'py>(
     Ok(buffer)
 }
 
-/// The resource that a device allocates from unless it is told otherwise.
+/// Creates the default memory resource of a device.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// Driver errors.
 pub fn default_for(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let opened = crate::core::device::accept(device, "Device.memory_resource", "device")?;
     let class = if MemoryPool::supported(&opened).or_raise(py)? {

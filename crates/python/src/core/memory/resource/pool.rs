@@ -1,4 +1,4 @@
-//! `_MemPool`: what the resources over pools of the driver's have in common.
+//! `_MemPool`: base class of memory resources over a driver memory pool.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::cpython::gil_lock::{Guard, Held};
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
 
-/// What memory resources over a pool of the driver's have in common.
+/// Base class of memory resources over a driver memory pool.
 #[pyclass(
     frozen,
     subclass,
@@ -32,20 +32,19 @@ use crate::generated::ids::class::driver as class;
 )]
 pub struct PyMemPool {
     state: Held<State>,
-    /// Whether it refers to no object that could refer to its buffers, as one of a class that is derived from this in Python
-    /// may.
+    /// Whether the resource refers to no object that could refer to its buffers. Instances of Python subclasses may.
     is_leaf: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     pool: Option<MemoryPool>,
-    /// The class and the kind of the pool, which stay when it is closed; `None` before there was one.
+    /// Class name and kind of the pool, which remain after `close`; `None` before `__init__`.
     made: Option<(&'static str, PoolKind)>,
     attributes: Option<Py<PyMemPoolAttributes>>,
-    /// Of a pool that other processes can use.
+    /// Set for an IPC-enabled pool.
     shared: Option<Py<PyAllocationHandle>>,
-    /// What identifies it among processes, where that is known.
+    /// UUID of the pool across processes, if known.
     uuid: Option<Py<PyAny>>,
 }
 
@@ -59,7 +58,7 @@ impl PyMemPool {
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where the resource was closed, or never made.
+    /// `RuntimeError` for a closed or uninitialized resource.
     pub fn pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let state = self.lock(py);
         match &state.pool {
@@ -71,7 +70,7 @@ impl PyMemPool {
         }
     }
 
-    /// A resource without a pool yet, for classes that derive from this one.
+    /// A resource without a pool, for subclasses.
     pub fn unmade() -> PyClassInitializer<PyMemPool> {
         PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
             state: Held::default(),
@@ -79,12 +78,12 @@ impl PyMemPool {
         })
     }
 
-    /// Gives the resource its pool; `class` is what it is called in messages.
+    /// Sets the pool; `class` is the class name in messages.
     pub fn set(&self, py: Python<'_>, pool: MemoryPool, class: &'static str) {
         self.fill(py, pool, class, None, None);
     }
 
-    /// Gives the resource its pool, and what other processes know it by.
+    /// Sets the pool and its IPC handle and UUID.
     pub fn fill(
         &self,
         py: Python<'_>,
@@ -105,18 +104,17 @@ impl PyMemPool {
         drop_pool(former.pool);
     }
 
-    /// Says that the resource refers to no object that could refer to its buffers: the collector need not know them then.
-    /// (As for events: a program may give the resource another class, by `__class__`, and have that one refer to a buffer;
-    /// they all stay then.)
+    /// Declares that the resource refers to no object that could refer to its buffers, so that the collector need not
+    /// track them. (A program may assign another `__class__` that refers to a buffer; such a cycle is not collected.)
     pub fn set_leaf(&self) {
         self.is_leaf.store(true, Ordering::Relaxed);
     }
 
-    /// What the memory is and where, also when the resource was closed.
+    /// Kind of the pool; also available after `close`.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was never made.
+    /// `RuntimeError` for an uninitialized resource.
     pub fn kind(&self, py: Python<'_>) -> PyResult<PoolKind> {
         match self.lock(py).made {
             Some((_, kind)) => Ok(kind),
@@ -124,7 +122,7 @@ impl PyMemPool {
         }
     }
 
-    /// The pool, for memory of it.
+    /// The pool, for an allocation.
     #[inline(always)]
     fn allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
         match &self.lock(py).pool {
@@ -137,30 +135,30 @@ impl PyMemPool {
     #[cold]
     #[inline(never)]
     fn not_allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
-        // Closed, or never made.
+        // Closed or uninitialized.
         self.pool(py)?;
         Err(PyTypeError::new_err(
-            "this memory resource is another process's, which alone allocates from it; its buffers come by \
+            "this memory resource is another process's, which alone allocates from it; import buffers with \
              Buffer.from_ipc_descriptor()",
         ))
     }
 
-    /// Memory of the pool.
+    /// Allocates memory from the pool.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where the resource was closed; what the driver says.
+    /// `RuntimeError` for a closed resource; driver errors.
     pub fn take(&self, py: Python<'_>, size: usize, stream: Stream) -> PyResult<DeviceBuffer> {
         let pool = self.allocating(py)?;
-        // The driver may wait for a stream when memory is short.
+        // Detached: the driver may wait for a stream when memory is short.
         py.detach(|| pool.into_buffer(size, stream)).or_raise(py)
     }
 
-    /// A buffer of the pool.
+    /// Allocates a buffer from the pool.
     ///
     /// # Errors
     ///
-    /// As [`PyMemPool::take`].
+    /// As [`PyMemPool::allocate_memory`].
     #[inline(always)]
     pub fn allocate_on(
         slf: &Bound<'_, Self>,
@@ -175,8 +173,8 @@ impl PyMemPool {
             return PyMemPool::allocate_otherwise(slf, pool, size, stream);
         };
         let taken = {
-            // The driver may wait for a stream when memory is short.
-            // SAFETY: the pool and the stream are the driver's alone.
+            // Detached: the driver may wait for a stream when memory is short.
+            // SAFETY: pool and stream contain no Python objects.
             let _detached = unsafe { Detached::new(py) };
             pool.allocate_raw_on(home, size, &stream)
         };
@@ -186,7 +184,7 @@ impl PyMemPool {
         }
     }
 
-    /// The buffer of what the driver gave.
+    /// Creates the buffer object of a raw allocation.
     #[inline(always)]
     fn own(
         slf: &Bound<'_, Self>,
@@ -200,7 +198,7 @@ impl PyMemPool {
         PyBuffer::of_pool(slf.py(), pool, taken, size, stream, resource, tracked)
     }
 
-    /// The same for other streams than those of this crate's making, for pools of other memory, and for no bytes.
+    /// As `allocate_on`, for foreign streams, pools of other memory, and zero bytes.
     #[inline(never)]
     fn allocate_otherwise(
         slf: &Bound<'_, Self>,
@@ -210,12 +208,12 @@ impl PyMemPool {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         if stream.is_foreign() {
-            // It may keep a Python object.
+            // A foreign stream may own a Python object.
             return PyMemPool::allocate_on_foreign(slf, pool, size, stream);
         }
         let taken = {
-            // The driver may wait for a stream when memory is short.
-            // SAFETY: the pool and the stream are the driver's alone.
+            // Detached: the driver may wait for a stream when memory is short.
+            // SAFETY: pool and stream contain no Python objects.
             let _detached = unsafe { Detached::new(py) };
             pool.allocate_raw(size, &stream)
         };
@@ -241,7 +239,7 @@ impl PyMemPool {
     }
 }
 
-/// The driver has refused memory of a pool for a stream.
+/// Raises the error of a failed allocation.
 #[cold]
 #[inline(never)]
 fn refused(
@@ -263,11 +261,11 @@ impl Drop for PyMemPool {
 }
 
 impl PyMemPool {
-    /// The pool, if other processes can use it.
+    /// The pool, if it is IPC-enabled.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where they cannot, or where it was closed.
+    /// `RuntimeError` if it is not IPC-enabled or was closed.
     pub fn shared_pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let pool = self.pool(py)?;
         if self.lock(py).shared.is_none() {
@@ -278,7 +276,7 @@ impl PyMemPool {
 }
 
 impl PyMemPool {
-    /// The handle that other processes import the pool with.
+    /// The allocation handle of the pool.
     ///
     /// # Errors
     ///
@@ -291,17 +289,17 @@ impl PyMemPool {
     }
 }
 
-/// What is raised for a resource whose `__init__` was never called.
+/// Error for a resource whose `__init__` was not called.
 pub fn unmade() -> PyErr {
     PyRuntimeError::new_err(
-        "this memory resource was not made: its class's __init__() was not called",
+        "this memory resource was not initialized: its class did not call __init__()",
     )
 }
 
-/// What is raised where other processes cannot use the pool.
+/// Error for a resource that is not IPC-enabled.
 fn no_ipc() -> PyErr {
     PyRuntimeError::new_err(
-        "this memory resource is not IPC-enabled: its memory stays in this process",
+        "this memory resource is not IPC-enabled: its memory cannot be shared with other processes",
     )
 }
 
@@ -316,16 +314,16 @@ impl PyMemPool {
         PyMemPool::unmade()
     }
 
-    /// Frees memory of the pool by its address, in the order of a stream. A buffer frees its memory itself.
+    /// Frees memory of the pool by address, stream-ordered. Buffers free their memory themselves.
     ///
     /// Parameters
     /// ----------
     /// ptr : int or cuda.bindings.driver.CUdeviceptr
-    ///     The address.
+    ///     Address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream
-    ///     In whose order the memory is free.
+    ///     Stream of the stream-ordered deallocation.
     #[pyo3(signature = (ptr, size, stream), text_signature = "($self, ptr, size, *, stream)")]
     fn deallocate(
         &self,
@@ -337,16 +335,16 @@ impl PyMemPool {
         let address = address_argument(ptr, "deallocate")?;
         size_argument(size, "deallocate")?;
         let stream = stream::lend(stream, "deallocate", "stream", false)?;
-        // Buffers outlive `close`, so their memory can be freed after it.
+        // Buffers outlive `close`, so their memory may be freed after it.
         let kind = self.kind(py)?;
-        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
-        // that it did not give out.
+        // SAFETY: the caller guarantees that the memory is no longer used; the driver rejects addresses that it did not
+        // allocate.
         py.detach(|| unsafe { kind.deallocate(address, &stream) })
             .or_raise(py)
     }
 
-    /// Lets go of the pool. One that the resource made is destroyed when its last buffer is freed; the device's own stays.
-    /// Buffers stay valid.
+    /// Releases the pool. A pool created by the resource is destroyed when its last buffer is freed; the device's
+    /// current pool is kept. Buffers stay valid.
     fn close(&self, py: Python<'_>) {
         let (pool, others) = {
             let mut state = self.lock(py);
@@ -361,7 +359,7 @@ impl PyMemPool {
         py.detach(|| drop(pool));
     }
 
-    /// The driver's handle, a ``cuda.bindings.driver.CUmemoryPool``; 0 once the resource was closed.
+    /// Driver handle, a ``cuda.bindings.driver.CUmemoryPool``; 0 if the resource was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let handle = self.lock(py).pool.as_ref().map_or(0, |p| p.handle().addr());
@@ -374,7 +372,7 @@ impl PyMemPool {
         self.lock(py).pool.is_none()
     }
 
-    /// Whether the pool was made by this resource, and is not the device's own.
+    /// Whether the resource created the pool, rather than using the device's current pool.
     #[getter]
     fn is_handle_owned(&self, py: Python<'_>) -> bool {
         self.lock(py)
@@ -389,7 +387,7 @@ impl PyMemPool {
         self.lock(py).shared.is_some()
     }
 
-    /// Whether the pool is another process's.
+    /// Whether the pool was imported from another process.
     #[getter]
     fn is_mapped(&self, py: Python<'_>) -> bool {
         self.lock(py)
@@ -398,14 +396,14 @@ impl PyMemPool {
             .is_some_and(MemoryPool::is_imported)
     }
 
-    /// What identifies the pool among processes, a ``uuid.UUID``; None unless it is IPC-enabled, and where the resource was
-    /// made from a mere file descriptor.
+    /// UUID that identifies the pool across processes, a ``uuid.UUID``; None if the pool is not IPC-enabled or was
+    /// imported from a file descriptor.
     #[getter]
     pub fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.lock(py).uuid.as_ref().map(|uuid| uuid.clone_ref(py))
     }
 
-    /// What `register` does where the UUID is new.
+    /// Adopts a UUID; called by `register`.
     fn _take_uuid(&self, py: Python<'_>, uuid: Py<PyAny>) -> PyResult<()> {
         self.shared_pool(py)?;
         let former = self.lock(py).uuid.replace(uuid);
@@ -413,7 +411,7 @@ impl PyMemPool {
         Ok(())
     }
 
-    /// The pool's attributes: what it holds and what it keeps.
+    /// Attributes of the pool.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyMemPoolAttributes>> {
         let pool = self.pool(py)?;
@@ -422,7 +420,7 @@ impl PyMemPool {
         }
         let made = Py::new(py, PyMemPoolAttributes::new_of(pool.clone()))?;
         let mut state = self.lock(py);
-        // Another thread may have been first: then that one stays. `made` goes at the end, when the lock is free.
+        // Keeps the object of a thread that was faster. `created` is dropped after the lock is released.
         let kept = match &state.attributes {
             Some(known) => known.clone_ref(py),
             None => {
@@ -435,7 +433,7 @@ impl PyMemPool {
     }
 }
 
-/// `_MemPool.allocate(size, *, stream)`. The stream may also be given by place.
+/// `_MemPool.allocate(size, *, stream)`. `stream` is also accepted by position.
 pub(super) struct Allocate;
 
 impl Method<2> for Allocate {
@@ -445,14 +443,14 @@ impl Method<2> for Allocate {
     const TEXT: &'static CStr = c"allocate($self, size, *, stream)
 --
 
-Allocates memory from the pool, in the order of a stream.
+Allocates memory from the pool, stream-ordered.
 
 Parameters
 ----------
 size : int
-    Bytes; 0 gives a buffer with the address 0.
+    Size in bytes; 0 yields a buffer with address 0.
 stream : Stream
-    In whose order the memory is there, and by default is freed.
+    Stream of the allocation and, by default, of the deallocation.
 
 Returns
 -------
@@ -461,7 +459,7 @@ Buffer
 Raises
 ------
 CUDAError
-    There is not as much memory (``CUDA_ERROR_OUT_OF_MEMORY``).";
+    Out of memory (``CUDA_ERROR_OUT_OF_MEMORY``).";
     const NAMES: [&'static str; 2] = ["size", "stream"];
     const REQUIRED: usize = 1;
 
@@ -482,16 +480,16 @@ CUDAError
     }
 }
 
-/// The pool of a resource whose memory other processes can use.
+/// The pool of an IPC-enabled resource.
 ///
 /// # Errors
 ///
-/// `TypeError` for what is no resource over a pool, `RuntimeError` for one that was closed or is this process's alone.
+/// `TypeError` for other objects, `RuntimeError` for a closed resource or one that is not IPC-enabled.
 pub fn shared_pool_of<'py>(mr: &Bound<'py, PyAny>) -> PyResult<Lent<'py, MemoryPool>> {
     match mr.cast::<PyMemPool>() {
         Ok(pool) => pool.get().shared_pool(mr.py()),
         Err(_) => Err(PyTypeError::new_err(format!(
-            "Buffer.from_ipc_descriptor() argument 'mr' is of type {}; expected a memory resource over a pool",
+            "Buffer.from_ipc_descriptor() argument 'mr' is of type {}; expected a memory resource with a pool",
             mr.get_type().name()?
         ))),
     }
@@ -507,7 +505,7 @@ fn pool_of<'py>(mr: &Bound<'py, PyAny>) -> PyResult<Lent<'py, MemoryPool>> {
     }
 }
 
-/// What a device may do with the memory of a pool: ``'rw'``, ``'r'`` or ``''``.
+/// Access rights of a device to the memory of a pool: ``'rw'``, ``'r'`` or ``''``.
 #[pyfunction]
 pub(super) fn mempool_get_access<'py>(
     py: Python<'py>,
@@ -527,7 +525,7 @@ pub(super) fn mempool_get_access<'py>(
     Ok(names[index].bind(py))
 }
 
-/// Lets devices use the memory of a pool, or no longer; all of them or none.
+/// Grants and revokes access of devices to the memory of a pool; all changes are applied or none.
 #[pyfunction]
 pub(super) fn mempool_set_access(
     py: Python<'_>,
@@ -548,7 +546,7 @@ pub(super) fn mempool_set_access(
     py.detach(|| pool.set_access(&rights)).or_raise(py)
 }
 
-/// How many memory pools have ended whose memory is not free yet: what streams hold uses it.
+/// Number of released memory pools whose destruction is deferred until streams have freed their memory.
 #[pyfunction]
 pub(super) fn _deferred_pool_count() -> usize {
     cupyrite::deferred_pool_count()
