@@ -9,18 +9,18 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::cpython::gil_lock::Held;
+use crate::cpython::gil_lock::GilLock;
 
 /// A cell that can be closed while other threads use its object: each thread works on a clone, and the last clone
 /// releases the driver object.
 #[derive(Debug)]
-pub struct Slot<T>(Held<Option<T>>);
+pub struct Closable<T>(GilLock<Option<T>>);
 
-impl<T> Slot<T> {
+impl<T> Closable<T> {
     /// A cell with this object.
     #[inline]
-    pub fn new(value: T) -> Slot<T> {
-        Slot(Held::new(Some(value)))
+    pub fn new(value: T) -> Closable<T> {
+        Closable(GilLock::new(Some(value)))
     }
 
     /// Closes the cell and returns its object; `None` if it was already closed. Later accesses fail.
@@ -31,13 +31,13 @@ impl<T> Slot<T> {
 
     /// As [`Closable::close`], for the destructor of the enclosing object.
     #[inline]
-    pub fn end(&mut self) -> Option<T> {
+    pub fn take(&mut self) -> Option<T> {
         self.0.get_mut().take()
     }
 
     /// Lock-free `is_closed`; requires `&mut self`.
     #[inline(always)]
-    pub fn is_over(&mut self) -> bool {
+    pub fn is_closed_mut(&mut self) -> bool {
         self.0.get_mut().is_none()
     }
 
@@ -54,12 +54,12 @@ impl<T> Slot<T> {
 
     /// As [`Closable::read`], with mutable access.
     #[inline(always)]
-    pub fn change<R>(&self, py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> Option<R> {
-        self.0.lock(py).as_mut().map(change)
+    pub fn read_mut<R>(&self, py: Python<'_>, update: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.lock(py).as_mut().map(update)
     }
 }
 
-impl<T> Slot<T> {
+impl<T> Closable<T> {
     /// As [`Closable::read`], for the garbage collector, which must not wait: also `None` if the cell is locked.
     pub fn peek<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
         // SAFETY: the collector runs on an attached thread.
@@ -117,16 +117,16 @@ pub fn drop_detached<T>(value: T) {
 
 /// A value dropped by [`drop_detached`], such as loaded code. Part of a Python object; contains no Python objects.
 #[derive(Debug)]
-pub struct Unlocked<T: Send>(ManuallyDrop<T>);
+pub struct DropDetached<T: Send>(ManuallyDrop<T>);
 
-impl<T: Send> Unlocked<T> {
+impl<T: Send> DropDetached<T> {
     /// Wraps a value.
-    pub fn new(value: T) -> Unlocked<T> {
-        Unlocked(ManuallyDrop::new(value))
+    pub fn new(value: T) -> DropDetached<T> {
+        DropDetached(ManuallyDrop::new(value))
     }
 }
 
-impl<T: Send> Deref for Unlocked<T> {
+impl<T: Send> Deref for DropDetached<T> {
     type Target = T;
 
     #[inline]
@@ -135,7 +135,7 @@ impl<T: Send> Deref for Unlocked<T> {
     }
 }
 
-impl<T: Send> Drop for Unlocked<T> {
+impl<T: Send> Drop for DropDetached<T> {
     fn drop(&mut self) {
         // SAFETY: taken once; not accessed afterwards.
         drop_detached(unsafe { ManuallyDrop::take(&mut self.0) });
@@ -143,16 +143,16 @@ impl<T: Send> Drop for Unlocked<T> {
 }
 
 /// Handle whose last clone destroys the driver object.
-pub trait Cloned {
+pub trait SharedHandle {
     /// The driver object to destroy; contains no Python objects.
-    type Last;
+    type Unique;
 
     /// Drops a clone; returns the driver object if it was the last clone.
-    fn into_unique(self) -> Option<Self::Last>;
+    fn into_unique(self) -> Option<Self::Unique>;
 }
 
-impl Cloned for Stream {
-    type Last = UniqueStream;
+impl SharedHandle for Stream {
+    type Unique = UniqueStream;
 
     #[inline(always)]
     fn into_unique(self) -> Option<UniqueStream> {
@@ -160,8 +160,8 @@ impl Cloned for Stream {
     }
 }
 
-impl Cloned for Event {
-    type Last = UniqueEvent;
+impl SharedHandle for Event {
+    type Unique = UniqueEvent;
 
     #[inline(always)]
     fn into_unique(self) -> Option<UniqueEvent> {
@@ -169,8 +169,8 @@ impl Cloned for Event {
     }
 }
 
-impl Cloned for MemoryPool {
-    type Last = UniquePool;
+impl SharedHandle for MemoryPool {
+    type Unique = UniquePool;
 
     fn into_unique(self) -> Option<UniquePool> {
         MemoryPool::into_unique(self)
@@ -182,15 +182,15 @@ impl Cloned for MemoryPool {
 ///
 /// Stays on its thread, which is attached when it is dropped.
 #[derive(Debug)]
-pub struct Lent<'py, T: Cloned> {
+pub struct Lent<'py, T: SharedHandle> {
     clone: ManuallyDrop<T>,
     attached: PhantomData<Python<'py>>,
 }
 
 // SAFETY: sharing only exposes a reference to the clone.
-unsafe impl<T: Cloned + Sync> Sync for Lent<'_, T> {}
+unsafe impl<T: SharedHandle + Sync> Sync for Lent<'_, T> {}
 
-impl<'py, T: Cloned> Lent<'py, T> {
+impl<'py, T: SharedHandle> Lent<'py, T> {
     /// Lends a clone.
     #[inline(always)]
     pub fn new(_attached: Python<'py>, clone: T) -> Lent<'py, T> {
@@ -201,7 +201,7 @@ impl<'py, T: Cloned> Lent<'py, T> {
     }
 }
 
-impl<T: Cloned> Deref for Lent<'_, T> {
+impl<T: SharedHandle> Deref for Lent<'_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -210,19 +210,19 @@ impl<T: Cloned> Deref for Lent<'_, T> {
     }
 }
 
-impl<T: Cloned> Drop for Lent<'_, T> {
+impl<T: SharedHandle> Drop for Lent<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: taken once; not accessed afterwards.
-        if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
+        if let Some(unique) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
             // Another thread has closed the object meanwhile.
             std::hint::cold_path();
-            drop_detached(last);
+            drop_detached(unique);
         }
     }
 }
 
-impl<T: Clone> Slot<T> {
+impl<T: Clone> Closable<T> {
     /// A clone of the object.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use cupyrite::Context;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::core::closable::Slot;
+use crate::core::closable::Closable;
 use crate::core::errors::OrRaise;
 use crate::generated::ids::class::driver as class;
 use crate::types;
@@ -24,7 +24,7 @@ use crate::types;
     name = "Context"
 )]
 pub struct PyContext {
-    slot: Slot<Context>,
+    cell: Closable<Context>,
 }
 
 impl PyContext {
@@ -37,7 +37,7 @@ impl PyContext {
         Py::new(
             py,
             PyContext {
-                slot: Slot::new(context),
+                cell: Closable::new(context),
             },
         )
     }
@@ -48,11 +48,11 @@ impl PyContext {
     ///
     /// `RuntimeError` if it was closed.
     pub fn get(&self, py: Python<'_>) -> PyResult<Context> {
-        self.slot.get(py, "Context")
+        self.cell.get(py, "Context")
     }
 
     fn address(&self, py: Python<'_>) -> usize {
-        self.slot
+        self.cell
             .read(py, |context| context.handle().addr())
             .unwrap_or(0)
     }
@@ -80,7 +80,7 @@ impl PyContext {
     /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        self.slot.is_closed(py)
+        self.cell.is_closed(py)
     }
 
     /// Whether this is a green context. This version creates none.
@@ -127,7 +127,7 @@ impl PyContext {
                 "this Context is current on the calling thread; make another one current before closing it",
             ));
         }
-        drop(self.slot.close(py));
+        drop(self.cell.close(py));
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl PyContext {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        match self.slot.read(py, Context::clone) {
+        match self.cell.read(py, Context::clone) {
             Some(context) => format!(
                 "<Context handle={:#x} device={}>",
                 context.handle().addr(),

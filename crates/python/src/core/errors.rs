@@ -15,43 +15,43 @@ use crate::cpython::{Owned, Raised};
 
 /// An exception class of `cuda.core`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ExceptionClass {
     /// Driver errors.
     Cuda,
     /// NVRTC errors.
     Nvrtc,
 }
 
-struct Row {
-    class: Class,
+struct ExceptionSpec {
+    class: ExceptionClass,
     name: &'static CStr,
-    base: Option<Class>,
+    base: Option<ExceptionClass>,
     doc: &'static CStr,
 }
 
 /// In the order of [`ExceptionClass`], base classes first.
-const CLASSES: [Row; 2] = [
-    Row {
-        class: Class::Cuda,
+const CLASSES: [ExceptionSpec; 2] = [
+    ExceptionSpec {
+        class: ExceptionClass::Cuda,
         name: c"cuda.core._utils.cuda_utils.CUDAError",
         base: None,
         doc: c"A call of the CUDA driver failed. The message begins with the name of the status and names the function.",
     },
-    Row {
-        class: Class::Nvrtc,
+    ExceptionSpec {
+        class: ExceptionClass::Nvrtc,
         name: c"cuda.core._utils.cuda_utils.NVRTCError",
-        base: Some(Class::Cuda),
+        base: Some(ExceptionClass::Cuda),
         doc: c"A call of NVRTC failed. The message contains the compilation log.",
     },
 ];
 
-static MADE: [AtomicPtr<ffi::PyObject>; CLASSES.len()] =
+static CREATED: [AtomicPtr<ffi::PyObject>; CLASSES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASSES.len()];
 
-impl Class {
+impl ExceptionClass {
     /// The class, a static object. Available once the native module has been imported.
     pub fn get(self) -> *mut ffi::PyObject {
-        let class = MADE[self as usize].load(Ordering::Acquire);
+        let class = CREATED[self as usize].load(Ordering::Acquire);
         assert!(
             !class.is_null(),
             "the exception classes are created with the module"
@@ -87,7 +87,7 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_function(wrap_pyfunction!(explanation, core)?)?;
     for row in &CLASSES {
         // SAFETY: built-in classes are immortal, and ours are never released; names and texts are NUL-terminated.
-        let made = unsafe {
+        let created = unsafe {
             let base = match row.base {
                 Some(base) => base.get(),
                 None => ffi::PyExc_Exception,
@@ -100,9 +100,9 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
             ))
         }
         .map_err(|Raised| PyErr::fetch(py))?;
-        let class = made.into_ptr();
+        let class = created.into_ptr();
         // The table keeps the reference for the lifetime of the process.
-        MADE[row.class as usize].store(class, Ordering::Release);
+        CREATED[row.class as usize].store(class, Ordering::Release);
         let name = row.name.to_str().unwrap_or_default();
         let name = name.rsplit('.').next().unwrap_or_default();
         // SAFETY: a live object, see above.
@@ -117,11 +117,11 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
 /// raises the exceptions of `cuda.pathfinder`.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
-        Error::Driver { .. } => Class::Cuda.error(py, error.to_string()),
-        Error::Nvrtc { .. } => Class::Nvrtc.error(py, error.to_string()),
+        Error::Driver { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
+        Error::Nvrtc { .. } => ExceptionClass::Nvrtc.error(py, error.to_string()),
         Error::NvJitLink { status, log, .. } => library(py, Library::NvJitLink, status.0, log),
         Error::Nvvm { status, log, .. } => library(py, Library::Nvvm, status.0, log),
-        Error::Unsupported { .. } => Class::Cuda.error(py, error.to_string()),
+        Error::Unsupported { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
             let Raised = symbols::raise_load_error(load, "cuda.core");

@@ -10,14 +10,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::core::closable::{Detached, Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Closable, Detached, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::options::flags::FlagPlaces;
 use crate::core::options::{OptionClass, Options};
-use crate::cpython::freelist::{Fresh, Parts, Recycled};
+use crate::cpython::freelist::{Construct, FreeList, FreeListed};
 use crate::cpython::method;
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
@@ -30,7 +30,7 @@ use crate::generated::ids::class::driver as class;
 /// See `Event management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html>`_.
 #[pyclass(frozen, weakref, subclass, module = "cuda.core._event", name = "Event")]
 pub struct PyEvent {
-    slot: Slot<Owned>,
+    cell: Closable<EventHandle>,
     /// Created on first use; for an imported event, the descriptor with which it was imported.
     descriptor: PyOnceLock<Py<PyIpcEventDescriptor>>,
     /// Whether the event was recorded or imported. IPC events are recorded once, since other processes wait for the
@@ -39,56 +39,56 @@ pub struct PyEvent {
 }
 
 /// Handle of an event: unique until another owner needs it.
-enum Owned {
-    Alone(UniqueEvent),
+enum EventHandle {
+    Unique(UniqueEvent),
     Shared(Event),
     /// Transient, during conversion.
-    Neither,
+    Transient,
 }
 
-impl Owned {
+impl EventHandle {
     #[inline]
     fn handle(&self) -> usize {
         match self {
-            Owned::Alone(event) => event.handle().addr(),
-            Owned::Shared(event) => event.handle().addr(),
-            Owned::Neither => 0,
+            EventHandle::Unique(event) => event.handle().addr(),
+            EventHandle::Shared(event) => event.handle().addr(),
+            EventHandle::Transient => 0,
         }
     }
 
     #[inline]
     fn options(&self) -> EventOptions {
         match self {
-            Owned::Alone(event) => event.options(),
-            Owned::Shared(event) => event.options(),
-            Owned::Neither => EventOptions::default(),
+            EventHandle::Unique(event) => event.options(),
+            EventHandle::Shared(event) => event.options(),
+            EventHandle::Transient => EventOptions::default(),
         }
     }
 
     /// Converts the event to a shared one and returns a clone.
     #[inline]
     fn share(&mut self) -> Option<Event> {
-        if matches!(self, Owned::Alone(_))
-            && let Owned::Alone(event) = std::mem::replace(self, Owned::Neither)
+        if matches!(self, EventHandle::Unique(_))
+            && let EventHandle::Unique(event) = std::mem::replace(self, EventHandle::Transient)
         {
-            *self = Owned::Shared(event.share());
+            *self = EventHandle::Shared(event.share());
         }
         match self {
-            Owned::Shared(event) => Some(event.clone()),
+            EventHandle::Shared(event) => Some(event.clone()),
             _ => None,
         }
     }
 }
 
-static OBJECTS: Fresh<PyEvent> = Fresh::new();
+static FREE_LIST: FreeList<PyEvent> = FreeList::new();
 
 // SAFETY: a closed `Closable` and an empty cell own nothing. Event objects refer only to their class, which is static,
 // and to a descriptor that refers to nothing. (A program may assign another `__class__` that refers to the event; such
 // a cycle is not collected.)
-unsafe impl Recycled for PyEvent {
+unsafe impl FreeListed for PyEvent {
     #[inline(always)]
-    fn fresh() -> &'static Fresh<PyEvent> {
-        &OBJECTS
+    fn free_list() -> &'static FreeList<PyEvent> {
+        &FREE_LIST
     }
 
     #[inline(always)]
@@ -97,23 +97,23 @@ unsafe impl Recycled for PyEvent {
     }
 
     #[inline(always)]
-    fn is_spent(&mut self) -> bool {
-        self.slot.is_over() && self.descriptor.get_mut().is_none()
+    fn owns_nothing(&mut self) -> bool {
+        self.cell.is_closed_mut() && self.descriptor.get_mut().is_none()
     }
 }
 
 /// Arguments of a new event object.
-struct Shell {
-    event: Owned,
+struct NewEvent {
+    event: EventHandle,
     recorded: bool,
 }
 
 // SAFETY: moves values; does not call Python.
-unsafe impl Parts<PyEvent> for Shell {
+unsafe impl Construct<PyEvent> for NewEvent {
     #[inline(always)]
-    fn value(self) -> PyEvent {
+    fn construct(self) -> PyEvent {
         PyEvent {
-            slot: Slot::new(self.event),
+            cell: Closable::new(self.event),
             descriptor: PyOnceLock::new(),
             recorded: AtomicBool::new(self.recorded),
         }
@@ -147,7 +147,7 @@ impl PyEvent {
     /// `MemoryError`.
     #[inline]
     pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event.options().ipc, true, Owned::Shared(event))
+        PyEvent::wrap_as(py, event.options().ipc, true, EventHandle::Shared(event))
     }
 
     /// Creates the Python object of an event that is not yet recorded.
@@ -157,16 +157,21 @@ impl PyEvent {
     /// `MemoryError`.
     #[inline]
     pub fn wrap_unrecorded(py: Python<'_>, event: UniqueEvent) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event.options().ipc, false, Owned::Alone(event))
+        PyEvent::wrap_as(py, event.options().ipc, false, EventHandle::Unique(event))
     }
 
     #[inline(always)]
-    fn wrap_as(py: Python<'_>, ipc: bool, recorded: bool, event: Owned) -> PyResult<Py<PyEvent>> {
+    fn wrap_as(
+        py: Python<'_>,
+        ipc: bool,
+        recorded: bool,
+        event: EventHandle,
+    ) -> PyResult<Py<PyEvent>> {
         if ipc {
             // Registers the multiprocessing reducers.
             crate::core::memory::ipc::module(py)?;
         }
-        OBJECTS.make(py, Shell { event, recorded })
+        FREE_LIST.create(py, NewEvent { event, recorded })
     }
 
     /// The event.
@@ -176,7 +181,7 @@ impl PyEvent {
     /// `RuntimeError` for a closed event.
     #[inline]
     pub fn event(&self, py: Python<'_>) -> PyResult<Event> {
-        match self.slot.change(py, Owned::share) {
+        match self.cell.read_mut(py, EventHandle::share) {
             Some(Some(event)) => Ok(event),
             _ => Err(closed("Event")),
         }
@@ -199,7 +204,7 @@ impl PyEvent {
     /// `TypeError` for an IPC event that was already recorded.
     #[inline]
     pub fn first_record(&self, py: Python<'_>) -> PyResult<FirstRecord<'_>> {
-        if self.slot.read(py, |event| event.options().ipc) != Some(true) {
+        if self.cell.read(py, |event| event.options().ipc) != Some(true) {
             return Ok(FirstRecord(None));
         }
         if self.recorded.swap(true, Ordering::Relaxed) {
@@ -213,19 +218,19 @@ impl PyEvent {
 
     /// Options of the event.
     fn options(&self, py: Python<'_>) -> PyResult<EventOptions> {
-        self.slot
-            .read(py, Owned::options)
+        self.cell
+            .read(py, EventHandle::options)
             .ok_or_else(|| closed("Event"))
     }
 
     fn address(&self, py: Python<'_>) -> usize {
-        self.slot.read(py, Owned::handle).unwrap_or(0)
+        self.cell.read(py, EventHandle::handle).unwrap_or(0)
     }
 }
 
 impl Drop for PyEvent {
     fn drop(&mut self) {
-        if let Some(event) = self.slot.end() {
+        if let Some(event) = self.cell.take() {
             drop_detached(event);
         }
     }
@@ -269,13 +274,13 @@ pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResu
             blocking_sync,
             ipc,
         }),
-        _ => plain_options(function, given),
+        _ => options_by_lookup(function, given),
     }
 }
 
 /// As [`event_options`], with dictionary lookups.
 #[inline(never)]
-fn plain_options(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOptions> {
+fn options_by_lookup(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOptions> {
     let py = given.py();
     let names = [
         intern!(py, "timing_enabled"),
@@ -289,14 +294,14 @@ fn plain_options(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOpti
             blocking_sync,
             ipc,
         }),
-        _ => read_options(function, given, names),
+        _ => options_general(function, given, names),
     }
 }
 
 /// As [`event_options`], for subclasses, dicts and invalid options.
 #[cold]
 #[inline(never)]
-fn read_options(
+fn options_general(
     function: &str,
     given: &Bound<'_, PyAny>,
     names: [&Bound<'_, PyString>; 3],
@@ -339,7 +344,7 @@ impl PyEvent {
     /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        self.slot.is_closed(py)
+        self.cell.is_closed(py)
     }
 
     /// Whether all work before the event is complete. True for an event that was never recorded.
@@ -545,9 +550,9 @@ Releases the event: it is destroyed when no other object uses it.";
     #[inline]
     fn call(slf: &Bound<'_, PyEvent>, []: [Option<&Bound<'_, PyAny>>; 0]) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        match slf.get().slot.close(py) {
+        match slf.get().cell.close(py) {
             // Common case: equivalent to `drop_detached`, with fewer steps.
-            Some(Owned::Alone(event)) => {
+            Some(EventHandle::Unique(event)) => {
                 // SAFETY: calls only the driver.
                 let _detached = unsafe { Detached::new(py) };
                 event.destroy();

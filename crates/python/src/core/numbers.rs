@@ -11,7 +11,7 @@ use crate::core::memory::copy_operand;
 
 /// Short `repr` of a value for messages. Python refuses to print ints of thousands of digits, and a `repr` may raise.
 #[cold]
-pub fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn short_repr(value: &Bound<'_, PyAny>) -> String {
     match value.repr() {
         Ok(text) if text.len().is_ok_and(|len| len <= 80) => text.to_string_lossy().into_owned(),
         _ => "a value with a long repr".to_owned(),
@@ -28,18 +28,18 @@ pub fn index<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny
         return Ok(None);
     }
     // SAFETY: a live object; a new reference, or null with an exception.
-    let made =
+    let created =
         unsafe { Bound::from_owned_ptr_or_err(given.py(), ffi::PyNumber_Index(given.as_ptr())) };
-    unless_no_number(given.py(), made)
+    none_on_type_error(given.py(), created)
 }
 
-fn unless_no_number<'py>(
+fn none_on_type_error<'py>(
     py: Python<'py>,
-    made: PyResult<Bound<'py, PyAny>>,
+    created: PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match made {
+    match created {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(None),
-        made => made.map(Some),
+        created => created.map(Some),
     }
 }
 
@@ -71,7 +71,7 @@ pub fn size_or_none(
 ) -> PyResult<usize> {
     match given {
         Some(given) => size_argument(given, function),
-        None => bytes_otherwise(&py.None().into_bound(py), function, "size"),
+        None => bytes_general(&py.None().into_bound(py), function, "size"),
     }
 }
 
@@ -94,12 +94,12 @@ pub fn bytes_argument(
         }
     }
     std::hint::cold_path();
-    bytes_otherwise(given, function, parameter)
+    bytes_general(given, function, parameter)
 }
 
 /// Slow path, for other types and invalid values.
 #[inline(never)]
-fn bytes_otherwise(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<usize> {
+fn bytes_general(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<usize> {
     // Replaced by the errors below.
     drop(PyErr::take(given.py()));
     let Some(index) = index(given)? else {
@@ -111,7 +111,7 @@ fn bytes_otherwise(given: &Bound<'_, PyAny>, function: &str, parameter: &str) ->
     index.extract::<usize>().map_err(|_| {
         PyOverflowError::new_err(format!(
             "{function}() argument '{parameter}' is {}; expected a number of bytes from 0 to 2**64-1",
-            shown(&index)
+            short_repr(&index)
         ))
     })
 }
@@ -129,8 +129,8 @@ pub fn whole_number<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py
         return Ok(None);
     }
     // SAFETY: a live object; a new reference, or null with an exception.
-    let made = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) };
-    unless_no_number(py, made)
+    let created = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) };
+    none_on_type_error(py, created)
 }
 
 /// Converts an address: a handle object of the bindings or an integral number.
@@ -151,7 +151,7 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
     number.extract::<u64>().map_err(|_| {
         PyOverflowError::new_err(format!(
             "{function}() argument 'ptr' is {}; expected an address from 0 to 2**64-1",
-            shown(&number)
+            short_repr(&number)
         ))
     })
 }
@@ -167,7 +167,7 @@ pub fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
             PyOverflowError::new_err(format!(
                 "Buffer.fill() argument 'value' is {}; an int is one byte, from 0 to 255; pass a longer pattern as bytes \
                  or as a NumPy scalar",
-                shown(value)
+                short_repr(value)
             ))
         })?;
         return Ok(FillPattern::U8(byte));

@@ -9,22 +9,22 @@ use pyo3::prelude::*;
 /// Launches pin their buffers, so a pin is a few plain instructions. Callers are attached; with the GIL no other thread
 /// counts concurrently. Without the GIL the operations are atomic.
 #[derive(Debug)]
-pub struct Uses(AtomicUsize);
+pub struct PinCount(AtomicUsize);
 
 /// Set by `close` and `close_if_unpinned`; cleared only by `reopen`.
 const CLOSED: usize = 1;
 /// Increment per pin.
-const ONE: usize = 2;
+const PIN: usize = 2;
 
-impl Uses {
+impl PinCount {
     /// Open, without pins.
-    pub const fn new() -> Uses {
-        Uses(AtomicUsize::new(0))
+    pub const fn new() -> PinCount {
+        PinCount(AtomicUsize::new(0))
     }
 
     /// Updates the count unless `next` returns `None`; returns the previous value.
     #[inline(always)]
-    fn step(
+    fn update(
         &self,
         _attached: Python<'_>,
         next: impl Fn(usize) -> Option<usize>,
@@ -56,40 +56,41 @@ impl Uses {
     /// Adds a pin; false, without a pin, if closed.
     #[inline(always)]
     #[must_use]
-    pub fn begin(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| (uses & CLOSED == 0).then(|| uses + ONE))
+    pub fn try_pin(&self, py: Python<'_>) -> bool {
+        self.update(py, |pins| (pins & CLOSED == 0).then(|| pins + PIN))
             .is_ok()
     }
 
     /// Adds a pin to an object that is already pinned, also if it was closed.
-    pub fn share(&self, py: Python<'_>) {
+    pub fn pin_again(&self, py: Python<'_>) {
         // Cannot fail.
-        let _ = self.step(py, |uses| Some(uses + ONE));
+        let _ = self.update(py, |pins| Some(pins + PIN));
     }
 
     /// Releases a pin; true for the last pin of a closed object, which the caller must release.
     #[inline(always)]
     #[must_use]
-    pub fn end(&self, py: Python<'_>) -> bool {
+    pub fn unpin(&self, py: Python<'_>) -> bool {
         // An unpin without a pin would be a bug: the count stays unchanged.
-        self.step(py, |uses| uses.checked_sub(ONE)) == Ok(ONE | CLOSED)
+        self.update(py, |pins| pins.checked_sub(PIN)) == Ok(PIN | CLOSED)
     }
 
     /// Closes an open object without pins; otherwise returns false. Undone by [`PinCount::reopen`].
     #[must_use]
-    pub fn suspend(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| (uses == 0).then_some(CLOSED)).is_ok()
+    pub fn close_if_unpinned(&self, py: Python<'_>) -> bool {
+        self.update(py, |pins| (pins == 0).then_some(CLOSED))
+            .is_ok()
     }
 
     /// Undoes [`PinCount::close_if_unpinned`].
-    pub fn resume(&self, py: Python<'_>) {
+    pub fn reopen(&self, py: Python<'_>) {
         // No pin can have been added meanwhile.
-        let _ = self.step(py, |uses| Some(uses & !CLOSED));
+        let _ = self.update(py, |pins| Some(pins & !CLOSED));
     }
 
     /// Closes the object; true if it was open and has no pins, so that the caller must release it.
     #[must_use]
     pub fn close(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| (uses & CLOSED == 0).then_some(uses | CLOSED)) == Ok(0)
+        self.update(py, |pins| (pins & CLOSED == 0).then_some(pins | CLOSED)) == Ok(0)
     }
 }

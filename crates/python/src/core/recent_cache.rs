@@ -12,23 +12,23 @@ use crate::cpython;
 ///
 /// Callers are attached. With a GIL that suffices, since lookup and insertion call no Python code; without a GIL a lock
 /// is used, which costs more than the lookup.
-pub struct Recent<V, const N: usize> {
+pub struct RecentCache<V, const N: usize> {
     rows: UnsafeCell<Rows<V, N>>,
     lock: Mutex<()>,
 }
 
 // SAFETY: accessed with the GIL held, or else under the lock; values may be sent between threads.
-unsafe impl<V: Send, const N: usize> Sync for Recent<V, N> {}
+unsafe impl<V: Send, const N: usize> Sync for RecentCache<V, N> {}
 
 struct Rows<V, const N: usize> {
     rows: [Option<(Py<PyAny>, V)>; N],
     next: usize,
 }
 
-impl<V: Copy, const N: usize> Recent<V, N> {
+impl<V: Copy, const N: usize> RecentCache<V, N> {
     /// An empty cache.
-    pub const fn new() -> Recent<V, N> {
-        Recent {
+    pub const fn new() -> RecentCache<V, N> {
+        RecentCache {
             rows: UnsafeCell::new(Rows {
                 rows: [const { None }; N],
                 next: 0,
@@ -60,8 +60,8 @@ impl<V: Copy, const N: usize> Recent<V, N> {
     }
 
     /// Inserts a fact; evicts the oldest one.
-    pub fn put(&self, _py: Python<'_>, of: Py<PyAny>, value: V) {
-        let former = {
+    pub fn insert(&self, _py: Python<'_>, of: Py<PyAny>, value: V) {
+        let previous = {
             let _locked = self.locked();
             // SAFETY: as above; calls no Python code.
             let known = unsafe { &mut *self.rows.get() };
@@ -70,6 +70,6 @@ impl<V: Copy, const N: usize> Recent<V, N> {
             known.rows[place].replace((of, value))
         };
         // Dropped last: this may deallocate the object, which may call Python.
-        drop(former);
+        drop(previous);
     }
 }

@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use crate::core::closable::{Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
@@ -46,7 +46,7 @@ use crate::generated::ids::class::driver as class;
     name = "Stream"
 )]
 pub struct PyStream {
-    slot: Slot<Kept>,
+    cell: Closable<StreamContents>,
 }
 
 /// Contents of a stream object.
@@ -55,16 +55,16 @@ pub struct PyStream {
 /// the next allocation. Counting clones costs two atomic operations, more than the rest of an allocation apart from the
 /// driver call. The spare is dropped with the stream, so it does not extend the stream's lifetime.
 #[derive(Debug)]
-struct Kept {
+struct StreamContents {
     stream: Stream,
     /// A spare clone of the stream.
     spare: Option<Stream>,
 }
 
-impl Kept {
+impl StreamContents {
     #[inline]
-    fn new(stream: Stream) -> Kept {
-        Kept {
+    fn new(stream: Stream) -> StreamContents {
+        StreamContents {
             stream,
             spare: None,
         }
@@ -88,7 +88,7 @@ impl PyStream {
         Py::new(
             py,
             PyStream {
-                slot: Slot::new(Kept::new(stream)),
+                cell: Closable::new(StreamContents::new(stream)),
             },
         )
     }
@@ -100,7 +100,7 @@ impl PyStream {
     /// `RuntimeError` for a closed stream.
     #[inline]
     pub fn get(&self, py: Python<'_>) -> PyResult<Stream> {
-        match self.slot.read(py, |kept| kept.stream.clone()) {
+        match self.cell.read(py, |contents| contents.stream.clone()) {
             Some(stream) => Ok(stream),
             None => Err(closed("Stream")),
         }
@@ -119,16 +119,19 @@ impl PyStream {
     /// Whether the stream is open and satisfies a predicate, which is short and calls no foreign code.
     #[inline(always)]
     pub fn is(&self, py: Python<'_>, is: impl FnOnce(&Stream) -> bool) -> bool {
-        self.slot.read(py, |kept| is(&kept.stream)).unwrap_or(false)
+        self.cell
+            .read(py, |contents| is(&contents.stream))
+            .unwrap_or(false)
     }
 
     /// A clone for an allocation, preferably the spare one; `None` for a closed stream.
     #[inline(always)]
-    fn take(&self, py: Python<'_>) -> Option<Stream> {
-        self.slot.change(py, |kept| match kept.spare.take() {
-            Some(spare) => spare,
-            None => kept.stream.clone(),
-        })
+    fn clone_for_memory(&self, py: Python<'_>) -> Option<Stream> {
+        self.cell
+            .read_mut(py, |contents| match contents.spare.take() {
+                Some(spare) => spare,
+                None => contents.stream.clone(),
+            })
     }
 
     /// Returns a clone obtained from [`accept_for_memory`] after the memory was freed. Kept as the spare clone if it
@@ -136,33 +139,33 @@ impl PyStream {
     #[inline(always)]
     pub fn give_back(&self, py: Python<'_>, clone: Stream) {
         let mut clone = Some(clone);
-        self.slot.change(py, |kept| {
-            if kept.spare.is_none()
+        self.cell.read_mut(py, |contents| {
+            if contents.spare.is_none()
                 && let Some(given) = &clone
-                && given.is_clone_of(&kept.stream)
+                && given.is_clone_of(&contents.stream)
             {
-                kept.spare = clone.take();
+                contents.spare = clone.take();
             }
         });
         if let Some(other) = clone {
             std::hint::cold_path();
-            let_go(py, other);
+            drop_clone(py, other);
         }
     }
 
     fn address(&self, py: Python<'_>) -> usize {
-        self.slot
-            .read(py, |kept| kept.stream.handle().addr())
+        self.cell
+            .read(py, |contents| contents.stream.handle().addr())
             .unwrap_or(0)
     }
 }
 
 impl Drop for PyStream {
     fn drop(&mut self) {
-        if let Some(kept) = self.slot.end()
-            && kept.stream.is_owned()
+        if let Some(contents) = self.cell.take()
+            && contents.stream.is_owned()
         {
-            drop_detached(kept);
+            drop_detached(contents);
         }
     }
 }
@@ -183,12 +186,12 @@ impl PyStream {
                 ));
             }
             return Ok(PyStream {
-                slot: Slot::new(Kept::new(accept(obj, "Stream", "obj", true)?)),
+                cell: Closable::new(StreamContents::new(accept(obj, "Stream", "obj", true)?)),
             });
         }
         let stream = create(device::current(py)?, "Stream", options, py)?;
         Ok(PyStream {
-            slot: Slot::new(Kept::new(stream)),
+            cell: Closable::new(StreamContents::new(stream)),
         })
     }
 
@@ -201,7 +204,7 @@ impl PyStream {
     /// Whether :meth:`close` was called. Default streams cannot be closed.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        self.slot.is_closed(py)
+        self.cell.is_closed(py)
     }
 
     /// Whether the stream does not synchronize with the legacy default stream.
@@ -244,7 +247,7 @@ impl PyStream {
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
-        copy_operand::reap(py);
+        copy_operand::drop_completed(py);
         Ok(())
     }
 
@@ -278,8 +281,8 @@ impl PyStream {
             return Ok(given.clone().unbind());
         }
         let options = event::event_options("Stream.record", options)?;
-        let made = py.detach(|| stream.record_with(&options)).or_raise(py)?;
-        PyEvent::wrap(py, made)
+        let created = py.detach(|| stream.record_with(&options)).or_raise(py)?;
+        PyEvent::wrap(py, created)
     }
 
     /// Makes the stream's later work wait on the device; returns at once.
@@ -297,7 +300,7 @@ impl PyStream {
         let other = if let Ok(other) = event_or_stream.cast::<PyStream>() {
             other.get().lend(py)?
         } else if event_or_stream.hasattr("__cuda_stream__")? {
-            Lent::new(py, foreign(event_or_stream)?)
+            Lent::new(py, stream_from_protocol(event_or_stream)?)
         } else {
             return Err(PyValueError::new_err(format!(
                 "Stream.wait() argument 'event_or_stream' is of type {}; expected an Event, a Stream, or an object \
@@ -311,11 +314,11 @@ impl PyStream {
     /// Releases the stream: it is destroyed when its queued work has completed and no other object uses it. A foreign
     /// stream is not destroyed; closing a default stream has no effect.
     fn close(&self, py: Python<'_>) {
-        if self.slot.read(py, |kept| kept.stream.is_default()) == Some(false)
-            && let Some(kept) = self.slot.close(py)
-            && kept.stream.is_owned()
+        if self.cell.read(py, |contents| contents.stream.is_default()) == Some(false)
+            && let Some(contents) = self.cell.close(py)
+            && contents.stream.is_owned()
         {
-            py.detach(|| drop(kept));
+            py.detach(|| drop(contents));
         }
     }
 
@@ -356,8 +359,9 @@ impl PyStream {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // The owner of a foreign stream is traversed only if this object is its sole owner; otherwise the collector
         // could take it for garbage. A locked cell belongs to an object in use.
-        if let Some(Some(owner)) = self.slot.peek(|kept| {
-            kept.stream
+        if let Some(Some(owner)) = self.cell.peek(|contents| {
+            contents
+                .stream
                 .unique_owner()
                 .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
                 .map(std::ptr::from_ref)
@@ -372,9 +376,9 @@ impl PyStream {
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
         drop(
-            self.slot
+            self.cell
                 .close(py)
-                .map(|kept| Lent::new(py, kept.into_stream())),
+                .map(|contents| Lent::new(py, contents.into_stream())),
         );
     }
 
@@ -421,7 +425,7 @@ fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
 }
 
 /// The stream of an object with `__cuda_stream__`, which it keeps alive.
-fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
+fn stream_from_protocol(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let py = given.py();
     let class = || -> PyResult<String> { Ok(given.get_type().name()?.to_string()) };
     let method = given.getattr("__cuda_stream__")?;
@@ -485,8 +489,10 @@ pub fn accept(
     parameter: &str,
     protocol: bool,
 ) -> PyResult<Stream> {
-    if let Some(stream) = exact(given)
-        && let Some(stream) = stream.slot.read(given.py(), |kept| kept.stream.clone())
+    if let Some(stream) = cast_exact(given)
+        && let Some(stream) = stream
+            .cell
+            .read(given.py(), |contents| contents.stream.clone())
     {
         return Ok(stream);
     }
@@ -504,8 +510,8 @@ pub fn accept_for_memory(
     function: &str,
     parameter: &str,
 ) -> PyResult<Stream> {
-    if let Some(stream) = exact(given)
-        && let Some(stream) = stream.take(given.py())
+    if let Some(stream) = cast_exact(given)
+        && let Some(stream) = stream.clone_for_memory(given.py())
     {
         return Ok(stream);
     }
@@ -515,7 +521,7 @@ pub fn accept_for_memory(
 
 /// Drops a clone of a stream; the last clone destroys the stream without the GIL.
 #[inline]
-pub fn let_go(py: Python<'_>, clone: Stream) {
+pub fn drop_clone(py: Python<'_>, clone: Stream) {
     drop(Lent::new(py, clone));
 }
 
@@ -523,7 +529,7 @@ static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut()
 
 /// An instance of exactly `Stream`.
 #[inline(always)]
-pub fn exact<'a>(given: &'a Bound<'_, PyAny>) -> Option<&'a PyStream> {
+pub fn cast_exact<'a>(given: &'a Bound<'_, PyAny>) -> Option<&'a PyStream> {
     if !std::ptr::eq(given.get_type_ptr(), CLASS.load(Ordering::Relaxed)) {
         return None;
     }
@@ -540,7 +546,7 @@ fn accept_any(
 ) -> PyResult<Stream> {
     match given.cast::<PyStream>() {
         Ok(stream) => stream.get().get(given.py()),
-        Err(_) => accept_other(given, function, parameter, protocol),
+        Err(_) => accept_protocol(given, function, parameter, protocol),
     }
 }
 
@@ -560,14 +566,14 @@ pub fn lend<'py>(
 }
 
 #[cold]
-fn accept_other(
+fn accept_protocol(
     given: &Bound<'_, PyAny>,
     function: &str,
     parameter: &str,
     protocol: bool,
 ) -> PyResult<Stream> {
     if protocol && given.hasattr("__cuda_stream__")? {
-        return foreign(given);
+        return stream_from_protocol(given);
     }
     Err(PyTypeError::new_err(format!(
         "{function}() argument '{parameter}' is of type {}; expected a Stream{}",
@@ -613,8 +619,9 @@ pub fn create(
         },
         priority,
     };
-    let made = py.detach(|| device.create_stream_with(&chosen));
-    if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) = (&made, &given_priority)
+    let created = py.detach(|| device.create_stream_with(&chosen));
+    if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) =
+        (&created, &given_priority)
         && parameter == "priority"
     {
         let (least, greatest) = py
@@ -622,10 +629,10 @@ pub fn create(
             .or_raise(py)?;
         return Err(PyValueError::new_err(format!(
             "StreamOptions.priority is {}; this device has priorities from {greatest} (highest) to {least} (lowest)",
-            numbers::shown(value)
+            numbers::short_repr(value)
         )));
     }
-    made.or_raise(py)
+    created.or_raise(py)
 }
 
 /// The objects of the default streams.

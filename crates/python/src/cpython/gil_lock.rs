@@ -13,33 +13,33 @@ use pyo3::prelude::*;
 /// call Python back), the flag is set and other threads wait. Without the GIL the flag is set by an atomic exchange.
 /// Critical sections are a few instructions that neither panic nor call Python.
 #[derive(Debug, Default)]
-pub struct Held<T> {
-    taken: AtomicBool,
+pub struct GilLock<T> {
+    locked: AtomicBool,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: one thread at a time accesses the value, which can be sent between threads.
-unsafe impl<T: Send> Sync for Held<T> {}
+unsafe impl<T: Send> Sync for GilLock<T> {}
 
-impl<T> Held<T> {
+impl<T> GilLock<T> {
     /// An unlocked value.
-    pub const fn new(value: T) -> Held<T> {
-        Held {
-            taken: AtomicBool::new(false),
+    pub const fn new(value: T) -> GilLock<T> {
+        GilLock {
+            locked: AtomicBool::new(false),
             value: UnsafeCell::new(value),
         }
     }
 
     #[inline(always)]
-    fn take(&self) -> bool {
+    fn try_acquire(&self) -> bool {
         #[cfg(Py_GIL_DISABLED)]
-        return !self.taken.swap(true, Ordering::Acquire);
+        return !self.locked.swap(true, Ordering::Acquire);
         #[cfg(not(Py_GIL_DISABLED))]
         {
             // The GIL makes these two steps atomic: the thread stays attached between them.
-            let free = !self.taken.load(Ordering::Relaxed);
+            let free = !self.locked.load(Ordering::Relaxed);
             if free {
-                self.taken.store(true, Ordering::Relaxed);
+                self.locked.store(true, Ordering::Relaxed);
             }
             free
         }
@@ -47,28 +47,28 @@ impl<T> Held<T> {
 
     /// Locks the value.
     #[inline(always)]
-    pub fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, T> {
-        if !self.take() {
+    pub fn lock<'a>(&'a self, py: Python<'a>) -> GilLockGuard<'a, T> {
+        if !self.try_acquire() {
             self.wait(py);
         }
-        Guard {
-            held: self,
+        GilLockGuard {
+            lock: self,
             attached: PhantomData,
         }
     }
 
     #[cold]
     fn wait(&self, py: Python<'_>) {
-        while !self.take() {
+        while !self.try_acquire() {
             py.detach(std::thread::yield_now);
         }
     }
 
     /// Locks the value if it is unlocked.
     #[inline]
-    pub fn try_lock<'a>(&'a self, _attached: Python<'a>) -> Option<Guard<'a, T>> {
-        self.take().then_some(Guard {
-            held: self,
+    pub fn try_lock<'a>(&'a self, _attached: Python<'a>) -> Option<GilLockGuard<'a, T>> {
+        self.try_acquire().then_some(GilLockGuard {
+            lock: self,
             attached: PhantomData,
         })
     }
@@ -82,32 +82,32 @@ impl<T> Held<T> {
 
 /// Access to the value of a [`GilLock`]; not `Send`.
 #[derive(Debug)]
-pub struct Guard<'a, T> {
-    held: &'a Held<T>,
+pub struct GilLockGuard<'a, T> {
+    lock: &'a GilLock<T>,
     attached: PhantomData<Python<'a>>,
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T> Deref for GilLockGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: this guard has set the flag, so there is no other reference.
-        unsafe { &*self.held.value.get() }
+        unsafe { &*self.lock.value.get() }
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T> DerefMut for GilLockGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
-        unsafe { &mut *self.held.value.get() }
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T> Drop for GilLockGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.held.taken.store(false, Ordering::Release);
+        self.lock.locked.store(false, Ordering::Release);
     }
 }

@@ -65,8 +65,9 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
             let given = given
                 .each_ref()
                 .map(|object| object.as_deref().filter(|object| !object.is_none()));
-            let made = M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(cpython::set)?;
-            Owned::take(made.into_ptr())
+            let created =
+                M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(cpython::set)?;
+            Owned::take(created.into_ptr())
         }
     })
 }
@@ -222,10 +223,10 @@ pub fn add<M: Method<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
     }));
     let class: Bound<'_, PyType> = py.get_type::<M::Class>();
     // SAFETY: a live class and a static definition.
-    let made = unsafe {
-        let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, made)?
+    let created = unsafe {
+        let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(py, created)?
     };
     let name = PyString::intern(py, M::NAME.to_str().unwrap_or_default());
-    class.setattr(name, made)
+    class.setattr(name, created)
 }

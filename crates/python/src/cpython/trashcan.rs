@@ -5,31 +5,31 @@ use std::cell::{Cell, RefCell};
 
 use pyo3::prelude::*;
 
-use crate::core::view::import::Keep;
+use crate::core::view::import::MemoryOwner;
 
 /// Maximum depth of nested deallocations.
-const DEEPEST: u32 = 50;
+const MAX_DEPTH: u32 = 50;
 
-type Kept = (Option<Py<PyAny>>, Keep);
+type References = (Option<Py<PyAny>>, MemoryOwner);
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static LATER: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED: RefCell<Vec<References>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Drops the references of a view or buffer: immediately, or after the outermost deallocation if the nesting is too
 /// deep.
-pub fn end(exporting: Option<Py<PyAny>>, keep: Keep) {
+pub fn drop_bounded(exporting: Option<Py<PyAny>>, owner: MemoryOwner) {
     let depth = DEPTH.get();
-    if depth >= DEEPEST {
-        LATER.with_borrow_mut(|later| later.push((exporting, keep)));
+    if depth >= MAX_DEPTH {
+        DEFERRED.with_borrow_mut(|deferred| deferred.push((exporting, owner)));
         return;
     }
     DEPTH.set(depth + 1);
-    drop((exporting, keep));
+    drop((exporting, owner));
     if depth == 0 {
         // Dropping these may defer further objects.
-        while let Some(next) = LATER.with_borrow_mut(Vec::pop) {
+        while let Some(next) = DEFERRED.with_borrow_mut(Vec::pop) {
             drop(next);
         }
     }

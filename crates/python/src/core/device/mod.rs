@@ -26,7 +26,7 @@ use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 use crate::core::stream::PyStream;
-use crate::cpython::gil_lock::Held;
+use crate::cpython::gil_lock::GilLock;
 use crate::cpython::method;
 use crate::cpython::method::Method;
 
@@ -54,22 +54,22 @@ use crate::cpython::method::Method;
 )]
 pub struct PyDevice {
     device: Device,
-    context: Held<Option<Py<PyContext>>>,
+    context: GilLock<Option<Py<PyContext>>>,
     properties: PyOnceLock<Py<PyDeviceProperties>>,
     capability: PyOnceLock<Py<PyAny>>,
     name: PyOnceLock<String>,
-    memory_resource: Held<Option<Py<PyAny>>>,
+    memory_resource: GilLock<Option<Py<PyAny>>>,
 }
 
 impl PyDevice {
     fn make(device: Device) -> PyDevice {
         PyDevice {
             device,
-            context: Held::new(None),
+            context: GilLock::new(None),
             properties: PyOnceLock::new(),
             capability: PyOnceLock::new(),
             name: PyOnceLock::new(),
-            memory_resource: Held::new(None),
+            memory_resource: GilLock::new(None),
         }
     }
 
@@ -90,15 +90,15 @@ impl PyDevice {
         if let Some(known) = &*self.memory_resource.lock(py) {
             return Ok(known.clone_ref(py));
         }
-        let made = resource::default_for(py, slf)?;
+        let created = resource::default_for(py, slf)?;
         // Another thread may have been faster; its resource stays. This one is dropped after the lock is released,
         // since dropping it detaches the thread and another thread may then wait for the lock.
         let kept = self
             .memory_resource
             .lock(py)
-            .get_or_insert_with(|| made.clone_ref(py))
+            .get_or_insert_with(|| created.clone_ref(py))
             .clone_ref(py);
-        drop(made);
+        drop(created);
         Ok(kept)
     }
 }
@@ -116,24 +116,24 @@ struct ThreadDevices {
 impl Drop for ThreadDevices {
     fn drop(&mut self) {
         // Other objects of the dictionary may use a device while it is cleared.
-        let _ = MINE.try_with(|mine| {
-            if std::ptr::eq(mine.devices.get(), self) {
-                mine.thread.set(-1);
-                mine.devices.set(std::ptr::null());
+        let _ = THREAD_CACHE.try_with(|cache| {
+            if std::ptr::eq(cache.devices.get(), self) {
+                cache.thread.set(-1);
+                cache.devices.set(std::ptr::null());
             }
         });
     }
 }
 
-struct Mine {
+struct ThreadCache {
     /// ID of the Python thread state that owns `devices`. IDs are not reused.
     thread: Cell<i64>,
     devices: Cell<*const ThreadDevices>,
 }
 
 thread_local! {
-    static MINE: Mine = const {
-        Mine {
+    static THREAD_CACHE: ThreadCache = const {
+        ThreadCache {
             thread: Cell::new(-1),
             devices: Cell::new(std::ptr::null()),
         }
@@ -149,11 +149,11 @@ thread_local! {
 pub fn object(py: Python<'_>, device: Device) -> PyResult<Py<PyDevice>> {
     // SAFETY: attached, so the thread has a state.
     let thread = unsafe { ffi::PyThreadState_GetID(ffi::PyThreadState_Get()) };
-    let devices = MINE.with(|mine| {
-        if mine.thread.get() == thread {
-            Ok(mine.devices.get())
+    let devices = THREAD_CACHE.with(|cache| {
+        if cache.thread.get() == thread {
+            Ok(cache.devices.get())
         } else {
-            thread_devices(py, mine, thread)
+            thread_devices(py, cache, thread)
         }
     })?;
     // SAFETY: owned by the dictionary of this thread's state, which lives while the thread is attached.
@@ -168,7 +168,11 @@ pub fn object(py: Python<'_>, device: Device) -> PyResult<Py<PyDevice>> {
 }
 
 #[cold]
-fn thread_devices(py: Python<'_>, mine: &Mine, thread: i64) -> PyResult<*const ThreadDevices> {
+fn thread_devices(
+    py: Python<'_>,
+    cache: &ThreadCache,
+    thread: i64,
+) -> PyResult<*const ThreadDevices> {
     // SAFETY: attached; a borrowed reference, or null if the thread state has no dictionary.
     let Some(dict) = (unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyThreadState_GetDict()) })
     else {
@@ -176,24 +180,24 @@ fn thread_devices(py: Python<'_>, mine: &Mine, thread: i64) -> PyResult<*const T
     };
     let dict = dict.cast_into::<PyDict>()?;
     let key = intern!(py, "cuda.core.devices");
-    let made = match dict.get_item(key)? {
+    let created = match dict.get_item(key)? {
         Some(known) => known.cast_into::<ThreadDevices>()?.unbind(),
         None => {
             let count = Device::count().or_raise(py)?;
-            let made = Py::new(
+            let created = Py::new(
                 py,
                 ThreadDevices {
                     devices: (0..count).map(|_| PyOnceLock::new()).collect(),
                 },
             )?;
-            dict.set_item(key, &made)?;
-            made
+            dict.set_item(key, &created)?;
+            created
         }
     };
     // The class is frozen: its contents do not move.
-    let devices: *const ThreadDevices = made.get();
-    mine.devices.set(devices);
-    mine.thread.set(thread);
+    let devices: *const ThreadDevices = created.get();
+    cache.devices.set(devices);
+    cache.thread.set(thread);
     Ok(devices)
 }
 
@@ -229,7 +233,7 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
     let Ok(ordinal) = index.extract::<i32>() else {
         return Err(PyOverflowError::new_err(format!(
             "{function}() argument '{parameter}' is {}, which is not a device number",
-            numbers::shown(&index)
+            numbers::short_repr(&index)
         )));
     };
     let count = Device::count().or_raise(py)?;
@@ -368,8 +372,8 @@ impl PyDevice {
                 mr.get_type().name()?
             )));
         }
-        let former = self.memory_resource.lock(py).replace(mr.clone().unbind());
-        drop(former);
+        let previous = self.memory_resource.lock(py).replace(mr.clone().unbind());
+        drop(previous);
         Ok(())
     }
 
@@ -429,16 +433,18 @@ impl PyDevice {
                 self.device.ordinal()
             )));
         }
-        let former = py
+        let previous = py
             .detach(|| {
-                let former = Context::current()?;
+                let previous = Context::current()?;
                 context.set_current()?;
-                Ok(former)
+                Ok(previous)
             })
             .or_raise(py)?;
         let replaced = self.context.lock(py).replace(given.clone().unbind());
         drop(replaced);
-        former.map(|former| PyContext::wrap(py, former)).transpose()
+        previous
+            .map(|previous| PyContext::wrap(py, previous))
+            .transpose()
     }
 
     /// Makes the device current within the ``with`` statement; the previous context is restored at its end.
@@ -523,8 +529,8 @@ impl PyDevice {
             let stream = stream::accept(obj, "Device.create_stream", "obj", true)?;
             return PyStream::wrap(py, stream);
         }
-        let made = stream::create(self.device, "Device.create_stream", options, py)?;
-        PyStream::wrap(py, made)
+        let created = stream::create(self.device, "Device.create_stream", options, py)?;
+        PyStream::wrap(py, created)
     }
 
     /// Waits for all work of the device.
@@ -535,7 +541,7 @@ impl PyDevice {
     ///     Error of the completed work.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.device.synchronize()).or_raise(py)?;
-        copy_operand::reap(py);
+        copy_operand::drop_completed(py);
         Ok(())
     }
 
@@ -601,10 +607,10 @@ impl PyDevice {
         {
             return Ok(known);
         }
-        let made = PyContext::wrap(py, context)?;
-        let former = self.context.lock(py).replace(made.clone_ref(py));
-        drop(former);
-        Ok(made)
+        let created = PyContext::wrap(py, context)?;
+        let previous = self.context.lock(py).replace(created.clone_ref(py));
+        drop(previous);
+        Ok(created)
     }
 }
 
@@ -643,12 +649,12 @@ Event";
         let py = slf.py();
         let device = slf.get().device;
         let options = event::event_options(Self::FUNCTION, options)?;
-        let made = {
+        let created = {
             // SAFETY: calls only the driver.
             let _detached = unsafe { Detached::new(py) };
             device.create_unique_event(&options)
         };
-        PyEvent::wrap_unrecorded(py, made.or_raise(py)?).map(Py::into_any)
+        PyEvent::wrap_unrecorded(py, created.or_raise(py)?).map(Py::into_any)
     }
 }
 
@@ -693,12 +699,12 @@ Buffer";
         // explicitly.
         let resource = this.resource(slf)?.into_bound(py);
         let size = numbers::size_or_none(py, size, Self::FUNCTION)?;
-        let made;
+        let created;
         let stream = match stream {
             Some(stream) => stream,
             None => {
-                made = stream::default_object(py)?.into_bound(py).into_any();
-                &made
+                created = stream::default_object(py)?.into_bound(py).into_any();
+                &created
             }
         };
         resource::allocate(&resource, size, stream, this.device).map(Bound::unbind)

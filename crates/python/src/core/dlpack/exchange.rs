@@ -26,7 +26,7 @@ pub struct Api(*const ExchangeApi);
 unsafe impl Send for Api {}
 
 /// The exchange API in a capsule, if its major version is supported.
-pub fn usable(capsule: &Bound<'_, PyAny>) -> Option<Api> {
+pub fn find_supported(capsule: &Bound<'_, PyAny>) -> Option<Api> {
     // SAFETY: a live object and a NUL-terminated name.
     let mut header = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), EXCHANGE_API.as_ptr()) == 0 {
@@ -66,11 +66,11 @@ impl Api {
             }
         };
         if status != 0 || managed.is_null() {
-            return Err(failed(py, "export"));
+            return Err(api_error(py, "export"));
         }
         // SAFETY: exported for the caller; released if an exception is pending nevertheless.
         let managed = unsafe { Managed::own(managed) };
-        answered(py, status, "export")?;
+        check_result(py, status, "export")?;
         Ok(managed)
     }
 
@@ -89,22 +89,22 @@ impl Api {
                 None => 0,
             }
         };
-        answered(py, status, "current_work_stream")?;
+        check_result(py, status, "current_work_stream")?;
         Ok(stream.expose_provenance())
     }
 }
 
 /// Result of an API function: a pending exception is an error, regardless of the status.
-fn answered(py: Python<'_>, status: c_int, what: &str) -> PyResult<()> {
+fn check_result(py: Python<'_>, status: c_int, what: &str) -> PyResult<()> {
     // SAFETY: attached.
     if status != 0 || !unsafe { ffi::PyErr_Occurred() }.is_null() {
-        return Err(failed(py, what));
+        return Err(api_error(py, what));
     }
     Ok(())
 }
 
 #[cold]
-fn failed(py: Python<'_>, what: &str) -> PyErr {
+fn api_error(py: Python<'_>, what: &str) -> PyErr {
     PyErr::take(py).unwrap_or_else(|| {
         PyBufferError::new_err(format!(
             "__dlpack_c_exchange_api__: {what} failed without an exception"
@@ -113,7 +113,7 @@ fn failed(py: Python<'_>, what: &str) -> PyErr {
 }
 
 /// Exchange API of `StridedMemoryView`.
-static OURS: Table = Table(ExchangeApi {
+static VIEW_API: StaticApi = StaticApi(ExchangeApi {
     header: ExchangeApiHeader {
         version: VERSION,
         previous: std::ptr::null_mut(),
@@ -125,27 +125,27 @@ static OURS: Table = Table(ExchangeApi {
     current_stream: Some(current_stream),
 });
 
-struct Table(ExchangeApi);
+struct StaticApi(ExchangeApi);
 
 // SAFETY: never written; the pointer in it is null.
-unsafe impl Sync for Table {}
+unsafe impl Sync for StaticApi {}
 
 /// Capsule of the exchange API of `StridedMemoryView`.
 ///
 /// # Errors
 ///
 /// `MemoryError`.
-pub fn ours(py: Python<'_>) -> PyResult<Py<PyAny>> {
+pub fn view_api_capsule(py: Python<'_>) -> PyResult<Py<PyAny>> {
     static CAPSULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = || {
-        let table = (&raw const OURS.0).cast_mut().cast();
+    let created = || {
+        let table = (&raw const VIEW_API.0).cast_mut().cast();
         // SAFETY: table and name are static.
         unsafe {
             let capsule = ffi::PyCapsule_New(table, EXCHANGE_API.as_ptr(), None);
             Bound::from_owned_ptr_or_err(py, capsule).map(Bound::unbind)
         }
     };
-    Ok(CAPSULE.get_or_try_init(py, made)?.clone_ref(py))
+    Ok(CAPSULE.get_or_try_init(py, created)?.clone_ref(py))
 }
 
 /// Runs an API function: sets an exception on failure.
@@ -153,7 +153,7 @@ pub fn ours(py: Python<'_>) -> PyResult<Py<PyAny>> {
 /// # Safety
 ///
 /// The thread is attached, as DLPack requires of the caller.
-unsafe fn answer(body: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
+unsafe fn run_api(body: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
     // SAFETY: the caller's.
     let py = unsafe { Python::assume_attached() };
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(py)));
@@ -183,8 +183,8 @@ unsafe fn view_of<'py>(py: Python<'py>, obj: *mut c_void) -> PyResult<Bound<'py,
 unsafe extern "C" fn export(obj: *mut c_void, out: *mut *mut ManagedTensorVersioned) -> c_int {
     // SAFETY: the caller guarantees an attached thread, a live object and a valid `out`.
     unsafe {
-        answer(|py| {
-            *out = dlpack::managed(&view_of(py, obj)?)?;
+        run_api(|py| {
+            *out = dlpack::export_managed(&view_of(py, obj)?)?;
             Ok(())
         })
     }
@@ -193,8 +193,8 @@ unsafe extern "C" fn export(obj: *mut c_void, out: *mut *mut ManagedTensorVersio
 unsafe extern "C" fn describe(obj: *mut c_void, out: *mut Tensor) -> c_int {
     // SAFETY: as above.
     unsafe {
-        answer(|py| {
-            out.write(dlpack::describe(&view_of(py, obj)?)?);
+        run_api(|py| {
+            out.write(dlpack::view_tensor(&view_of(py, obj)?)?);
             Ok(())
         })
     }
@@ -203,7 +203,7 @@ unsafe extern "C" fn describe(obj: *mut c_void, out: *mut Tensor) -> c_int {
 unsafe extern "C" fn import(managed: *mut ManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
     // SAFETY: the caller guarantees an attached thread and a valid `out`, and transfers ownership of the export.
     unsafe {
-        answer(|py| {
+        run_api(|py| {
             if managed.is_null() {
                 return Err(PyTypeError::new_err("expected a DLPack tensor, got null"));
             }

@@ -10,7 +10,7 @@ use pyo3::types::{PyString, PyType};
 
 use crate::bindings::function::guard;
 use crate::core::dlpack;
-use crate::core::dlpack::Request;
+use crate::core::dlpack::ExportRequest;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::PyView;
 use crate::cpython;
@@ -40,7 +40,7 @@ pub trait Exports: PyClass {
     /// As [`dlpack::export`].
     fn export<'py>(
         slf: &Bound<'py, Self>,
-        request: &Request<'_, 'py>,
+        request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>>;
 }
 
@@ -69,7 +69,7 @@ capsule";
 
     fn export<'py>(
         slf: &Bound<'py, Self>,
-        request: &Request<'_, 'py>,
+        request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         dlpack::export(slf, request)
     }
@@ -100,7 +100,7 @@ capsule";
 
     fn export<'py>(
         slf: &Bound<'py, Self>,
-        request: &Request<'_, 'py>,
+        request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         dlpack::export_view(slf, request)
     }
@@ -119,8 +119,8 @@ unsafe extern "C" fn method<T: Exports>(
             let py = Python::assume_attached();
             let given = arguments::<T>(py, args, count, keywords).map_err(cpython::set)?;
             let slf = Borrowed::from_ptr(py, slf);
-            let made = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(cpython::set)?;
-            Owned::take(made.into_ptr())
+            let created = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(cpython::set)?;
+            Owned::take(created.into_ptr())
         }
     })
 }
@@ -201,7 +201,7 @@ unsafe fn call<'py, T: Exports>(
     let [stream, max_version, dl_device, copy] = &given;
     T::export(
         slf,
-        &Request {
+        &ExportRequest {
             class: T::CLASS,
             stream: stream.as_ref(),
             max_version: max_version.as_ref(),
@@ -229,9 +229,9 @@ pub fn add<T: Exports>(py: Python<'_>) -> PyResult<()> {
     }));
     let class: Bound<'_, PyType> = py.get_type::<T>();
     // SAFETY: a live class and a static definition.
-    let made = unsafe {
-        let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, made)?
+    let created = unsafe {
+        let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(py, created)?
     };
-    class.setattr("__dlpack__", made)
+    class.setattr("__dlpack__", created)
 }

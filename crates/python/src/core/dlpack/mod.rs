@@ -44,7 +44,7 @@ struct Export<M> {
 }
 
 /// An exported structure that contains a tensor.
-trait Kind: Sized {
+trait ManagedStruct: Sized {
     const NAME: &'static CStr;
     fn wrap(tensor: Tensor, readonly: bool) -> Self;
     fn tensor(&mut self) -> &mut Tensor;
@@ -52,7 +52,7 @@ trait Kind: Sized {
     fn context(&self) -> *mut c_void;
 }
 
-impl Kind for ManagedTensor {
+impl ManagedStruct for ManagedTensor {
     const NAME: &'static CStr = NAME;
 
     fn wrap(tensor: Tensor, _readonly: bool) -> Self {
@@ -73,7 +73,7 @@ impl Kind for ManagedTensor {
     }
 }
 
-impl Kind for ManagedTensorVersioned {
+impl ManagedStruct for ManagedTensorVersioned {
     const NAME: &'static CStr = NAME_VERSIONED;
 
     fn wrap(tensor: Tensor, readonly: bool) -> Self {
@@ -101,7 +101,7 @@ impl Kind for ManagedTensorVersioned {
 /// # Safety
 ///
 /// Called once with the exported structure, from any thread, as DLPack specifies.
-unsafe extern "C" fn delete<M: Kind>(managed: *mut M) {
+unsafe extern "C" fn delete<M: ManagedStruct>(managed: *mut M) {
     if managed.is_null() {
         return;
     }
@@ -130,7 +130,7 @@ fn release<M>(py: Python<'_>, export: Export<M>) {
 }
 
 /// Destructor of capsules that were not consumed; a consumer renames the capsule.
-unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
+unsafe extern "C" fn destroy_capsule<M: ManagedStruct>(capsule: *mut ffi::PyObject) {
     // SAFETY: Python passes the capsule; an unconsumed capsule holds a pointer under this name.
     unsafe {
         // The name's address identifies a capsule that was never renamed; a capsule renamed back has another address.
@@ -179,14 +179,14 @@ fn find_device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
 
 /// Value of an int of at most 64 bits, else `None`. `extract` would fetch an exception for -1.
 #[inline]
-pub fn number_of(number: &Bound<'_, PyInt>) -> Option<i64> {
+pub fn as_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
     // SAFETY: a live object held by the caller.
     cpython::as_i64_if_fits(unsafe { Obj::new(number.as_ptr()) })
 }
 
 /// Both ints of a 2-tuple.
 #[inline]
-pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
+pub fn int_pair(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
     // SAFETY: a live tuple; only existing items are read, and converted only if they are ints.
     unsafe {
         if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
@@ -204,7 +204,7 @@ pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
 }
 
 /// Arguments of `__dlpack__`.
-pub struct Request<'a, 'py> {
+pub struct ExportRequest<'a, 'py> {
     /// Name of the exporting class, for messages.
     pub class: &'static str,
     /// As in `__dlpack__`.
@@ -217,7 +217,7 @@ pub struct Request<'a, 'py> {
     pub copy: Option<&'a Bound<'py, PyAny>>,
 }
 
-impl Request<'_, '_> {
+impl ExportRequest<'_, '_> {
     /// Returns whether to export a versioned capsule, and the consumer's stream; -1: no synchronization.
     ///
     /// # Errors
@@ -232,10 +232,10 @@ impl Request<'_, '_> {
                     wanted.get_type().name()?
                 )));
             };
-            if two(pair) != Some((here.kind.0.into(), here.number.into())) {
+            if int_pair(pair) != Some((here.kind.0.into(), here.number.into())) {
                 return Err(PyBufferError::new_err(format!(
                     "{class}.__dlpack__() argument 'dl_device' is {}; the memory is on ({}, {}), and the export does not copy it",
-                    numbers::shown(wanted),
+                    numbers::short_repr(wanted),
                     here.kind.0,
                     here.number
                 )));
@@ -263,10 +263,10 @@ impl Request<'_, '_> {
                         given.get_type().name()?
                     )));
                 };
-                let Some((major, _)) = two(pair) else {
+                let Some((major, _)) = int_pair(pair) else {
                     return Err(PyBufferError::new_err(format!(
                         "{class}.__dlpack__() argument 'max_version' is {}; expected (major, minor)",
-                        numbers::shown(given)
+                        numbers::short_repr(given)
                     )));
                 };
                 major >= 1
@@ -276,12 +276,12 @@ impl Request<'_, '_> {
             // The array API standard specifies the legacy default stream for a missing `stream`.
             None => 1,
             Some(given) => {
-                let number = given.cast::<PyInt>().ok().and_then(number_of);
+                let number = given.cast::<PyInt>().ok().and_then(as_i64);
                 let Some(number) = number.filter(|&n| n >= -1) else {
                     return Err(PyTypeError::new_err(format!(
                         "{class}.__dlpack__() argument 'stream' is {}; expected a stream handle, 1 or 2 for the default \
                          streams, -1 for no synchronization, or None",
-                        numbers::shown(given)
+                        numbers::short_repr(given)
                     )));
                 };
                 number
@@ -298,12 +298,12 @@ impl Request<'_, '_> {
 /// `BufferError` for an unsupported request, `TypeError` for arguments of the wrong type.
 pub fn export<'py>(
     buffer: &Bound<'py, PyBuffer>,
-    request: &Request<'_, 'py>,
+    request: &ExportRequest<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = buffer.py();
     let here = device(buffer.get(), py)?;
     let (versioned, stream) = request.check(here)?;
-    order(buffer.get(), py, stream, here.kind)?;
+    synchronize_consumer(buffer.get(), py, stream, here.kind)?;
     if versioned {
         capsule(py, of_buffer::<ManagedTensorVersioned>(buffer, here)?)
     } else {
@@ -318,15 +318,15 @@ pub fn export<'py>(
 /// As [`export`]; `BufferError` for element types unknown to DLPack.
 pub fn export_view<'py>(
     view: &Bound<'py, PyView>,
-    request: &Request<'_, 'py>,
+    request: &ExportRequest<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = view.py();
     let here = view.get().device();
     let (versioned, stream) = request.check(here)?;
     if let Some(buffer) = view.get().buffer(py) {
-        order(buffer.get(), py, stream, here.kind)?;
+        synchronize_consumer(buffer.get(), py, stream, here.kind)?;
     }
-    let tensor = describe(view)?;
+    let tensor = view_tensor(view)?;
     if versioned {
         capsule(py, of_view::<ManagedTensorVersioned>(view, tensor))
     } else {
@@ -339,16 +339,16 @@ pub fn export_view<'py>(
 /// # Errors
 ///
 /// `BufferError` for element types unknown to DLPack.
-pub fn managed(view: &Bound<'_, PyView>) -> PyResult<*mut ManagedTensorVersioned> {
-    Ok(of_view(view, describe(view)?))
+pub fn export_managed(view: &Bound<'_, PyView>) -> PyResult<*mut ManagedTensorVersioned> {
+    Ok(of_view(view, view_tensor(view)?))
 }
 
 /// The view as a tensor, which borrows shape and strides from the view.
 ///
 /// # Errors
 ///
-/// As [`managed`].
-pub fn describe(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
+/// As [`export_managed`].
+pub fn view_tensor(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
     let py = view.py();
     let view = view.get();
     let layout = view.layout();
@@ -370,7 +370,12 @@ pub fn describe(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
 /// # Errors
 ///
 /// Driver errors.
-pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -> PyResult<()> {
+pub fn synchronize_consumer(
+    buffer: &PyBuffer,
+    py: Python<'_>,
+    handle: i64,
+    kind: DeviceType,
+) -> PyResult<()> {
     if handle == -1 || kind != DeviceType::CUDA {
         return Ok(());
     }
@@ -411,7 +416,7 @@ fn wait_for_all(
 }
 
 /// Moves an export to the heap, where it lives until its deleter is called.
-fn publish<M: Kind>(export: Export<M>) -> *mut M {
+fn publish<M: ManagedStruct>(export: Export<M>) -> *mut M {
     let export = Box::into_raw(Box::new(export));
     // SAFETY: newly allocated and not shared yet.
     unsafe {
@@ -420,7 +425,7 @@ fn publish<M: Kind>(export: Export<M>) -> *mut M {
     }
 }
 
-fn of_view<M: Kind>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
+fn of_view<M: ManagedStruct>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
     publish(Export {
         managed: M::wrap(tensor, view.get().is_readonly()),
         shape: 0,
@@ -434,7 +439,7 @@ fn of_view<M: Kind>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
 /// # Errors
 ///
 /// `BufferError` for sizes beyond 2**63 - 1.
-pub fn extent(bytes: usize) -> PyResult<i64> {
+pub fn dl_extent(bytes: usize) -> PyResult<i64> {
     i64::try_from(bytes).map_err(|_| {
         PyBufferError::new_err(format!(
             "this Buffer has {bytes} bytes; DLPack supports at most 2**63 - 1"
@@ -442,7 +447,7 @@ pub fn extent(bytes: usize) -> PyResult<i64> {
     })
 }
 
-fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<*mut M> {
+fn of_buffer<M: ManagedStruct>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<*mut M> {
     let pinned = buffer.get().pin(buffer.py())?;
     let tensor = Tensor {
         data: std::ptr::with_exposed_provenance_mut(pinned.address as usize),
@@ -453,7 +458,7 @@ fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<
         strides: std::ptr::null_mut(),
         byte_offset: 0,
     };
-    let shape = extent(pinned.size)?;
+    let shape = dl_extent(pinned.size)?;
     // The export releases the pin.
     std::mem::forget(pinned);
     let managed = publish(Export {
@@ -473,11 +478,11 @@ fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<
     Ok(managed)
 }
 
-fn capsule<M: Kind>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<'_, PyAny>> {
+fn capsule<M: ManagedStruct>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: the export lives until its deleter is called, by the consumer or the capsule's destructor.
     unsafe {
         let capsule =
-            ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(forget_capsule::<M>));
+            ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(destroy_capsule::<M>));
         if capsule.is_null() {
             let error = PyErr::fetch(py);
             delete::<M>(managed);

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::core::device;
-use crate::core::errors::{Class, OrRaise};
+use crate::core::errors::{ExceptionClass, OrRaise};
 use crate::core::numbers;
 
 /// Three dimensions. A concurrent launch may read a mixture of old and new values, which is safe.
@@ -75,7 +75,7 @@ pub struct PyLaunchConfig {
     cluster: Dims,
     shared_bytes: AtomicU32,
     cooperative: AtomicBool,
-    overlapping: AtomicBool,
+    programmatic_serialization: AtomicBool,
 }
 
 impl PyLaunchConfig {
@@ -89,7 +89,8 @@ impl PyLaunchConfig {
         }
         config.shared_bytes = self.shared_bytes.load(Ordering::Relaxed);
         config.cooperative = self.cooperative.load(Ordering::Relaxed);
-        config.programmatic_stream_serialization = self.overlapping.load(Ordering::Relaxed);
+        config.programmatic_stream_serialization =
+            self.programmatic_serialization.load(Ordering::Relaxed);
         config
     }
 }
@@ -116,7 +117,7 @@ impl PyLaunchConfig {
     ) -> PyResult<PyLaunchConfig> {
         let flag = |value: Option<&Bound<'_, PyAny>>| value.map_or(Ok(false), |v| v.is_truthy());
         let needed = |field: &str, value: Option<&Bound<'_, PyAny>>| match value {
-            Some(value) => dims(field, value, Wrong::Value),
+            Some(value) => dims(field, value, DimsError::Value),
             None => Err(PyValueError::new_err(format!(
                 "LaunchConfig.{field} is required: an int or a tuple of up to three ints"
             ))),
@@ -126,7 +127,7 @@ impl PyLaunchConfig {
         let cluster = cluster
             .map(|value| {
                 supports_clusters(py)?;
-                dims("cluster", value, Wrong::Value)
+                dims("cluster", value, DimsError::Value)
             })
             .transpose()?;
         let mut cooperative = flag(is_cooperative)?;
@@ -150,7 +151,7 @@ impl PyLaunchConfig {
             cluster: Dims::new(cluster.unwrap_or_default()),
             shared_bytes: AtomicU32::new(shmem_size.map_or(Ok(0), |value| shared_bytes(value))?),
             cooperative: AtomicBool::new(cooperative),
-            overlapping: AtomicBool::new(flag(programmatic_stream_serialization)?),
+            programmatic_serialization: AtomicBool::new(flag(programmatic_stream_serialization)?),
         })
     }
 
@@ -162,7 +163,7 @@ impl PyLaunchConfig {
 
     #[setter]
     fn set_grid(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.grid.set(dims("grid", value, Wrong::Type)?);
+        self.grid.set(dims("grid", value, DimsError::Type)?);
         Ok(())
     }
 
@@ -174,7 +175,7 @@ impl PyLaunchConfig {
 
     #[setter]
     fn set_block(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.block.set(dims("block", value, Wrong::Type)?);
+        self.block.set(dims("block", value, DimsError::Type)?);
         Ok(())
     }
 
@@ -189,7 +190,7 @@ impl PyLaunchConfig {
     fn set_cluster(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let cluster = value.map(|value| {
             supports_clusters(value.py())?;
-            dims("cluster", value, Wrong::Type)
+            dims("cluster", value, DimsError::Type)
         });
         self.cluster.set(cluster.transpose()?.unwrap_or_default());
         Ok(())
@@ -224,12 +225,12 @@ impl PyLaunchConfig {
     /// Whether the kernel may start before the preceding kernel in the stream has completed.
     #[getter]
     fn programmatic_stream_serialization(&self) -> bool {
-        self.overlapping.load(Ordering::Relaxed)
+        self.programmatic_serialization.load(Ordering::Relaxed)
     }
 
     #[setter]
     fn set_programmatic_stream_serialization(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.overlapping
+        self.programmatic_serialization
             .store(value.is_truthy()?, Ordering::Relaxed);
         Ok(())
     }
@@ -278,7 +279,7 @@ impl PyLaunchConfig {
 
 /// Exception type for malformed dimensions.
 #[derive(Clone, Copy)]
-enum Wrong {
+enum DimsError {
     /// In the constructor.
     Value,
     /// On attribute assignment.
@@ -286,15 +287,15 @@ enum Wrong {
 }
 
 /// Converts dimensions: an int, or a tuple or list of up to three; missing dimensions are 1.
-fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3]> {
+fn dims(field: &str, value: &Bound<'_, PyAny>, error_type: DimsError) -> PyResult<[u32; 3]> {
     let refuse = |problem: &str| {
-        let shown = numbers::shown(value);
+        let shown = numbers::short_repr(value);
         let text = format!(
             "LaunchConfig.{field} is {shown}{problem}; expected an int, or a tuple of up to three ints"
         );
-        match wrong {
-            Wrong::Value => PyValueError::new_err(text),
-            Wrong::Type => PyTypeError::new_err(text),
+        match error_type {
+            DimsError::Value => PyValueError::new_err(text),
+            DimsError::Type => PyTypeError::new_err(text),
         }
     };
     let mut dims = [1; 3];
@@ -319,7 +320,7 @@ fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3
                 let range = "expected dimensions from 1 to 2**32 - 1";
                 return Err(PyValueError::new_err(format!(
                     "LaunchConfig.{field} is {}; {range}",
-                    numbers::shown(value)
+                    numbers::short_repr(value)
                 )));
             }
         };
@@ -347,7 +348,7 @@ fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let Some(number) = index(value)? else {
         return Err(PyTypeError::new_err(format!(
             "LaunchConfig.shmem_size is {}; expected a number of bytes as int",
-            numbers::shown(value)
+            numbers::short_repr(value)
         )));
     };
     match number.extract::<i64>() {
@@ -357,7 +358,7 @@ fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
         Ok(bytes) if bytes <= i64::from(i32::MAX) => Ok(bytes as u32),
         _ => Err(PyOverflowError::new_err(format!(
             "LaunchConfig.shmem_size is {}; expected a number of bytes below 2**31",
-            numbers::shown(value)
+            numbers::short_repr(value)
         ))),
     }
 }
@@ -368,7 +369,7 @@ fn supports_clusters(py: Python<'_>) -> PyResult<()> {
     if capability.major >= 9 {
         return Ok(());
     }
-    Err(Class::Cuda.error(
+    Err(ExceptionClass::Cuda.error(
         py,
         format!(
             "LaunchConfig.cluster requires a device of compute capability 9.0; the current device has {capability}"

@@ -352,8 +352,8 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     let home = pyo3::types::PyString::new(py, "cuda.core._launcher");
     // SAFETY: a complete, static definition and a live name.
     let function = unsafe {
-        let made = ffi::PyCFunction_NewEx(definition, std::ptr::null_mut(), home.as_ptr());
-        Bound::from_owned_ptr_or_err(py, made)?
+        let created = ffi::PyCFunction_NewEx(definition, std::ptr::null_mut(), home.as_ptr());
+        Bound::from_owned_ptr_or_err(py, created)?
     };
     core.add("launch", function)
 }

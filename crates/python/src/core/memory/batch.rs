@@ -67,7 +67,7 @@ fn run(
     stream: &Stream,
     body: impl FnOnce() -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
-    copy_operand::reap(py);
+    copy_operand::drop_completed(py);
     let device = if stream.is_default() {
         let known = operands
             .iter()
@@ -81,7 +81,7 @@ fn run(
     };
     for operand in operands {
         if let Some(buffer) = operand.buffer() {
-            buffer.used_in(py, stream, device);
+            buffer.note_use_on(py, stream, device);
         }
     }
     py.detach(|| {

@@ -25,13 +25,13 @@ use crate::core::view::dtype::Typestr;
 pub struct Operand<'py> {
     address: u64,
     size: usize,
-    keep: Keep<'py>,
+    owner: OperandOwner<'py>,
 }
 
-enum Keep<'py> {
+enum OperandOwner<'py> {
     Buffer(PinnedBuffer<'py>),
     /// Host memory exported by the buffer protocol.
-    View(View),
+    View(BufferView),
     /// Another owner, with the stream to wait for first.
     Object(Bound<'py, PyAny>, Option<Stream>),
 }
@@ -45,34 +45,34 @@ impl Drop for PinnedBuffer<'_> {
 }
 
 /// A buffer-protocol view; dropped where Python may be called.
-pub struct View(Box<ffi::Py_buffer>);
+pub struct BufferView(Box<ffi::Py_buffer>);
 
 // SAFETY: any attached thread may release a view (Python/C API, "Buffer Protocol"), and views are dropped on attached
 // threads only.
-unsafe impl Send for View {}
+unsafe impl Send for BufferView {}
 // SAFETY: shared references only read what the exporter filled in.
-unsafe impl Sync for View {}
+unsafe impl Sync for BufferView {}
 
-impl Drop for View {
+impl Drop for BufferView {
     fn drop(&mut self) {
         // SAFETY: filled by `PyObject_GetBuffer`, released once, attached.
         unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
     }
 }
 
-impl View {
+impl BufferView {
     /// Requests a view of an object with these flags.
     ///
     /// # Errors
     ///
     /// Errors of the exporter.
-    pub fn take(given: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<View> {
+    pub fn take(given: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<BufferView> {
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: a live object and a valid view with a stable address.
         if unsafe { ffi::PyObject_GetBuffer(given.as_ptr(), &raw mut *view, flags) } != 0 {
             return Err(PyErr::fetch(given.py()));
         }
-        Ok(View(view))
+        Ok(BufferView(view))
     }
 
     /// Reports the exporter to the garbage collector.
@@ -172,7 +172,7 @@ pub fn small_bytes(given: &Bound<'_, PyAny>) -> PyResult<Option<(usize, [u8; 4])
     if !has_buffer(given) {
         return Ok(None);
     }
-    let view = View::take(given, ffi::PyBUF_SIMPLE)?;
+    let view = BufferView::take(given, ffi::PyBUF_SIMPLE)?;
     let (len, mut bytes) = (view.len(), [0; 4]);
     let first = len.min(bytes.len());
     // SAFETY: the view has `len` bytes.
@@ -196,7 +196,7 @@ impl<'py> Operand<'py> {
         Ok(Operand {
             address,
             size,
-            keep: Keep::Buffer(PinnedBuffer(buffer.clone())),
+            owner: OperandOwner::Buffer(PinnedBuffer(buffer.clone())),
         })
     }
 
@@ -259,9 +259,9 @@ impl<'py> Operand<'py> {
         let py = given.py();
         // The format shows object references. Some types, such as NumPy dates, have no format in the protocol; they
         // hold plain bytes.
-        let view = match View::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_FORMAT) {
+        let view = match BufferView::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_FORMAT) {
             Ok(view) => view,
-            Err(_) => View::take(given, ffi::PyBUF_STRIDES)?,
+            Err(_) => BufferView::take(given, ffi::PyBUF_STRIDES)?,
         };
         if has_objects(view.format()) {
             return Err(PyTypeError::new_err(format!(
@@ -279,7 +279,7 @@ impl<'py> Operand<'py> {
         }
         // Some exporters track writers.
         let view = if writable {
-            View::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_WRITABLE).map_err(|error| {
+            BufferView::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_WRITABLE).map_err(|error| {
                 let wrong = read_only(what);
                 wrong.set_cause(py, Some(error));
                 wrong
@@ -290,7 +290,7 @@ impl<'py> Operand<'py> {
         Ok(Operand {
             address: view.0.buf.expose_provenance() as u64,
             size: view.len(),
-            keep: Keep::View(view),
+            owner: OperandOwner::View(view),
         })
     }
 
@@ -392,27 +392,27 @@ impl<'py> Operand<'py> {
         Ok(Operand {
             address,
             size,
-            keep: Keep::Object(given.clone(), stream),
+            owner: OperandOwner::Object(given.clone(), stream),
         })
     }
 
     /// The buffer, if the operand is one.
     pub fn buffer(&self) -> Option<&PyBuffer> {
-        match &self.keep {
-            Keep::Buffer(buffer) => Some(buffer.0.get()),
+        match &self.owner {
+            OperandOwner::Buffer(buffer) => Some(buffer.0.get()),
             _ => None,
         }
     }
 
     /// Objects to keep alive until the copy completes; `None` for a buffer, which keeps itself, and for memory that the
     /// driver no longer needs when the call returns.
-    fn hold(self, device: Option<Device>) -> Option<Hold> {
-        match self.keep {
-            Keep::Buffer(_) => None,
-            Keep::View(view) => {
-                (!is_staged(self.address, self.size, device)).then_some(Hold::View(view))
+    fn into_keep_alive(self, device: Option<Device>) -> Option<KeepAlive> {
+        match self.owner {
+            OperandOwner::Buffer(_) => None,
+            OperandOwner::View(view) => {
+                (!is_staged(self.address, self.size, device)).then_some(KeepAlive::View(view))
             }
-            Keep::Object(object, _) => Some(Hold::Object(object.unbind())),
+            OperandOwner::Object(object, _) => Some(KeepAlive::Object(object.unbind())),
         }
     }
 }
@@ -444,15 +444,15 @@ fn is_staged(address: u64, size: usize, device: Option<Device>) -> bool {
 
 /// Keeps an operand alive until its copy completes.
 #[expect(dead_code, reason = "held for its destructor")]
-enum Hold {
-    View(View),
+enum KeepAlive {
+    View(BufferView),
     Object(Py<PyAny>),
 }
 
 struct Pending {
     done: Event,
     generation: ForkGeneration,
-    hold: Hold,
+    hold: KeepAlive,
 }
 
 /// Queued copies and the objects they need.
@@ -464,7 +464,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 ///
 /// Called wherever copies are queued or waited for. A stream callback cannot do this: it would need the GIL on a driver
 /// thread, while a program that waits for the driver may hold it.
-pub fn reap(py: Python<'_>) {
+pub fn drop_completed(py: Python<'_>) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -479,7 +479,7 @@ pub fn reap(py: Python<'_>) {
         let (done, waiting): (Vec<Pending>, Vec<Pending>) = pending
             .into_iter()
             .partition(|copy| copy.generation.is_current() && copy.done.is_done().unwrap_or(true));
-        let done: Vec<Hold> = done.into_iter().map(|copy| copy.hold).collect();
+        let done: Vec<KeepAlive> = done.into_iter().map(|copy| copy.hold).collect();
         (done, waiting)
     });
     COUNT.fetch_sub(done.len(), Ordering::Relaxed);
@@ -506,7 +506,7 @@ pub fn copy(
             source.size, destination.size
         )));
     }
-    reap(py);
+    drop_completed(py);
     let size = source.size;
     if size == 0 {
         return Ok(());
@@ -525,13 +525,13 @@ pub fn copy(
         .find_map(|buffer| buffer.device(py));
     for side in sides {
         if let Some(buffer) = side.buffer() {
-            buffer.used_in(py, stream, device);
+            buffer.note_use_on(py, stream, device);
         }
     }
     let producers: Vec<&Stream> = sides
         .iter()
-        .filter_map(|side| match &side.keep {
-            Keep::Object(_, producer) => producer.as_ref(),
+        .filter_map(|side| match &side.owner {
+            OperandOwner::Object(_, producer) => producer.as_ref(),
             _ => None,
         })
         .filter(|producer| producer.handle() != stream.handle())
@@ -549,14 +549,14 @@ pub fn copy(
         unsafe { copy_async(to, from, size, stream, options) }
     })
     .or_raise(py)?;
-    let holds: Vec<Hold> = [destination, source]
+    let kept: Vec<KeepAlive> = [destination, source]
         .into_iter()
-        .filter_map(|side| side.hold(device))
+        .filter_map(|side| side.into_keep_alive(device))
         .collect();
-    if holds.is_empty() {
+    if kept.is_empty() {
         return Ok(());
     }
-    hold(py, device, stream, holds)
+    register_pending(py, device, stream, kept)
 }
 
 /// Keeps objects alive until the stream has completed its current work.
@@ -570,17 +570,22 @@ pub fn keep_until_done(
     stream: &Stream,
     objects: Vec<Py<PyAny>>,
 ) -> PyResult<()> {
-    reap(py);
-    hold(
+    drop_completed(py);
+    register_pending(
         py,
         device,
         stream,
-        objects.into_iter().map(Hold::Object).collect(),
+        objects.into_iter().map(KeepAlive::Object).collect(),
     )
 }
 
-fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold>) -> PyResult<()> {
-    let count = holds.len();
+fn register_pending(
+    py: Python<'_>,
+    device: Option<Device>,
+    stream: &Stream,
+    kept: Vec<KeepAlive>,
+) -> PyResult<()> {
+    let count = kept.len();
     let marks = py.detach(|| {
         let _entered = device
             .map(|device| enter_for_default_stream(stream, device))
@@ -596,7 +601,7 @@ fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold
         PENDING
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(marks.into_iter().zip(holds).map(|(done, hold)| Pending {
+            .extend(marks.into_iter().zip(kept).map(|(done, hold)| Pending {
                 done,
                 generation: ForkGeneration::current(),
                 hold,

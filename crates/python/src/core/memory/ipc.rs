@@ -9,10 +9,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::core::closable::{Lent, Slot};
+use crate::core::closable::{Closable, Lent};
 use crate::core::errors::OrRaise;
 use crate::core::memory::resource::PyMemPool;
-use crate::core::numbers::{shown, size_argument, whole_number};
+use crate::core::numbers::{short_repr, size_argument, whole_number};
 
 /// The Python module with the registry of memory resources and the ``multiprocessing`` reducers.
 ///
@@ -103,20 +103,21 @@ pub fn import<'py>(
             .detach(|| MemoryPool::import_with_kind(kind, file.as_fd()))
             .or_raise(py)?;
         let pool = Lent::new(py, pool);
-        let made = class.call_method1(intern!(py, "__new__"), (class,))?;
-        if !made.is_instance(base)? {
+        let created = class.call_method1(intern!(py, "__new__"), (class,))?;
+        if !created.is_instance(base)? {
             return Err(PyTypeError::new_err(format!(
                 "{}.__new__() returned a {}; expected a {name}",
                 class.name()?,
-                made.get_type().name()?
+                created.get_type().name()?
             )));
         }
         let uuid = handle.get().uuid_of(py);
         let shared = Some(handle.clone().unbind());
-        made.cast::<PyMemPool>()?
+        created
+            .cast::<PyMemPool>()?
             .get()
             .fill(py, pool.clone(), name, shared, uuid);
-        Ok(made)
+        Ok(created)
     };
     let Some(uuid) = handle.get().uuid_of(py) else {
         return make();
@@ -125,13 +126,15 @@ pub fn import<'py>(
     // the second resource would then destroy the pool of the first.
     let lock = module(py)?.getattr(intern!(py, "_lock"))?;
     lock.call_method0(intern!(py, "acquire"))?;
-    let made = match registered(given, class) {
-        Ok(None) => make().and_then(|made| register(made.cast::<PyMemPool>()?, uuid.bind(py))),
+    let created = match registered(given, class) {
+        Ok(None) => {
+            make().and_then(|created| register(created.cast::<PyMemPool>()?, uuid.bind(py)))
+        }
         Ok(Some(known)) => Ok(known),
         Err(error) => Err(error),
     };
     lock.call_method0(intern!(py, "release"))?;
-    made
+    created
 }
 
 /// Whether a resource is IPC-enabled.
@@ -153,7 +156,7 @@ pub fn is_shared(py: Python<'_>, resource: Option<&Py<PyAny>>) -> bool {
     name = "IPCAllocationHandle"
 )]
 pub struct PyAllocationHandle {
-    file: Slot<Arc<OwnedFd>>,
+    file: Closable<Arc<OwnedFd>>,
     uuid: Option<Py<PyAny>>,
 }
 
@@ -161,7 +164,7 @@ impl PyAllocationHandle {
     /// Creates a handle that owns its file descriptor.
     pub fn new_of(file: OwnedFd, uuid: Option<Py<PyAny>>) -> PyAllocationHandle {
         PyAllocationHandle {
-            file: Slot::new(Arc::new(file)),
+            file: Closable::new(Arc::new(file)),
             uuid,
         }
     }
@@ -228,7 +231,7 @@ fn accept_handle<'py>(
     let bad = || {
         PyOSError::new_err((
             libc::EBADF,
-            format!("{} is not a file descriptor", shown(given)),
+            format!("{} is not a file descriptor", short_repr(given)),
         ))
     };
     if given.is_none() {

@@ -17,7 +17,7 @@ use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, Pinned, PyBuffer};
 use crate::core::memory::location;
 use crate::core::memory::resource::{PyMemPool, stream_or_default};
-use crate::core::numbers::{shown, size_argument};
+use crate::core::numbers::{short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
@@ -39,8 +39,8 @@ pub struct PyManagedBuffer;
 
 /// Argument of the class's `__new__` that carries the value of a new object. Only this module can create one; it
 /// supports subclasses.
-#[pyclass(frozen, module = "cupyrite._native.core", name = "_Making")]
-struct Making(Mutex<Option<PyBuffer>>);
+#[pyclass(frozen, module = "cupyrite._native.core", name = "_PendingBuffer")]
+struct PendingBuffer(Mutex<Option<PyBuffer>>);
 
 impl PyManagedBuffer {
     /// Creates the Python object of a managed buffer.
@@ -48,7 +48,7 @@ impl PyManagedBuffer {
     /// # Errors
     ///
     /// `MemoryError`.
-    pub fn make(py: Python<'_>, shell: PyBuffer) -> PyResult<Py<PyManagedBuffer>> {
+    pub fn create(py: Python<'_>, shell: PyBuffer) -> PyResult<Py<PyManagedBuffer>> {
         Py::new(
             py,
             PyClassInitializer::from(shell).add_subclass(PyManagedBuffer),
@@ -111,7 +111,7 @@ pub fn run(
     stream: &Stream,
     body: impl FnOnce(&Stream) -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
-    buffer.used_by(py, stream);
+    buffer.note_use(py, stream);
     let device = match (stream.is_default(), buffer.device(py)) {
         (false, _) => None,
         (true, Some(device)) => Some(device),
@@ -141,12 +141,12 @@ impl PyManagedBuffer {
         args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<PyManagedBuffer>> {
-        let made = args
+        let created = args
             .get_item(0)
             .ok()
-            .and_then(|first| first.cast_into::<Making>().ok())
-            .and_then(|making| making.get().0.lock().ok()?.take());
-        match made {
+            .and_then(|first| first.cast_into::<PendingBuffer>().ok())
+            .and_then(|pending| pending.get().0.lock().ok()?.take());
+        match created {
             Some(shell) => Ok(PyClassInitializer::from(shell).add_subclass(PyManagedBuffer)),
             None => Err(PyRuntimeError::new_err(
                 "ManagedBuffer cannot be instantiated; allocate from a ManagedMemoryResource or wrap existing memory with \
@@ -173,13 +173,13 @@ impl PyManagedBuffer {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = cls.py();
-        let making = Making(Mutex::new(Some(PyBuffer::of_handle(
+        let pending = PendingBuffer(Mutex::new(Some(PyBuffer::from_arguments(
             ptr, size, mr, owner, stream,
         )?)));
         // Calls this class's own `__new__`, so that the signature of a subclass does not matter.
         py.get_type::<PyManagedBuffer>()
             .getattr(intern!(py, "__new__"))?
-            .call1((cls, Bound::new(py, making)?))
+            .call1((cls, Bound::new(py, pending)?))
     }
 
     /// Read-mostly advice: readers get copies of their own. Settable.
@@ -232,13 +232,13 @@ impl PyManagedBuffer {
         // All elements are converted before anything changes.
         let wanted = value
             .try_iter()?
-            .map(|place| user(&place?, what))
+            .map(|place| accessed_by_location(&place?, what))
             .collect::<PyResult<Vec<MemoryLocation>>>()?;
         let (_pinned, range) = Self::managed(slf, what)?;
         slf.py()
             .detach(|| {
                 let now = managed::accessed_by(range)?;
-                let gone = now
+                let removed = now
                     .iter()
                     .filter(|place| !wanted.contains(place))
                     .map(|&place| Advice::AccessedBy(place, false));
@@ -246,7 +246,8 @@ impl PyManagedBuffer {
                     .iter()
                     .filter(|place| !now.contains(place))
                     .map(|&place| Advice::AccessedBy(place, true));
-                new.chain(gone).try_for_each(|a| managed::advise(range, a))
+                new.chain(removed)
+                    .try_for_each(|a| managed::advise(range, a))
             })
             .or_raise(slf.py())
     }
@@ -270,7 +271,7 @@ impl PyManagedBuffer {
         used: bool,
     ) -> PyResult<()> {
         let what = "ManagedBuffer.accessed_by";
-        let place = user(place, what)?;
+        let place = accessed_by_location(place, what)?;
         Self::advise(slf, what, Advice::AccessedBy(place, used))
     }
 
@@ -341,7 +342,7 @@ impl PyManagedBuffer {
 }
 
 /// Converts a location for `accessed_by`: a device, or the host as a whole.
-fn user(given: &Bound<'_, PyAny>, what: &str) -> PyResult<MemoryLocation> {
+fn accessed_by_location(given: &Bound<'_, PyAny>, what: &str) -> PyResult<MemoryLocation> {
     let place = location::accept(given, || format!("an element of {what}"))?;
     match place {
         Some(MemoryLocation::Device(_) | MemoryLocation::Host) => {}
@@ -436,7 +437,7 @@ fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLoc
         Some(number) => Some(number.extract().map_err(|_| {
             PyOverflowError::new_err(format!(
                 "{name} is {}; expected the number of a device or NUMA node, -1 or None",
-                shown(&number)
+                short_repr(&number)
             ))
         })?),
     };
@@ -489,13 +490,13 @@ impl PyManagedMemoryResource {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyManagedMemoryResource> {
-        PyMemPool::unmade().add_subclass(PyManagedMemoryResource)
+        PyMemPool::uninitialized().add_subclass(PyManagedMemoryResource)
     }
 
     #[pyo3(signature = (options=None))]
     fn __init__(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = slf.py();
-        let made = match options.filter(|options| !options.is_none()) {
+        let created = match options.filter(|options| !options.is_none()) {
             None => py.detach(|| MemoryPool::current_for_kind(PoolKind::Managed(None))),
             given => {
                 let options = Options::accept(CLASS, &OPTIONS, given)?;
@@ -507,7 +508,7 @@ impl PyManagedMemoryResource {
                 .map_err(|error| location::explain(error, place.as_slice(), what))
             }
         };
-        slf.as_super().get().set(py, made.or_raise(py)?, CLASS);
+        slf.as_super().get().set(py, created.or_raise(py)?, CLASS);
         warn_about_access(py)
     }
 
@@ -532,11 +533,11 @@ impl PyManagedMemoryResource {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
         let stream = stream_or_default(py, stream, "allocate")?;
-        let memory = slf.as_super().get().take(py, size, stream)?;
+        let memory = slf.as_super().get().allocate_memory(py, size, stream)?;
         let address = memory.address();
         let resource = Some(slf.clone().into_any().unbind());
-        let shell = PyBuffer::shell(Backing::Pool(memory), address, size, resource, None);
-        PyManagedBuffer::make(py, shell)
+        let shell = PyBuffer::new_value(Backing::Pool(memory), address, size, resource, None);
+        PyManagedBuffer::create(py, shell)
     }
 
     /// Device number of the preferred location; -1 if it is not a device.

@@ -20,7 +20,7 @@ use crate::core::memory::ipc::PyAllocationHandle;
 use crate::core::memory::location;
 use crate::core::memory::managed::nearest_node;
 use crate::core::memory::resource::{PyMemPool, PyMemoryResource};
-use crate::core::numbers::{address_argument, shown, size_argument};
+use crate::core::numbers::{address_argument, short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
@@ -75,14 +75,14 @@ impl PyPinnedMemoryResource {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyPinnedMemoryResource> {
-        PyMemPool::unmade().add_subclass(PyPinnedMemoryResource)
+        PyMemPool::uninitialized().add_subclass(PyPinnedMemoryResource)
     }
 
     #[pyo3(signature = (options=None))]
     fn __init__(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = slf.py();
         let mut shareable = false;
-        let made = match options.filter(|options| !options.is_none()) {
+        let created = match options.filter(|options| !options.is_none()) {
             None => py.detach(host_pool),
             given => {
                 let class = "PinnedMemoryResourceOptions";
@@ -93,7 +93,7 @@ impl PyPinnedMemoryResource {
                     Some(size) => size.extract::<usize>().map_err(|_| {
                         PyOverflowError::new_err(format!(
                             "{class}.max_size is {}; expected a number of bytes from 0 to 2**64-1",
-                            shown(&size)
+                            short_repr(&size)
                         ))
                     })?,
                 };
@@ -102,7 +102,7 @@ impl PyPinnedMemoryResource {
                     Some(node) => Some(node.extract::<i32>().map_err(|_| {
                         PyOverflowError::new_err(format!(
                             "{class}.numa_id is {}, which is not a NUMA node number",
-                            shown(&node)
+                            short_repr(&node)
                         ))
                     })?),
                 };
@@ -126,7 +126,7 @@ impl PyPinnedMemoryResource {
                     })
             }
         };
-        let pool = Lent::new(py, made.or_raise(py)?);
+        let pool = Lent::new(py, created.or_raise(py)?);
         let (shared, uuid) = match shareable {
             true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
             false => (None, None),
@@ -306,7 +306,7 @@ impl PyLegacyPinnedMemoryResource {
             .detach(|| DeviceBuffer::from_resource(Arc::new(HostMemoryResource), size, &stream))
             .or_raise(py)?;
         let (address, resource) = (memory.address(), slf.clone().into_any().unbind());
-        PyBuffer::make(
+        PyBuffer::create(
             py,
             Backing::Pool(memory),
             address,

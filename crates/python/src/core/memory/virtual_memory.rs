@@ -19,7 +19,7 @@ use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::managed::nearest_node;
 use crate::core::memory::resource::PyMemoryResource;
-use crate::core::numbers::{address_argument, bytes_argument, shown, size_argument};
+use crate::core::numbers::{address_argument, bytes_argument, short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
@@ -45,10 +45,10 @@ use crate::core::stream;
     name = "VirtualMemoryResource"
 )]
 pub struct PyVirtualMemoryResource {
-    state: Mutex<Option<State>>,
+    state: Mutex<Option<ResourceState>>,
 }
 
-struct State {
+struct ResourceState {
     memory: Arc<VirtualMemoryResource>,
     device: Device,
     config: Py<PyAny>,
@@ -83,7 +83,7 @@ fn choice<'py, T: Copy>(
                 .collect();
             Err(PyValueError::new_err(format!(
                 "{OPTIONS}.{field} is {}; expected one of {}",
-                shown(&given),
+                short_repr(&given),
                 names.join(", ")
             )))
         }
@@ -102,7 +102,7 @@ fn number<'py>(py: Python<'py>, options: &Options<'py>, field: &str) -> PyResult
 }
 
 #[derive(Clone, Copy)]
-enum Where {
+enum LocationType {
     Device,
     Host,
     HostNuma,
@@ -122,46 +122,46 @@ fn read<'py>(
         &options,
         "location_type",
         &[
-            ("device", Where::Device),
-            ("host", Where::Host),
-            ("host_numa", Where::HostNuma),
-            ("host_numa_current", Where::HostNumaCurrent),
+            ("device", LocationType::Device),
+            ("host", LocationType::Host),
+            ("host_numa", LocationType::HostNuma),
+            ("host_numa_current", LocationType::HostNumaCurrent),
         ],
     )?;
-    let location = match place.unwrap_or(Where::Device) {
-        Where::Device => MemoryLocation::Device(device.ordinal()),
-        Where::Host => MemoryLocation::Host,
-        Where::HostNuma => MemoryLocation::HostNuma(nearest_node(
+    let location = match place.unwrap_or(LocationType::Device) {
+        LocationType::Device => MemoryLocation::Device(device.ordinal()),
+        LocationType::Host => MemoryLocation::Host,
+        LocationType::HostNuma => MemoryLocation::HostNuma(nearest_node(
             py,
             "the node for VirtualMemoryResourceOptions.location_type='host_numa'",
         )?),
-        Where::HostNumaCurrent => MemoryLocation::HostNumaCurrent,
+        LocationType::HostNumaCurrent => MemoryLocation::HostNumaCurrent,
     };
-    let mut made = VirtualMemoryOptions::at(location);
+    let mut created = VirtualMemoryOptions::at(location);
     let kinds = [
         ("pinned", VirtualAllocationKind::Pinned),
         ("managed", VirtualAllocationKind::Managed),
     ];
-    made.allocation = choice(py, &options, "allocation_type", &kinds)?.unwrap_or_default();
+    created.allocation = choice(py, &options, "allocation_type", &kinds)?.unwrap_or_default();
     let handles = [
         ("posix_fd", ShareableHandleKind::PosixFd),
         ("win32_kmt", ShareableHandleKind::Win32Kmt),
         ("fabric", ShareableHandleKind::Fabric),
     ];
-    made.share =
+    created.share =
         choice(py, &options, "handle_type", &handles)?.unwrap_or(ShareableHandleKind::None);
     let units = [
         ("minimum", Granularity::Minimum),
         ("recommended", Granularity::Recommended),
     ];
-    made.granularity = choice(py, &options, "granularity", &units)?.unwrap_or_default();
-    made.gpu_direct_rdma = options.flag(intern!(py, "gpu_direct_rdma"), false)?;
-    made.address_hint = number(py, &options, "addr_hint")?;
-    made.alignment = usize::try_from(number(py, &options, "addr_align")?).unwrap_or(usize::MAX);
-    if made.alignment != 0 && !made.alignment.is_power_of_two() {
+    created.granularity = choice(py, &options, "granularity", &units)?.unwrap_or_default();
+    created.gpu_direct_rdma = options.flag(intern!(py, "gpu_direct_rdma"), false)?;
+    created.address_hint = number(py, &options, "addr_hint")?;
+    created.alignment = usize::try_from(number(py, &options, "addr_align")?).unwrap_or(usize::MAX);
+    if created.alignment != 0 && !created.alignment.is_power_of_two() {
         return Err(PyValueError::new_err(format!(
             "{OPTIONS}.addr_align is {}; expected a power of two, or None",
-            made.alignment
+            created.alignment
         )));
     }
     // Access rights apply to the host as a whole.
@@ -169,9 +169,9 @@ fn read<'py>(
         MemoryLocation::HostNumaCurrent => MemoryLocation::Host,
         other => other,
     };
-    made.access = Vec::new();
+    created.access = Vec::new();
     if let Some(access) = choice(py, &options, "self_access", &rights)? {
-        made.access.push((own, access));
+        created.access.push((own, access));
     }
     let peer_access = choice(py, &options, "peer_access", &rights)?;
     if let Some(peers) = options.value(intern!(py, "peers"))? {
@@ -181,27 +181,27 @@ fn read<'py>(
             if place != own
                 && let Some(access) = peer_access
             {
-                made.access.push((place, access));
+                created.access.push((place, access));
             }
         }
     }
     let rdma = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
-    if made.gpu_direct_rdma && device.attribute(rdma).or_raise(py)? == 0 {
+    if created.gpu_direct_rdma && device.attribute(rdma).or_raise(py)? == 0 {
         return Err(PyRuntimeError::new_err(format!(
             "{OPTIONS}.gpu_direct_rdma is true, but device {} does not support GPUDirect RDMA",
             device.ordinal()
         )));
     }
-    Ok(made)
+    Ok(created)
 }
 
 impl PyVirtualMemoryResource {
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ResourceState>> {
         // Held for a few instructions that neither panic nor call Python.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, read: impl FnOnce(&State) -> T) -> PyResult<T> {
+    fn with<T>(&self, read: impl FnOnce(&ResourceState) -> T) -> PyResult<T> {
         match &*self.lock() {
             Some(state) => Ok(read(state)),
             None => Err(PyRuntimeError::new_err(
@@ -255,14 +255,14 @@ impl PyVirtualMemoryResource {
         } else {
             device::accept(device_id, CLASS, "device_id")?
         };
-        let config = made_config(py, config)?;
+        let config = config_object(py, config)?;
         let memory = Arc::new(VirtualMemoryResource::new(read(py, device, &config)?));
-        let former = slf.get().lock().replace(State {
+        let previous = slf.get().lock().replace(ResourceState {
             memory,
             device,
             config: config.unbind(),
         });
-        drop(former);
+        drop(previous);
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl PyVirtualMemoryResource {
             .or_raise(py)?;
         let (address, size) = (memory.address(), memory.size());
         let resource = Some(slf.clone().into_any().unbind());
-        PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)
+        PyBuffer::create(py, Backing::Pool(memory), address, size, resource, None)
     }
 
     /// Frees memory by address after the stream's work has completed. Buffers free their memory themselves.
@@ -365,7 +365,7 @@ impl PyVirtualMemoryResource {
         let device = slf.get().with(|state| state.device)?;
         let config = match config.filter(|config| !config.is_none()) {
             Some(given) => {
-                let config = made_config(py, Some(given))?;
+                let config = config_object(py, Some(given))?;
                 Some((read(py, device, &config)?, config))
             }
             None => None,
@@ -376,12 +376,12 @@ impl PyVirtualMemoryResource {
         })?;
         if let Some((options, config)) = config {
             resource.set_options(options);
-            let former = slf
+            let previous = slf
                 .get()
                 .lock()
                 .as_mut()
                 .map(|state| std::mem::replace(&mut state.config, config.unbind()));
-            drop(former);
+            drop(previous);
         }
         match moved {
             None => Ok(buffer.clone()),
@@ -441,7 +441,7 @@ impl PyVirtualMemoryResource {
 }
 
 /// Converts the options argument: an instance, a dict of fields, or None for the defaults.
-fn made_config<'py>(
+fn config_object<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {

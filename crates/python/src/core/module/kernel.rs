@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::module::kernel_attributes::PyKernelAttributes;
@@ -31,7 +31,7 @@ use crate::types;
     name = "Kernel"
 )]
 pub struct PyKernel {
-    kernel: Unlocked<Kernel>,
+    kernel: DropDetached<Kernel>,
     code: Option<Py<PyObjectCode>>,
     attributes: PyOnceLock<Py<PyKernelAttributes>>,
     occupancy: PyOnceLock<Py<PyKernelOccupancy>>,
@@ -55,7 +55,7 @@ impl PyKernel {
     /// Creates the value of a kernel object, with the object code that defines the kernel.
     pub fn new(kernel: Kernel, code: Option<Py<PyObjectCode>>) -> PyKernel {
         PyKernel {
-            kernel: Unlocked::new(kernel),
+            kernel: DropDetached::new(kernel),
             code,
             attributes: PyOnceLock::new(),
             occupancy: PyOnceLock::new(),
@@ -150,32 +150,32 @@ impl PyKernel {
     #[getter]
     fn arguments_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let params = self.params(py)?;
-        let made = PyList::empty(py);
+        let created = PyList::empty(py);
         if !params.is_empty() {
             let class = PyModule::import(py, "cuda.core._module")?.getattr("ParamInfo")?;
             for param in params {
-                made.append(class.call1((param.offset, param.size))?)?;
+                created.append(class.call1((param.offset, param.size))?)?;
             }
         }
-        Ok(made)
+        Ok(created)
     }
 
     /// KernelAttributes: Driver attributes on the current device, or indexed by device.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyKernelAttributes>> {
-        let made = self.attributes.get_or_try_init(py, || {
+        let created = self.attributes.get_or_try_init(py, || {
             Py::new(py, PyKernelAttributes::of(self.get().clone()))
         })?;
-        Ok(made.clone_ref(py))
+        Ok(created.clone_ref(py))
     }
 
     /// KernelOccupancy: Occupancy queries.
     #[getter]
     fn occupancy(&self, py: Python<'_>) -> PyResult<Py<PyKernelOccupancy>> {
-        let made = self.occupancy.get_or_try_init(py, || {
+        let created = self.occupancy.get_or_try_init(py, || {
             Py::new(py, PyKernelOccupancy::of(self.get().clone()))
         })?;
-        Ok(made.clone_ref(py))
+        Ok(created.clone_ref(py))
     }
 
     fn __eq__(&self, other: PyRef<'_, PyKernel>) -> bool {

@@ -8,12 +8,12 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::device;
 use crate::core::errors::OrRaise;
 
 /// Cache of constant attribute values by device and attribute, shared by all views of one kernel.
-type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;
+type AttributeCache = Arc<Mutex<HashMap<(usize, u32), i32>>>;
 
 /// Driver attributes of a kernel on the current device; ``attributes[device]`` selects another device.
 ///
@@ -28,19 +28,19 @@ type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;
     name = "KernelAttributes"
 )]
 pub struct PyKernelAttributes {
-    kernel: Unlocked<Kernel>,
+    kernel: DropDetached<Kernel>,
     /// None: the device that is current when an attribute is read.
     device: Option<Device>,
-    known: Known,
+    cache: AttributeCache,
 }
 
 impl PyKernelAttributes {
     /// The attributes of a kernel on the current device.
     pub fn of(kernel: Kernel) -> PyKernelAttributes {
         PyKernelAttributes {
-            kernel: Unlocked::new(kernel),
+            kernel: DropDetached::new(kernel),
             device: None,
-            known: Known::default(),
+            cache: AttributeCache::default(),
         }
     }
 
@@ -50,16 +50,16 @@ impl PyKernelAttributes {
             None => device::current(py)?,
         };
         let key = (device.ordinal(), attribute.0);
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = known().get(&key) {
+        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = cache().get(&key) {
             return Ok(*value);
         }
         // Detached: the driver may have to load the code first.
         let value = py
             .detach(|| self.kernel.attribute(&device, attribute))
             .or_raise(py)?;
-        if !CHANGING.contains(&attribute) {
-            known().insert(key, value);
+        if !SETTABLE.contains(&attribute) {
+            cache().insert(key, value);
         }
         Ok(value)
     }
@@ -73,10 +73,10 @@ impl PyKernelAttributes {
         let py = slf.py();
         let value = slf.get().value(py, attribute)?;
         let class = PyModule::import(py, "cuda.core._module")?.getattr("_AttributeValue")?;
-        let made = class.call1((value,))?;
-        made.setattr("_attributes", slf)?;
-        made.setattr("_name", name)?;
-        Ok(made.unbind())
+        let created = class.call1((value,))?;
+        created.setattr("_attributes", slf)?;
+        created.setattr("_name", name)?;
+        Ok(created.unbind())
     }
 
     fn truth(&self, py: Python<'_>, attribute: FunctionAttribute) -> PyResult<Py<PyBool>> {
@@ -86,7 +86,7 @@ impl PyKernelAttributes {
 }
 
 /// Attributes that programs can set; their values are not cached.
-const CHANGING: [FunctionAttribute; 7] = [
+const SETTABLE: [FunctionAttribute; 7] = [
     FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
     FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
     FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
@@ -126,9 +126,9 @@ impl PyKernelAttributes {
             )?)
         };
         Ok(PyKernelAttributes {
-            kernel: Unlocked::new((*self.kernel).clone()),
+            kernel: DropDetached::new((*self.kernel).clone()),
             device,
-            known: self.known.clone(),
+            cache: self.cache.clone(),
         })
     }
 

@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
@@ -42,11 +42,11 @@ use crate::generated::ids::class::driver as class;
     name = "Linker"
 )]
 pub struct PyLinker {
-    state: Unlocked<Mutex<State>>,
+    state: DropDetached<Mutex<LinkerState>>,
     backend: LinkerBackend,
 }
 
-enum State {
+enum LinkerState {
     Open(Linker),
     /// The logs, which outlive the linker.
     Closed {
@@ -149,7 +149,7 @@ fn linker_arguments<'py>(options: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyL
 }
 
 impl PyLinker {
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, State> {
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, LinkerState> {
         if let Ok(state) = self.state.try_lock() {
             return state;
         }
@@ -192,7 +192,7 @@ impl PyLinker {
         let linker = py.detach(|| Linker::new(&codes, &options)).or_raise(py)?;
         Ok(PyLinker {
             backend: linker.backend(),
-            state: Unlocked::new(Mutex::new(State::Open(linker))),
+            state: DropDetached::new(Mutex::new(LinkerState::Open(linker))),
         })
     }
 
@@ -229,8 +229,8 @@ impl PyLinker {
         let linked =
             py.detach(
                 || match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-                    State::Open(linker) => Some(linker.link(kind)),
-                    State::Closed { .. } => None,
+                    LinkerState::Open(linker) => Some(linker.link(kind)),
+                    LinkerState::Closed { .. } => None,
                 },
             );
         match linked {
@@ -246,8 +246,8 @@ impl PyLinker {
     /// str
     fn get_info_log(&self, py: Python<'_>) -> String {
         match &*self.lock(py) {
-            State::Open(linker) => linker.info_log(),
-            State::Closed { info, .. } => info.clone(),
+            LinkerState::Open(linker) => linker.info_log(),
+            LinkerState::Closed { info, .. } => info.clone(),
         }
     }
 
@@ -258,8 +258,8 @@ impl PyLinker {
     /// str
     fn get_error_log(&self, py: Python<'_>) -> String {
         match &*self.lock(py) {
-            State::Open(linker) => linker.error_log(),
-            State::Closed { error, .. } => error.clone(),
+            LinkerState::Open(linker) => linker.error_log(),
+            LinkerState::Closed { error, .. } => error.clone(),
         }
     }
 
@@ -268,11 +268,11 @@ impl PyLinker {
         let before = {
             let mut state = self.lock(py);
             let closed = match &*state {
-                State::Open(linker) => State::Closed {
+                LinkerState::Open(linker) => LinkerState::Closed {
                     info: linker.info_log(),
                     error: linker.error_log(),
                 },
-                State::Closed { .. } => return,
+                LinkerState::Closed { .. } => return,
             };
             std::mem::replace(&mut *state, closed)
         };
@@ -283,8 +283,8 @@ impl PyLinker {
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let address = match &*self.lock(py) {
-            State::Open(linker) => linker.handle().addr(),
-            State::Closed { .. } => 0,
+            LinkerState::Open(linker) => linker.handle().addr(),
+            LinkerState::Closed { .. } => 0,
         };
         match self.backend {
             LinkerBackend::NvJitLink => Ok(address.into_pyobject(py)?.into_any().unbind()),
@@ -295,7 +295,7 @@ impl PyLinker {
     /// bool: Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        matches!(&*self.lock(py), State::Closed { .. })
+        matches!(&*self.lock(py), LinkerState::Closed { .. })
     }
 
     /// CompilerBackendType: The linker in use: ``"nvJitLink"`` or ``"driver"``.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
@@ -35,7 +35,7 @@ use crate::generated::ids::class::driver as class;
     name = "ObjectCode"
 )]
 pub struct PyObjectCode {
-    code: Unlocked<ObjectCode>,
+    code: DropDetached<ObjectCode>,
     /// Value of the attribute `code`: bytes, or the path of the file.
     shown: PyOnceLock<Py<PyAny>>,
     /// As given by the program; the attribute returns copies.
@@ -65,12 +65,12 @@ pub fn make_with(
     code: ObjectCode,
     symbols: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
-    let made = PyObjectCode {
-        code: Unlocked::new(code),
+    let created = PyObjectCode {
+        code: DropDetached::new(code),
         shown: PyOnceLock::new(),
         symbols: symbols.unbind(),
     };
-    Ok(Py::new(py, made)?.into_any())
+    Ok(Py::new(py, created)?.into_any())
 }
 
 /// The object code of an argument; `None` for other objects.
@@ -155,7 +155,7 @@ impl PyObjectCode {
         };
         let symbols = symbols_of(&function, symbol_mapping)?;
         Ok(PyObjectCode {
-            code: Unlocked::new(code.named(name).with_symbols(symbols)),
+            code: DropDetached::new(code.named(name).with_symbols(symbols)),
             shown,
             symbols: match symbol_mapping {
                 Some(given) => given.copy()?.unbind(),

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::{device, stream};
@@ -27,14 +27,14 @@ use crate::types;
     name = "KernelOccupancy"
 )]
 pub struct PyKernelOccupancy {
-    kernel: Unlocked<Kernel>,
+    kernel: DropDetached<Kernel>,
 }
 
 impl PyKernelOccupancy {
     /// Creates the occupancy object of a kernel.
     pub fn of(kernel: Kernel) -> PyKernelOccupancy {
         PyKernelOccupancy {
-            kernel: Unlocked::new(kernel),
+            kernel: DropDetached::new(kernel),
         }
     }
 }

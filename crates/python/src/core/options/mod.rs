@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::core::numbers::shown;
+use crate::core::numbers::short_repr;
 
 /// An option class, imported once.
 pub struct OptionClass {
@@ -240,7 +240,7 @@ impl<'py> Options<'py> {
         cause: PyErr,
     ) -> PyErr {
         let py = value.py();
-        let shown = shown(value);
+        let shown = short_repr(value);
         let text = format!("{}.{field} is {shown}; expected {expected}", self.class);
         if cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py) {
             PyValueError::new_err(text)

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::core::view::PyView;
 
 /// Data of a `Py_buffer`, owned by its `internal` field.
-pub struct Shown {
+pub struct BufferData {
     shape: Vec<ffi::Py_ssize_t>,
     strides: Vec<ffi::Py_ssize_t>,
     format: CString,
@@ -25,7 +25,7 @@ pub struct Shown {
 /// # Safety
 ///
 /// `out` is valid for writes, or null.
-pub unsafe fn show(
+pub unsafe fn export(
     slf: &Bound<'_, PyView>,
     out: *mut ffi::Py_buffer,
     flags: c_int,
@@ -65,7 +65,7 @@ pub unsafe fn show(
             .map(|&n| n as ffi::Py_ssize_t)
             .collect::<Vec<_>>()
     };
-    let mut shown = Box::new(Shown {
+    let mut data = Box::new(BufferData {
         shape: numbers(layout.shape()),
         strides: numbers(&layout.strides_in_bytes()),
         format: CString::new(format).unwrap_or_default(),
@@ -78,7 +78,7 @@ pub unsafe fn show(
         (*out).readonly = view.is_readonly().into();
         (*out).itemsize = layout.item_size() as ffi::Py_ssize_t;
         (*out).format = if wants(ffi::PyBUF_FORMAT) {
-            shown.format.as_ptr().cast_mut()
+            data.format.as_ptr().cast_mut()
         } else {
             none
         };
@@ -89,17 +89,17 @@ pub unsafe fn show(
             layout.ndim().min(1)
         } as c_int;
         (*out).shape = if wants(ffi::PyBUF_ND) {
-            shown.shape.as_mut_ptr()
+            data.shape.as_mut_ptr()
         } else {
             std::ptr::null_mut()
         };
         (*out).strides = if wants(ffi::PyBUF_STRIDES) {
-            shown.strides.as_mut_ptr()
+            data.strides.as_mut_ptr()
         } else {
             std::ptr::null_mut()
         };
         (*out).suboffsets = std::ptr::null_mut();
-        (*out).internal = Box::into_raw(shown).cast();
+        (*out).internal = Box::into_raw(data).cast();
         (*out).obj = slf.clone().into_ptr();
     }
     Ok(())

@@ -7,23 +7,23 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::core::dlpack::exchange;
 use crate::core::dlpack::exchange::Api;
-use crate::core::recent_cache::Recent;
+use crate::core::recent_cache::RecentCache;
 use crate::core::view::cupy;
 
 /// Import method of a class.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub enum ImportMethod {
     /// The DLPack C exchange API.
     Exchange(Api),
     /// CuPy's array class, read through its C fields.
-    Cupy(cupy::Fields),
+    Cupy(cupy::FieldOffsets),
     /// A NumPy array class: its DLPack methods take no stream, wherever the memory is.
     Numpy,
     /// The Python protocols of the object.
-    Methods,
+    Protocols,
 }
 
-static CLASSES: Recent<Way, 16> = Recent::new();
+static CLASSES: RecentCache<ImportMethod, 16> = RecentCache::new();
 
 /// The import method of an object's class, determined on first use and cached.
 ///
@@ -31,7 +31,7 @@ static CLASSES: Recent<Way, 16> = Recent::new();
 ///
 /// Errors of attribute lookups on the class, except `AttributeError`.
 #[inline]
-pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
+pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
     // SAFETY: a live object.
     let class = unsafe { ffi::Py_TYPE(obj.as_ptr()) };
     match CLASSES.get(obj.py(), class.cast()) {
@@ -41,20 +41,20 @@ pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
 }
 
 #[cold]
-fn find(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
+fn find(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
     let class = obj.get_type();
     let name = intern!(obj.py(), "__dlpack_c_exchange_api__");
     let capsule = class.getattr_opt(name)?;
-    let way = if let Some(api) = capsule.and_then(|capsule| exchange::usable(&capsule)) {
-        Way::Exchange(api)
+    let way = if let Some(api) = capsule.and_then(|capsule| exchange::find_supported(&capsule)) {
+        ImportMethod::Exchange(api)
     } else if let Some(fields) = cupy::find(&class) {
-        Way::Cupy(fields)
+        ImportMethod::Cupy(fields)
     } else if is_of(&class, "numpy", "ndarray").is_some() {
-        Way::Numpy
+        ImportMethod::Numpy
     } else {
-        Way::Methods
+        ImportMethod::Protocols
     };
-    CLASSES.put(obj.py(), class.into_any().unbind(), way);
+    CLASSES.insert(obj.py(), class.into_any().unbind(), way);
     Ok(way)
 }
 

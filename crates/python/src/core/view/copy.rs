@@ -121,7 +121,7 @@ pub fn copy<'py>(
     };
     for view in [destination, source] {
         if let Some(buffer) = view.get().buffer(py) {
-            buffer.get().used_in(py, &stream, Some(device));
+            buffer.get().note_use_on(py, &stream, Some(device));
         }
     }
     let sides = [to, from].map(|view| StridedMemory {

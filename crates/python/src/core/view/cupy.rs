@@ -17,15 +17,15 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::core::recent_cache::Recent;
+use crate::core::recent_cache::RecentCache;
 use crate::core::view::class;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, Keep, Parts};
+use crate::core::view::import::{Consumer, MemoryOwner, ViewState};
 
 /// Offsets of the fields of `cupy.ndarray` and `cupy.cuda.MemoryPointer` that a view reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct FieldOffsets {
     /// A `std::vector<Py_ssize_t>`: begin and end pointers.
     shape: usize,
     /// A `std::vector<Py_ssize_t>`, in bytes.
@@ -43,7 +43,7 @@ pub struct Fields {
 }
 
 /// Fields of an array; `shape` and `strides` are borrowed from it.
-struct Facts<'a> {
+struct ArrayFields<'a> {
     shape: &'a [i64],
     strides: &'a [i64],
     dtype: *mut ffi::PyObject,
@@ -91,7 +91,7 @@ unsafe fn vector<'a>(obj: *mut ffi::PyObject, at: usize) -> Option<&'a [i64]> {
 ///
 /// The object has the class for which the offsets were determined, and outlives the result.
 #[inline]
-unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &Fields) -> Option<Facts<'a>> {
+unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &FieldOffsets) -> Option<ArrayFields<'a>> {
     // SAFETY: all objects of this class have these fields.
     unsafe {
         let data: *mut ffi::PyObject = field(obj, fields.data);
@@ -103,7 +103,7 @@ unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &Fields) -> Option<Facts<'a>
         if shape.len() != strides.len() {
             return None;
         }
-        Some(Facts {
+        Some(ArrayFields {
             shape,
             strides,
             dtype,
@@ -121,7 +121,7 @@ struct Element {
     data_type: Option<DataType>,
 }
 
-static ELEMENTS: Recent<Element, 16> = Recent::new();
+static ELEMENTS: RecentCache<Element, 16> = RecentCache::new();
 
 fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
     if let Some(known) = ELEMENTS.get(dtype.py(), dtype.as_ptr()) {
@@ -132,7 +132,7 @@ fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
         .data_type(dtype.py())
         .ok();
     let element = Element { size, data_type };
-    ELEMENTS.put(dtype.py(), dtype.clone().unbind(), element);
+    ELEMENTS.insert(dtype.py(), dtype.clone().unbind(), element);
     Ok(element)
 }
 
@@ -147,9 +147,9 @@ fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
 /// The object has the class for which the offsets were determined.
 pub unsafe fn view(
     obj: &Bound<'_, PyAny>,
-    fields: &Fields,
+    fields: &FieldOffsets,
     consumer: Consumer,
-) -> PyResult<Option<Parts>> {
+) -> PyResult<Option<ViewState>> {
     let py = obj.py();
     // SAFETY: guaranteed by the caller; the field is an object or null.
     let dtype = unsafe {
@@ -162,14 +162,18 @@ pub unsafe fn view(
     // May run Python code, and thus other threads that modify the array.
     let Element { size, data_type } = element(&dtype)?;
     // SAFETY: as above. Until the values are copied, this thread stays attached and runs no Python code.
-    let facts = unsafe { read(obj.as_ptr(), fields) };
-    let Some(facts) = facts.filter(|facts| std::ptr::eq(facts.dtype, dtype.as_ptr())) else {
+    let array_fields = unsafe { read(obj.as_ptr(), fields) };
+    let Some(array_fields) =
+        array_fields.filter(|array_fields| std::ptr::eq(array_fields.dtype, dtype.as_ptr()))
+    else {
         return Ok(None);
     };
-    let Ok(layout) = StridedLayout::with_byte_strides(facts.shape, facts.strides, size) else {
+    let Ok(layout) =
+        StridedLayout::with_byte_strides(array_fields.shape, array_fields.strides, size)
+    else {
         return Ok(None);
     };
-    let (base, number) = (facts.address, facts.device);
+    let (base, number) = (array_fields.address, array_fields.device);
     if base == 0 && layout.volume() != 0 {
         return Ok(None);
     }
@@ -177,9 +181,9 @@ pub unsafe fn view(
         let producer = current_stream(py, number)?;
         consumer.wait_for(py, producer, number)?;
     }
-    Ok(Some(Parts {
+    Ok(Some(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype: match data_type {
             Some(known) => Dtype::DlPack(known),
@@ -192,7 +196,7 @@ pub unsafe fn view(
         device_id: number,
         readonly: false,
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Asked,
+        owner: MemoryOwner::Cupy,
     }))
 }
 
@@ -216,7 +220,7 @@ fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
 }
 
 /// The field offsets, if `class` is `cupy.ndarray` with the expected layout.
-pub fn find(class: &Bound<'_, PyType>) -> Option<Fields> {
+pub fn find(class: &Bound<'_, PyType>) -> Option<FieldOffsets> {
     let cupy = class::is_of(class, "cupy", "ndarray")?;
     // Any exception means an unknown version of CuPy.
     Probes::make(&cupy, class)
@@ -316,7 +320,7 @@ impl<'py> Probes<'py> {
         })
     }
 
-    fn find(&self) -> PyResult<Option<Fields>> {
+    fn find(&self) -> PyResult<Option<FieldOffsets>> {
         let class = self.pointers[0].get_type();
         let odd = !self.pointers[1].get_type().is(&class)
             || !self.arrays[0].get_type().is(self.arrays[1].get_type())
@@ -334,7 +338,7 @@ impl<'py> Probes<'py> {
             unsafe { field::<i32>(self.pointers[n].as_ptr(), at) }
         };
         let found = || {
-            Some(Fields {
+            Some(FieldOffsets {
                 shape: self.vectors(SHAPES)?,
                 strides: self.vectors(STRIDES)?,
                 dtype: self.references(&self.dtypes)?,

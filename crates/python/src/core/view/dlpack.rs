@@ -19,10 +19,10 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
 use crate::core::view::PyView;
 use crate::core::view::class;
-use crate::core::view::class::Way;
+use crate::core::view::class::ImportMethod;
 use crate::core::view::cupy;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, Keep, Parts, PinnedBuffer};
+use crate::core::view::import::{Consumer, MemoryOwner, PinnedBuffer, ViewState};
 
 /// An owned export, deleted on drop.
 pub struct Managed<T: Deleted>(*mut T);
@@ -176,18 +176,18 @@ fn parts(
     (base, layout): (u64, StridedLayout),
     tensor: (DataType, DlDevice),
     readonly: bool,
-    keep: Keep,
-) -> Parts {
-    Parts {
+    owner: MemoryOwner,
+) -> ViewState {
+    ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype: Dtype::DlPack(tensor.0),
         device: tensor.1,
         device_id: device_id(tensor.1),
         readonly,
         exporting: Some(obj.clone().unbind()),
-        keep,
+        owner,
     }
 }
 
@@ -210,8 +210,8 @@ fn not_supported(kind: DeviceType) -> PyErr {
 pub fn of_versioned(
     obj: &Bound<'_, PyAny>,
     managed: Managed<ManagedTensorVersioned>,
-    says: Option<DlDevice>,
-) -> PyResult<Parts> {
+    reported: Option<DlDevice>,
+) -> PyResult<ViewState> {
     // SAFETY: a live export; only the version is read before it is checked.
     let version = unsafe { (*managed.0).version };
     if version.major != VERSION.major {
@@ -222,43 +222,43 @@ pub fn of_versioned(
     }
     // SAFETY: as above, with a known version.
     let (flags, tensor) = unsafe { ((*managed.0).flags, &(*managed.0).tensor) };
-    let device = agreed(says, tensor.device)?;
+    let device = consistent_device(reported, tensor.device)?;
     // SAFETY: guaranteed by the exporter.
-    let where_ = unsafe { read(obj.py(), tensor)? };
+    let location = unsafe { read(obj.py(), tensor)? };
     let dtype = tensor.dtype;
     let readonly = flags & READ_ONLY != 0;
     Ok(parts(
         obj,
-        where_,
+        location,
         (dtype, device),
         readonly,
-        Keep::Versioned(managed),
+        MemoryOwner::DlPackVersioned(managed),
     ))
 }
 
 fn of_unversioned(
     obj: &Bound<'_, PyAny>,
     managed: Managed<ManagedTensor>,
-    says: Option<DlDevice>,
-) -> PyResult<Parts> {
+    reported: Option<DlDevice>,
+) -> PyResult<ViewState> {
     // SAFETY: a live export.
     let tensor = unsafe { &(*managed.0).tensor };
-    let device = agreed(says, tensor.device)?;
+    let device = consistent_device(reported, tensor.device)?;
     // SAFETY: guaranteed by the exporter.
-    let where_ = unsafe { read(obj.py(), tensor)? };
+    let location = unsafe { read(obj.py(), tensor)? };
     let dtype = tensor.dtype;
     Ok(parts(
         obj,
-        where_,
+        location,
         (dtype, device),
         false,
-        Keep::Tensor(managed),
+        MemoryOwner::DlPack(managed),
     ))
 }
 
 /// Device of an export: the result of `__dlpack_device__`, if any, checked against the tensor. PyTorch reports
 /// page-locked memory by `__dlpack_device__` and host memory in the tensor.
-fn agreed(says: Option<DlDevice>, has: DlDevice) -> PyResult<DlDevice> {
+fn consistent_device(reported: Option<DlDevice>, has: DlDevice) -> PyResult<DlDevice> {
     if !supported(has.kind) {
         return Err(not_supported(has.kind));
     }
@@ -268,35 +268,37 @@ fn agreed(says: Option<DlDevice>, has: DlDevice) -> PyResult<DlDevice> {
             has.number
         )));
     }
-    let Some(says) = says else {
+    let Some(reported) = reported else {
         return Ok(has);
     };
-    let both_host = says.kind.is_host_accessible() && has.kind.is_host_accessible();
-    let both_device = says.kind.is_device_accessible() && has.kind.is_device_accessible();
+    let both_host = reported.kind.is_host_accessible() && has.kind.is_host_accessible();
+    let both_device = reported.kind.is_device_accessible() && has.kind.is_device_accessible();
     if !both_host && !both_device
-        || says.kind == DeviceType::CUDA && has.kind == says.kind && says.number != has.number
+        || reported.kind == DeviceType::CUDA
+            && has.kind == reported.kind
+            && reported.number != has.number
     {
         return Err(PyBufferError::new_err(format!(
             "__dlpack_device__() returned ({}, {}), but the tensor has ({}, {})",
-            says.kind.0, says.number, has.kind.0, has.number
+            reported.kind.0, reported.number, has.kind.0, has.number
         )));
     }
-    Ok(says)
+    Ok(reported)
 }
 
 /// Calls `__dlpack_device__`.
-fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
+fn reported(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
     let py = obj.py();
     let answer = obj.call_method0(intern!(py, "__dlpack_device__"))?;
     let wrong = || -> PyResult<PyErr> {
         Ok(PyTypeError::new_err(format!(
             "{}.__dlpack_device__() returned {}; expected a tuple of two ints",
             obj.get_type().name()?,
-            numbers::shown(&answer)
+            numbers::short_repr(&answer)
         )))
     };
     // The device type may be an enumeration member.
-    let pair = answer.cast::<PyTuple>().ok().and_then(dlpack::two);
+    let pair = answer.cast::<PyTuple>().ok().and_then(dlpack::int_pair);
     let numbers = pair
         .and_then(|(kind, number)| Some((i32::try_from(kind).ok()?, i32::try_from(number).ok()?)));
     let Some((kind, number)) = numbers else {
@@ -320,7 +322,7 @@ fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
 /// # Errors
 ///
 /// As [`from_dlpack`].
-pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<Parts>> {
+pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<ViewState>> {
     // The state of exact buffers and views is read directly; subclasses may override the methods.
     if let Ok(buffer) = obj.cast_exact::<PyBuffer>() {
         return of_buffer(buffer, consumer).map(Some);
@@ -329,18 +331,18 @@ pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<P
         return of_view(view, consumer).map(Some);
     }
     match class::of(obj)? {
-        Way::Exchange(api) => by_functions(obj, api, consumer).map(Some),
+        ImportMethod::Exchange(api) => by_exchange_api(obj, api, consumer).map(Some),
         // SAFETY: determined for the object's class.
-        Way::Cupy(fields) => unsafe { cupy::view(obj, &fields, consumer) },
-        Way::Numpy => by_methods(obj, None).map(Some),
-        Way::Methods => Ok(None),
+        ImportMethod::Cupy(fields) => unsafe { cupy::view(obj, &fields, consumer) },
+        ImportMethod::Numpy => by_methods(obj, None).map(Some),
+        ImportMethod::Protocols => Ok(None),
     }
 }
 
-fn by_functions(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResult<Parts> {
+fn by_exchange_api(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResult<ViewState> {
     let parts = of_versioned(obj, api.export(obj)?, None)?;
     if matches!(parts.dtype, Dtype::DlPack(dtype) if dtype.code == DataType::COMPLEX) {
-        resolved(obj)?;
+        reject_lazy_conjugate(obj)?;
     }
     if parts.device.kind.is_device_accessible()
         && parts.device.kind != DeviceType::CUDA_HOST
@@ -355,7 +357,7 @@ fn by_functions(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResul
 
 /// Rejects lazily conjugated PyTorch tensors, whose memory holds the unconjugated elements. PyTorch's `__dlpack__`
 /// rejects them, its C exchange API does not.
-fn resolved(obj: &Bound<'_, PyAny>) -> PyResult<()> {
+fn reject_lazy_conjugate(obj: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = obj.py();
     if let Some(method) = obj.getattr_opt(intern!(py, "is_conj"))?
         && method.call0()?.is_truthy()?
@@ -374,7 +376,7 @@ fn resolved(obj: &Bound<'_, PyAny>) -> PyResult<()> {
 ///
 /// `AttributeError` without the methods, `TypeError` for results of the wrong type, `BufferError` for unsupported or
 /// invalid exports, errors of the methods.
-pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<ViewState> {
     match by_class(obj, consumer)? {
         Some(parts) => Ok(parts),
         None => by_methods(obj, Some(consumer)),
@@ -386,13 +388,13 @@ pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts
 /// # Errors
 ///
 /// As [`from_dlpack`].
-fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Parts> {
+fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<ViewState> {
     let py = obj.py();
-    let says = says(obj)?;
+    let reported = reported(obj)?;
     let keywords = PyDict::new(py);
     let stream = intern!(py, "stream");
     // Host memory, page-locked or not, needs no stream.
-    let knows_streams = !matches!(says.kind, DeviceType::CPU | DeviceType::CUDA_HOST);
+    let knows_streams = !matches!(reported.kind, DeviceType::CPU | DeviceType::CUDA_HOST);
     match consumer.filter(|_| knows_streams) {
         Some(Consumer::Ignore) => keywords.set_item(stream, -1)?,
         Some(Consumer::Stream(address)) if address != 0 => keywords.set_item(stream, address)?,
@@ -417,56 +419,56 @@ fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Pa
     };
     if named(dlpack::NAME_VERSIONED) {
         let managed = consume(&capsule, dlpack::NAME_VERSIONED, c"used_dltensor_versioned")?;
-        of_versioned(obj, managed, Some(says))
+        of_versioned(obj, managed, Some(reported))
     } else if named(dlpack::NAME) {
         let managed = consume(&capsule, dlpack::NAME, c"used_dltensor")?;
-        of_unversioned(obj, managed, Some(says))
+        of_unversioned(obj, managed, Some(reported))
     } else {
         Err(not_a_tensor(obj, &capsule)?)
     }
 }
 
 /// Views a buffer; equivalent to viewing its export.
-fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<Parts> {
+fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<ViewState> {
     let py = buffer.py();
     let device = dlpack::device(buffer.get(), py)?;
-    dlpack::order(buffer.get(), py, consumer.as_number(), device.kind)?;
+    dlpack::synchronize_consumer(buffer.get(), py, consumer.as_number(), device.kind)?;
     let pinned = buffer.get().pin(py)?;
-    let size = dlpack::extent(pinned.size)?;
+    let size = dlpack::dl_extent(pinned.size)?;
     let layout = StridedLayout::new(&[size], Some(&[1]), 1).or_raise(py)?;
     let base = pinned.address;
     // The view releases the pin.
     std::mem::forget(pinned);
-    let keep = Keep::Buffer(PinnedBuffer(buffer.clone().unbind()));
+    let owner = MemoryOwner::Buffer(PinnedBuffer(buffer.clone().unbind()));
     let bytes = DataType::new(DataType::INT, 8);
     Ok(parts(
         buffer.as_any(),
         (base, layout),
         (bytes, device),
         false,
-        keep,
+        owner,
     ))
 }
 
 /// Views a view; equivalent to viewing its export.
-fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<Parts> {
+fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<ViewState> {
     let (py, this) = (view.py(), view.get());
     let dtype = this.data_type(py)?;
     if let Some(buffer) = this.buffer(py) {
-        dlpack::order(buffer.get(), py, consumer.as_number(), this.device().kind)?;
+        dlpack::synchronize_consumer(buffer.get(), py, consumer.as_number(), this.device().kind)?;
     }
     let old = this.layout();
     // As in `read`: a tensor without dimensions has no strides.
     let strides = (old.ndim() != 0).then(|| old.strides());
     let layout = StridedLayout::new(old.shape(), strides, old.item_size()).or_raise(py)?;
-    let keep = Keep::Parent(PyView::root(view));
+    let owner = MemoryOwner::RootView(PyView::root(view));
     let tensor = (dtype, this.device());
     Ok(parts(
         view.as_any(),
         (this.address(), layout),
         tensor,
         this.is_readonly(),
-        keep,
+        owner,
     ))
 }
 

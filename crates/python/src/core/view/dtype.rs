@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::core::numbers::shown;
+use crate::core::numbers::short_repr;
 
 /// An element type in the representation of its source. NumPy is imported only when its dtype is requested.
 pub enum Dtype {
@@ -21,7 +21,7 @@ pub enum Dtype {
     /// A `numpy.dtype`.
     Numpy(Py<PyAny>),
     /// Determined by `numpy.asarray` from an object with the buffer protocol.
-    Shown(Py<PyAny>),
+    BufferProtocol(Py<PyAny>),
 }
 
 /// Parsed `typestr` of the array interface.
@@ -93,7 +93,7 @@ impl Typestr {
 }
 
 /// Types that NumPy supports through the package `ml_dtypes`: DLPack code, bits, name.
-const MORE: [(u8, u8, &str); 9] = [
+const ML_DTYPES: [(u8, u8, &str); 9] = [
     (DataType::BFLOAT, 16, "bfloat16"),
     (7, 8, "float8_e3m4"),
     (8, 8, "float8_e4m3"),
@@ -113,7 +113,7 @@ pub fn typestr_of(dtype: DataType) -> Option<String> {
         (DataType::FLOAT, 16 | 32 | 64) => 'f',
         (DataType::COMPLEX, 64 | 128) => 'c',
         (DataType::BOOL, 8) => 'b',
-        (code, bits) if MORE.iter().any(|m| (m.0, m.1) == (code, bits)) => 'V',
+        (code, bits) if ML_DTYPES.iter().any(|m| (m.0, m.1) == (code, bits)) => 'V',
         _ => return None,
     };
     let bytes = dtype.bits / 8;
@@ -138,18 +138,18 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// NumPy's errors for invalid types; `TypeError` for types with references to Python objects.
 pub fn accept<'py>(given: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     let class = class(given.py())?;
-    let made = if given.is_instance(class)? {
+    let created = if given.is_instance(class)? {
         given.clone()
     } else {
         class.call1((given,))?
     };
-    if has_object(&made)? {
+    if has_object(&created)? {
         return Err(PyTypeError::new_err(format!(
             "{function}() argument 'dtype' is {}, a type of Python object references, which a view cannot have",
-            shown(&made)
+            short_repr(&created)
         )));
     }
-    Ok(made)
+    Ok(created)
 }
 
 /// Whether elements of a `numpy.dtype` are or contain references to Python objects.
@@ -169,7 +169,9 @@ pub fn item_size(dtype: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// The NumPy type of a DLPack type.
 fn numpy_of(py: Python<'_>, dtype: DataType) -> PyResult<Bound<'_, PyAny>> {
     let one = DataType::new(dtype.code, dtype.bits);
-    let base = if let Some(&(_, _, name)) = MORE.iter().find(|m| (m.0, m.1) == (one.code, one.bits))
+    let base = if let Some(&(_, _, name)) = ML_DTYPES
+        .iter()
+        .find(|m| (m.0, m.1) == (one.code, one.bits))
     {
         let more = py.import(intern!(py, "ml_dtypes")).map_err(|cause| {
             let error = PyNotImplementedError::new_err(format!(
@@ -205,7 +207,7 @@ impl Dtype {
             Dtype::Unknown | Dtype::DlPack(_) => Ok(()),
             // Strings refer to no objects.
             Dtype::Interface(_, _, descr) => visit.call(descr),
-            Dtype::Numpy(object) | Dtype::Shown(object) => visit.call(object),
+            Dtype::Numpy(object) | Dtype::BufferProtocol(object) => visit.call(object),
         }
     }
 
@@ -248,7 +250,7 @@ impl Dtype {
                 }
                 class(py)?.call1((text,))?
             }
-            Dtype::Shown(object) => {
+            Dtype::BufferProtocol(object) => {
                 let memory = py
                     .import(intern!(py, "builtins"))?
                     .call_method1(intern!(py, "memoryview"), (object,))?;
@@ -282,7 +284,7 @@ impl Dtype {
                     return Err(unsupported("unknown"));
                 };
                 let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
-                if let Some(&(code, bits, _)) = MORE.iter().find(|m| m.2 == name) {
+                if let Some(&(code, bits, _)) = ML_DTYPES.iter().find(|m| m.2 == name) {
                     return Ok(DataType::new(code, bits));
                 }
                 let fields = dtype.getattr(intern!(py, "names"))?;
@@ -322,7 +324,7 @@ impl Dtype {
                 descr.as_ref().map(|d| d.clone_ref(py)),
             ),
             Dtype::Numpy(dtype) => Dtype::Numpy(dtype.clone_ref(py)),
-            Dtype::Shown(object) => Dtype::Shown(object.clone_ref(py)),
+            Dtype::BufferProtocol(object) => Dtype::BufferProtocol(object.clone_ref(py)),
         }
     }
 }

@@ -9,21 +9,21 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 
-use crate::core::dlpack::number_of;
+use crate::core::dlpack::as_i64;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
-use crate::core::memory::copy_operand::View;
-use crate::core::numbers::shown;
+use crate::core::memory::copy_operand::BufferView;
+use crate::core::numbers::short_repr;
 use crate::core::stream::PyStream;
 use crate::core::view::PyView;
 use crate::core::view::class;
-use crate::core::view::class::Way;
+use crate::core::view::class::ImportMethod;
 use crate::core::view::dlpack::{Managed, by_class, from_dlpack};
 use crate::core::view::dtype::{Dtype, Typestr};
 use crate::core::view::layout::numbers;
 
 /// State of a view.
-pub struct Parts {
+pub struct ViewState {
     /// Base address of the layout.
     pub base: u64,
     /// Layout of the elements.
@@ -37,36 +37,36 @@ pub struct Parts {
     /// Whether the memory is read-only.
     pub readonly: bool,
     /// Byte range of the known memory, relative to `base`; `None`: the span of the layout, computed on demand.
-    pub room: Option<(i64, i64)>,
+    pub known_bytes: Option<(i64, i64)>,
     /// The viewed object.
     pub exporting: Option<Py<PyAny>>,
     /// Owner of the memory.
-    pub keep: Keep,
+    pub owner: MemoryOwner,
 }
 
-impl Parts {
+impl ViewState {
     /// Byte range of the known memory, relative to `base`.
-    pub fn room(&self) -> (i64, i64) {
-        self.room.unwrap_or_else(|| room_of(&self.layout))
+    pub fn known_bytes(&self) -> (i64, i64) {
+        self.known_bytes.unwrap_or_else(|| byte_span(&self.layout))
     }
 }
 
 /// Owner of a view's memory, besides the viewed object.
-pub enum Keep {
+pub enum MemoryOwner {
     /// None.
-    Object,
+    Viewed,
     /// None; device memory that may be managed or page-locked, which is queried on demand.
-    Asked,
+    Cupy,
     /// An unversioned DLPack export.
-    Tensor(Managed<ManagedTensor>),
+    DlPack(Managed<ManagedTensor>),
     /// A versioned DLPack export.
-    Versioned(Managed<ManagedTensorVersioned>),
+    DlPackVersioned(Managed<ManagedTensorVersioned>),
     /// A pinned buffer.
     Buffer(PinnedBuffer),
     /// A buffer-protocol view.
-    Shown(View),
+    BufferProtocol(BufferView),
     /// The root of the views from which this one was derived.
-    Parent(Py<PyView>),
+    RootView(Py<PyView>),
 }
 
 /// A pin of a buffer, released on drop; requires an attached thread.
@@ -103,7 +103,7 @@ impl Consumer {
             ));
         };
         let number = if let Ok(number) = given.cast::<PyInt>() {
-            number_of(number)
+            as_i64(number)
         } else if let Ok(stream) = given.cast::<PyStream>() {
             return Ok(Consumer::Stream(
                 stream.get().get(given.py())?.handle().addr(),
@@ -121,7 +121,7 @@ impl Consumer {
             Some(address) if address >= 0 => Ok(Consumer::Stream(address as usize)),
             _ => Err(PyValueError::new_err(format!(
                 "argument 'stream_ptr' is {}; expected a stream handle, 0 or -1",
-                shown(given)
+                short_repr(given)
             ))),
         }
     }
@@ -162,7 +162,7 @@ impl Consumer {
 }
 
 /// Byte range spanned by a layout, relative to its base address.
-pub fn room_of(layout: &StridedLayout) -> (i64, i64) {
+pub fn byte_span(layout: &StridedLayout) -> (i64, i64) {
     let (low, high) = layout.bounds();
     let item = layout.item_size() as i64;
     // Cannot overflow: layouts are validated.
@@ -224,7 +224,7 @@ impl<'py> Interface<'py> {
         given.extract::<T>().map_err(|error| {
             let error: PyErr = error.into();
             let py = given.py();
-            let shown = shown(given);
+            let shown = short_repr(given);
             let text = format!("{}['{key}'] is {shown}; expected {expected}", self.name);
             if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py) {
                 pyo3::exceptions::PyOverflowError::new_err(text)
@@ -299,7 +299,10 @@ impl<'py> Interface<'py> {
 ///
 /// `AttributeError` without the attribute; `BufferError`, `KeyError`, `TypeError` and `ValueError` for invalid
 /// interfaces; `CUDAError` for memory unknown to the driver.
-pub fn from_cuda_array_interface(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+pub fn from_cuda_array_interface(
+    obj: &Bound<'_, PyAny>,
+    consumer: Consumer,
+) -> PyResult<ViewState> {
     let py = obj.py();
     let interface = Interface::of(obj, "__cuda_array_interface__")?;
     let (layout, dtype) = interface.layout_and_type(py)?;
@@ -346,16 +349,16 @@ pub fn from_cuda_array_interface(obj: &Bound<'_, PyAny>, consumer: Consumer) -> 
     if let Some(producer) = producer {
         consumer.wait_for(py, producer, device.number)?;
     }
-    Ok(Parts {
+    Ok(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype,
         device,
         device_id: device.number,
         readonly,
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Object,
+        owner: MemoryOwner::Viewed,
     })
 }
 
@@ -407,12 +410,12 @@ fn host_memory(address: u64) -> (DlDevice, i32) {
 /// # Errors
 ///
 /// As [`from_cuda_array_interface`], except driver errors.
-pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
+pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<ViewState> {
     let py = obj.py();
     let interface = Interface::of(obj, "__array_interface__")?;
     let (layout, mut dtype) = interface.layout_and_type(py)?;
     if matches!(&dtype, Dtype::Interface(parsed, ..) if parsed.kind == b'V')
-        && matches!(class::of(obj)?, Way::Numpy)
+        && matches!(class::of(obj)?, ImportMethod::Numpy)
     {
         // The interface describes extension types (bfloat16) as plain bytes; the array has the dtype.
         let known = obj.getattr(intern!(py, "dtype"))?;
@@ -421,17 +424,17 @@ pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
         }
     }
     let data = interface.required(intern!(py, "data"))?;
-    let (base, readonly, keep) = if data.is_instance_of::<PyTuple>() {
+    let (base, readonly, owner) = if data.is_instance_of::<PyTuple>() {
         let (base, readonly) = interface.address(&data)?;
-        (base, readonly, Keep::Object)
+        (base, readonly, MemoryOwner::Viewed)
     } else if !data.is_none() && has_buffer(&data) {
         // An object that exports the memory, and an optional offset of the first element.
-        let view = View::take(&data, ffi::PyBUF_SIMPLE)?;
+        let view = BufferView::take(&data, ffi::PyBUF_SIMPLE)?;
         let offset = match interface.get(intern!(py, "offset"))? {
             Some(offset) => interface.convert::<u64>(&offset, "offset", "a number of bytes")?,
             None => 0,
         };
-        let (low, high) = room_of(&layout);
+        let (low, high) = byte_span(&layout);
         let room = i64::try_from(view.len()).unwrap_or(i64::MAX);
         let first = i64::try_from(offset).unwrap_or(i64::MAX);
         if layout.volume() != 0
@@ -443,7 +446,7 @@ pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
             )));
         }
         let base = (view.address() as u64).wrapping_add(offset);
-        (base, view.readonly(), Keep::Shown(view))
+        (base, view.readonly(), MemoryOwner::BufferProtocol(view))
     } else {
         return Err(interface
             .address(&data)
@@ -458,16 +461,16 @@ pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
         )));
     }
     let (device, device_id) = host_memory(base);
-    Ok(Parts {
+    Ok(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype,
         device,
         device_id,
         readonly,
         exporting: Some(obj.clone().unbind()),
-        keep,
+        owner,
     })
 }
 
@@ -482,9 +485,9 @@ fn has_buffer(given: &Bound<'_, PyAny>) -> bool {
 ///
 /// Errors of the exporter; `BufferError` for suboffsets, `ValueError` for strides that are not multiples of the element
 /// size.
-fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
+fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<ViewState> {
     let py = obj.py();
-    let view = View::take(obj, ffi::PyBUF_FULL_RO)?;
+    let view = BufferView::take(obj, ffi::PyBUF_FULL_RO)?;
     let (shape, strides, item) = view.extents()?;
     let layout = match strides {
         Some(strides) => StridedLayout::with_byte_strides(&shape, &strides, item),
@@ -495,21 +498,21 @@ fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let dtype = match plain_format(view.format(), item) {
         Some(text) => match Typestr::parse(&text) {
             Some(parsed) => Dtype::Interface(parsed, PyString::new(py, &text).unbind(), None),
-            None => Dtype::Shown(obj.clone().unbind()),
+            None => Dtype::BufferProtocol(obj.clone().unbind()),
         },
-        None => Dtype::Shown(obj.clone().unbind()),
+        None => Dtype::BufferProtocol(obj.clone().unbind()),
     };
     let (device, device_id) = host_memory(base);
-    Ok(Parts {
+    Ok(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype,
         device,
         device_id,
         readonly: view.readonly(),
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Shown(view),
+        owner: MemoryOwner::BufferProtocol(view),
     })
 }
 
@@ -542,7 +545,10 @@ fn plain_format(format: &[u8], item: usize) -> Option<String> {
 /// # Errors
 ///
 /// As [`Protocol::of`], [`Consumer::accept`] and the functions of this module.
-pub fn from_any(obj: &Bound<'_, PyAny>, stream_ptr: Option<&Bound<'_, PyAny>>) -> PyResult<Parts> {
+pub fn from_any(
+    obj: &Bound<'_, PyAny>,
+    stream_ptr: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ViewState> {
     let consumer = Consumer::accept(stream_ptr);
     if let Ok(consumer) = consumer {
         match by_class(obj, consumer) {
@@ -551,7 +557,7 @@ pub fn from_any(obj: &Bound<'_, PyAny>, stream_ptr: Option<&Bound<'_, PyAny>>) -
             // NumPy has types that only its array interface supports.
             Err(error)
                 if error.is_instance_of::<PyBufferError>(obj.py())
-                    && matches!(class::of(obj)?, Way::Numpy) =>
+                    && matches!(class::of(obj)?, ImportMethod::Numpy) =>
             {
                 return from_array_interface(obj);
             }
@@ -590,7 +596,10 @@ impl Protocol {
             Err(error) => Err(error),
         };
         // Classes with a faster import method count as DLPack.
-        let by_class = !matches!(class::of(obj)?, Way::Methods | Way::Numpy);
+        let by_class = !matches!(
+            class::of(obj)?,
+            ImportMethod::Protocols | ImportMethod::Numpy
+        );
         if by_class || has(intern!(py, "__dlpack__"))? && has(intern!(py, "__dlpack_device__"))? {
             Ok(Protocol::DlPack)
         } else if has(intern!(py, "__cuda_array_interface__"))? {
@@ -613,7 +622,7 @@ impl Protocol {
     /// # Errors
     ///
     /// As the functions of this module.
-    pub fn view(self, obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+    pub fn view(self, obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<ViewState> {
         match self {
             Protocol::DlPack => from_dlpack(obj, consumer),
             Protocol::CudaArrayInterface => from_cuda_array_interface(obj, consumer),

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PySlice, PyString, PyTuple, PyType};
 
 use crate::core::errors::OrRaise;
-use crate::core::numbers::shown;
+use crate::core::numbers::short_repr;
 
 /// Shape, strides and element size of an array.
 ///
@@ -60,7 +60,7 @@ fn number(item: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<
         let text = |expected: &str| {
             format!(
                 "{function}() argument '{parameter}' contains {}; expected {expected}",
-                shown(item)
+                short_repr(item)
             )
         };
         if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(item.py()) {
@@ -107,7 +107,7 @@ fn order(given: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<StrideOrder>>
             "K" => Ok(None),
             _ => Err(PyValueError::new_err(format!(
                 "_StridedLayout: argument 'stride_order' is {}; expected 'C', 'F', 'K' or a permutation of the axes",
-                shown(given)
+                short_repr(given)
             ))),
         };
     }
@@ -209,8 +209,8 @@ impl PyLayout {
     /// Extents.
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        let made = || tuple(py, self.layout.shape()).map(Bound::unbind);
-        Ok(self.shape.get_or_try_init(py, made)?.clone_ref(py))
+        let created = || tuple(py, self.layout.shape()).map(Bound::unbind);
+        Ok(self.shape.get_or_try_init(py, created)?.clone_ref(py))
     }
 
     /// Strides in elements; None for a layout created without strides.
@@ -372,7 +372,7 @@ impl PyLayout {
             } else {
                 return Err(PyTypeError::new_err(format!(
                     "_StridedLayout.sliced() argument 'slices' contains {}; expected ints and slices",
-                    shown(index)
+                    short_repr(index)
                 )));
             });
         }

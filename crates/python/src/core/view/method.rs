@@ -47,14 +47,14 @@ unsafe extern "C" fn method(
         unsafe {
             let py = Python::assume_attached();
             let class = Borrowed::from_ptr(py, class);
-            let made = arguments(py, args, count, keywords).and_then(|[obj, stream]| {
+            let created = arguments(py, args, count, keywords).and_then(|[obj, stream]| {
                 let obj = Borrowed::from_ptr(py, obj);
                 let stream = Bound::from_borrowed_ptr_or_opt(py, stream);
                 let stream = stream.filter(|stream| !stream.is_none());
                 let parts = import::from_any(&obj, stream.as_ref())?;
                 view::make_of(&class.cast_unchecked::<PyType>(), parts)
             });
-            match made {
+            match created {
                 Ok(view) => Owned::take(view.into_ptr()),
                 Err(error) => Err(cpython::set(error)),
             }
@@ -147,9 +147,9 @@ pub fn add(py: Python<'_>) -> PyResult<()> {
     }));
     let class: Bound<'_, PyType> = py.get_type::<PyView>();
     // SAFETY: a live class and a static definition.
-    let made = unsafe {
-        let made = ffi::PyDescr_NewClassMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, made)?
+    let created = unsafe {
+        let created = ffi::PyDescr_NewClassMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(py, created)?
     };
-    class.setattr("from_any_interface", made)
+    class.setattr("from_any_interface", created)
 }

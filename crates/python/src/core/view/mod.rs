@@ -29,7 +29,7 @@ use crate::core::dlpack::exchange;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, Keep, Parts, Protocol};
+use crate::core::view::import::{Consumer, MemoryOwner, Protocol, ViewState};
 use crate::core::view::layout::{PyLayout, tuple};
 use crate::cpython::trashcan;
 
@@ -57,14 +57,14 @@ use crate::cpython::trashcan;
     name = "StridedMemoryView"
 )]
 pub struct PyView {
-    parts: Parts,
+    parts: ViewState,
     shape: PyOnceLock<Py<PyTuple>>,
     strides: PyOnceLock<Option<Py<PyTuple>>>,
     dtype: PyOnceLock<Option<Py<PyAny>>>,
     layout: PyOnceLock<Py<PyLayout>>,
     data_type: OnceLock<DataType>,
     /// Device of the memory, if it must be queried.
-    place: OnceLock<DlDevice>,
+    dl_device: OnceLock<DlDevice>,
 }
 
 impl Drop for PyView {
@@ -72,22 +72,22 @@ impl Drop for PyView {
         // The array may be a view of a view, and so on: a long chain must not be deallocated recursively.
         let exporting = self.parts.exporting.take();
         if exporting.is_some() {
-            let keep = std::mem::replace(&mut self.parts.keep, Keep::Object);
-            trashcan::end(exporting, keep);
+            let owner = std::mem::replace(&mut self.parts.owner, MemoryOwner::Viewed);
+            trashcan::drop_bounded(exporting, owner);
         }
     }
 }
 
 /// A view being constructed as an object of a subclass.
-#[pyclass(frozen, module = "cuda.core._memoryview", name = "_Parts")]
-struct Adopted(Mutex<Option<Parts>>);
+#[pyclass(frozen, module = "cuda.core._memoryview", name = "_PendingView")]
+struct PendingView(Mutex<Option<ViewState>>);
 
 /// Creates a view object.
 ///
 /// # Errors
 ///
 /// `MemoryError`.
-pub fn make(py: Python<'_>, parts: Parts) -> PyResult<Bound<'_, PyAny>> {
+pub fn make(py: Python<'_>, parts: ViewState) -> PyResult<Bound<'_, PyAny>> {
     Ok(Bound::new(py, PyView::of(parts))?.into_any())
 }
 
@@ -96,18 +96,18 @@ pub fn make(py: Python<'_>, parts: Parts) -> PyResult<Bound<'_, PyAny>> {
 /// # Errors
 ///
 /// Errors of the subclass.
-pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: Parts) -> PyResult<Bound<'py, PyAny>> {
+pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: ViewState) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     if std::ptr::eq(class.as_type_ptr(), PyView::type_object_raw(py)) {
         return make(py, parts);
     }
     let own = py.get_type::<PyView>();
-    let adopted = Bound::new(py, Adopted(Mutex::new(Some(parts))))?;
+    let adopted = Bound::new(py, PendingView(Mutex::new(Some(parts))))?;
     own.call_method1(intern!(py, "__new__"), (class, adopted))
 }
 
 impl PyView {
-    fn of(parts: Parts) -> PyView {
+    fn of(parts: ViewState) -> PyView {
         PyView {
             parts,
             shape: PyOnceLock::new(),
@@ -115,12 +115,12 @@ impl PyView {
             dtype: PyOnceLock::new(),
             layout: PyOnceLock::new(),
             data_type: OnceLock::new(),
-            place: OnceLock::new(),
+            dl_device: OnceLock::new(),
         }
     }
 
     /// The state of the view.
-    pub fn parts(&self) -> &Parts {
+    pub fn parts(&self) -> &ViewState {
         &self.parts
     }
 
@@ -131,19 +131,19 @@ impl PyView {
 
     /// The view that owns the memory: this one, unless it was derived from another.
     pub fn root(slf: &Bound<'_, PyView>) -> Py<PyView> {
-        match &slf.get().parts.keep {
-            Keep::Parent(root) => root.clone_ref(slf.py()),
+        match &slf.get().parts.owner {
+            MemoryOwner::RootView(root) => root.clone_ref(slf.py()),
             _ => slf.clone().unbind(),
         }
     }
 
     /// DLPack device of the memory.
     pub fn device(&self) -> DlDevice {
-        match &self.parts.keep {
-            Keep::Asked => *self
-                .place
+        match &self.parts.owner {
+            MemoryOwner::Cupy => *self
+                .dl_device
                 .get_or_init(|| cupy::device(self.parts.base, self.parts.device)),
-            Keep::Parent(root) => root.get().device(),
+            MemoryOwner::RootView(root) => root.get().device(),
             _ => self.parts.device,
         }
     }
@@ -186,9 +186,9 @@ impl PyView {
 
     /// The buffer that owns the memory, if any.
     pub fn buffer<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBuffer>> {
-        match &self.parts.keep {
-            Keep::Buffer(pinned) => Some(pinned.0.bind(py).clone()),
-            Keep::Parent(parent) => parent.get().buffer(py),
+        match &self.parts.owner {
+            MemoryOwner::Buffer(pinned) => Some(pinned.0.bind(py).clone()),
+            MemoryOwner::RootView(parent) => parent.get().buffer(py),
             _ => None,
         }
     }
@@ -199,10 +199,10 @@ impl PyView {
     ///
     /// As [`Dtype::numpy`].
     pub fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let made = || -> PyResult<Option<Py<PyAny>>> {
+        let created = || -> PyResult<Option<Py<PyAny>>> {
             Ok(self.parts.dtype.numpy(py)?.map(Bound::unbind))
         };
-        let known = self.dtype.get_or_try_init(py, made)?;
+        let known = self.dtype.get_or_try_init(py, created)?;
         Ok(known.as_ref().map(|dtype| dtype.bind(py).clone()))
     }
 
@@ -276,7 +276,7 @@ impl PyView {
                 c"StridedMemoryView() without arguments is deprecated; use StridedMemoryView.from_any_interface() or another class method",
                 1,
             )?;
-            return Ok(PyView::of(Parts {
+            return Ok(PyView::of(ViewState {
                 base: 0,
                 layout: StridedLayout::new(&[0], None, 1).or_raise(py)?,
                 dtype: Dtype::Unknown,
@@ -286,12 +286,12 @@ impl PyView {
                 },
                 device_id: 0,
                 readonly: false,
-                room: None,
+                known_bytes: None,
                 exporting: None,
-                keep: Keep::Object,
+                owner: MemoryOwner::Viewed,
             }));
         };
-        if let Ok(adopted) = obj.cast::<Adopted>() {
+        if let Ok(adopted) = obj.cast::<PendingView>() {
             let parts = adopted
                 .get()
                 .0
@@ -518,21 +518,21 @@ impl PyView {
     /// Extents.
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        let made = || tuple(py, self.parts.layout.shape()).map(Bound::unbind);
-        Ok(self.shape.get_or_try_init(py, made)?.clone_ref(py))
+        let created = || tuple(py, self.parts.layout.shape()).map(Bound::unbind);
+        Ok(self.shape.get_or_try_init(py, created)?.clone_ref(py))
     }
 
     /// Strides in elements; None for implicit C order.
     #[getter]
     fn strides(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let layout = &self.parts.layout;
-        let made = || -> PyResult<Option<Py<PyTuple>>> {
+        let created = || -> PyResult<Option<Py<PyTuple>>> {
             layout
                 .has_explicit_strides()
                 .then(|| tuple(py, layout.strides()).map(Bound::unbind))
                 .transpose()
         };
-        let strides = self.strides.get_or_try_init(py, made)?;
+        let strides = self.strides.get_or_try_init(py, created)?;
         Ok(strides.as_ref().map(|strides| strides.clone_ref(py)))
     }
 
@@ -575,8 +575,8 @@ impl PyView {
     /// Shape, strides and element size as a layout object.
     #[getter]
     fn _layout(&self, py: Python<'_>) -> PyResult<Py<PyLayout>> {
-        let made = || PyLayout::make(py, self.parts.layout.clone());
-        Ok(self.layout.get_or_try_init(py, made)?.clone_ref(py))
+        let created = || PyLayout::make(py, self.parts.layout.clone());
+        Ok(self.layout.get_or_try_init(py, created)?.clone_ref(py))
     }
 
     /// ``(device type, device number)`` as defined by DLPack.
@@ -588,13 +588,13 @@ impl PyView {
     /// DLPack C exchange API.
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        exchange::ours(py)
+        exchange::view_api_capsule(py)
     }
 
     /// DLPack C exchange API under its name in DLPack 1.2.
     #[classattr]
     fn __c_dlpack_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        exchange::ours(py)
+        exchange::view_api_capsule(py)
     }
 
     /// CUDA array interface (version 3); only for device-accessible memory.
@@ -607,7 +607,7 @@ impl PyView {
         }
         let dict = self.interface(py)?;
         let stream = match self.buffer(py) {
-            Some(buffer) => buffer.get().one_stream(py)?,
+            Some(buffer) => buffer.get().joined_stream(py)?,
             None => None,
         };
         dict.set_item(intern!(py, "stream"), stream)?;
@@ -632,12 +632,12 @@ impl PyView {
         flags: c_int,
     ) -> PyResult<()> {
         // SAFETY: Python passes a valid pointer, or null.
-        unsafe { buffer_protocol::show(&slf, out, flags) }
+        unsafe { buffer_protocol::export(&slf, out, flags) }
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: made by `buffer_protocol::show`, given back once.
-        drop(unsafe { Box::from_raw((*view).internal.cast::<buffer_protocol::Shown>()) });
+        // SAFETY: allocated by `buffer_protocol::export`, given back once.
+        drop(unsafe { Box::from_raw((*view).internal.cast::<buffer_protocol::BufferData>()) });
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -676,11 +676,14 @@ impl PyView {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.parts.exporting)?;
-        match &self.parts.keep {
-            Keep::Buffer(pinned) => visit.call(&pinned.0)?,
-            Keep::Parent(parent) => visit.call(parent)?,
-            Keep::Shown(shown) => shown.traverse(&visit)?,
-            Keep::Object | Keep::Asked | Keep::Tensor(_) | Keep::Versioned(_) => {}
+        match &self.parts.owner {
+            MemoryOwner::Buffer(pinned) => visit.call(&pinned.0)?,
+            MemoryOwner::RootView(parent) => visit.call(parent)?,
+            MemoryOwner::BufferProtocol(data) => data.traverse(&visit)?,
+            MemoryOwner::Viewed
+            | MemoryOwner::Cupy
+            | MemoryOwner::DlPack(_)
+            | MemoryOwner::DlPackVersioned(_) => {}
         }
         self.parts.dtype.traverse(&visit)?;
         // SAFETY: the collector runs on an attached thread.

@@ -11,7 +11,7 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::PyView;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Keep, Parts, PinnedBuffer, room_of};
+use crate::core::view::import::{MemoryOwner, PinnedBuffer, ViewState, byte_span};
 use crate::core::view::layout::{PyLayout, item_size, numbers};
 
 /// Element description given to `StridedMemoryView.from_buffer`.
@@ -35,7 +35,7 @@ pub fn of_buffer(
     buffer: &Bound<'_, PyAny>,
     elements: &Elements<'_, '_>,
     readonly: bool,
-) -> PyResult<Parts> {
+) -> PyResult<ViewState> {
     let py = buffer.py();
     let function = "StridedMemoryView.from_buffer";
     let Ok(buffer) = buffer.cast::<PyBuffer>() else {
@@ -93,16 +93,16 @@ pub fn of_buffer(
     };
     // The view releases the pin.
     std::mem::forget(pinned);
-    Ok(Parts {
+    Ok(ViewState {
         base,
         layout,
         dtype: dtype.map_or(Dtype::Unknown, |dtype| Dtype::Numpy(dtype.unbind())),
         device,
         device_id,
         readonly,
-        room: Some((0, i64::try_from(size).unwrap_or(i64::MAX))),
+        known_bytes: Some((0, i64::try_from(size).unwrap_or(i64::MAX))),
         exporting: Some(buffer.clone().into_any().unbind()),
-        keep: Keep::Buffer(PinnedBuffer(buffer.clone().unbind())),
+        owner: MemoryOwner::Buffer(PinnedBuffer(buffer.clone().unbind())),
     })
 }
 
@@ -115,7 +115,7 @@ pub fn changed(
     view: &Bound<'_, PyView>,
     layout: Option<&Bound<'_, PyAny>>,
     dtype: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Parts> {
+) -> PyResult<ViewState> {
     let (py, parts) = (view.py(), view.get().parts());
     let layout = match layout {
         Some(given) => match given.cast::<PyLayout>() {
@@ -153,31 +153,31 @@ pub fn changed(
             layout.item_size()
         )));
     }
-    fits("StridedMemoryView.view", &layout, parts.room())?;
-    Ok(Parts {
+    fits("StridedMemoryView.view", &layout, parts.known_bytes())?;
+    Ok(ViewState {
         base: parts.base,
         layout,
         dtype,
         device: parts.device,
         device_id: parts.device_id,
         readonly: parts.readonly,
-        room: Some(parts.room()),
+        known_bytes: Some(parts.known_bytes()),
         exporting: parts.exporting.as_ref().map(|obj| obj.clone_ref(py)),
-        keep: Keep::Parent(PyView::root(view)),
+        owner: MemoryOwner::RootView(PyView::root(view)),
     })
 }
 
 /// Checks that a layout stays within the known memory.
-fn fits(function: &str, layout: &StridedLayout, room: (i64, i64)) -> PyResult<()> {
+fn fits(function: &str, layout: &StridedLayout, known_bytes: (i64, i64)) -> PyResult<()> {
     if layout.volume() == 0 {
         return Ok(());
     }
-    let (low, high) = room_of(layout);
-    if low >= room.0 && high <= room.1 {
+    let (low, high) = byte_span(layout);
+    if low >= known_bytes.0 && high <= known_bytes.1 {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
         "{function}(): the layout spans bytes {low} to {high}, beyond the memory's bytes {} to {}",
-        room.0, room.1
+        known_bytes.0, known_bytes.1
     )))
 }

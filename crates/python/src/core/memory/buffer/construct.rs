@@ -9,15 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
 use crate::core::closable::closed;
-use crate::core::errors::{Class, OrRaise};
-use crate::core::memory::buffer::{Backing, GivenBack, PyBuffer};
+use crate::core::errors::{ExceptionClass, OrRaise};
+use crate::core::memory::buffer::{Backing, PyBuffer, ResourceDeallocation};
 use crate::core::memory::managed::PyManagedBuffer;
 use crate::core::memory::resource::PyMemoryResource;
 use crate::core::numbers::{address_argument, size_argument};
 use crate::core::stream;
 
 /// Start, length for step 1, and step of a slice of a sequence of `bytes` bytes.
-fn bounds(slice: &Bound<'_, PySlice>, bytes: usize) -> PyResult<(usize, usize, i128)> {
+fn slice_bounds(slice: &Bound<'_, PySlice>, bytes: usize) -> PyResult<(usize, usize, i128)> {
     if let Ok(bytes) = isize::try_from(bytes) {
         let part = slice.indices(bytes)?;
         let start = part.start.cast_unsigned();
@@ -37,7 +37,7 @@ impl PyBuffer {
     /// # Errors
     ///
     /// As the method.
-    pub fn of_handle(
+    pub fn from_arguments(
         ptr: &Bound<'_, PyAny>,
         size: &Bound<'_, PyAny>,
         mr: Option<&Bound<'_, PyAny>>,
@@ -52,7 +52,7 @@ impl PyBuffer {
                     "Buffer.from_handle() argument 'stream' requires 'mr', which frees the memory on it",
                 ));
             }
-            return Ok(PyBuffer::shell(
+            return Ok(PyBuffer::new_value(
                 Backing::Foreign,
                 address,
                 size,
@@ -75,13 +75,13 @@ impl PyBuffer {
             Some(given) => stream::accept(given, "Buffer.from_handle", "stream", false)?,
             None => Stream::default_stream(),
         };
-        let backing = Backing::Resource(GivenBack {
+        let backing = Backing::Resource(ResourceDeallocation {
             object: stream.map(|given| given.clone().unbind()),
             users: StreamUsage::new(accepted),
             generation: ForkGeneration::current(),
         });
         let resource = Some(resource.clone().unbind());
-        Ok(PyBuffer::shell(backing, address, size, resource, None))
+        Ok(PyBuffer::new_value(backing, address, size, resource, None))
     }
 
     /// Grows the memory in place, or returns the value of a new buffer object at another address and closes this one.
@@ -97,15 +97,15 @@ impl PyBuffer {
     ) -> PyResult<Option<PyBuffer>> {
         let mut memory = {
             let mut state = self.lock(py);
-            if !self.place().open {
+            if !self.extent().open {
                 return Err(closed("Buffer"));
             }
             if !matches!(state.backing, Backing::Pool(_)) {
                 let text = "CUDA_ERROR_INVALID_VALUE: the memory of this Buffer was not allocated by this resource";
-                return Err(Class::Cuda.error(py, text.to_owned()));
+                return Err(ExceptionClass::Cuda.error(py, text.to_owned()));
             }
             // Other threads see the buffer as closed until `reopen`.
-            if !self.uses.suspend(py) {
+            if !self.pins.close_if_unpinned(py) {
                 return Err(PyRuntimeError::new_err(
                     "this Buffer cannot grow while slices, exported arrays or calls use its memory",
                 ));
@@ -115,7 +115,7 @@ impl PyBuffer {
                 other => {
                     // Unreachable: checked above.
                     state.backing = other;
-                    self.uses.resume(py);
+                    self.pins.reopen(py);
                     return Err(closed("Buffer"));
                 }
             }
@@ -124,21 +124,21 @@ impl PyBuffer {
         let (address, size) = (memory.address(), memory.size());
         let mut state = self.lock(py);
         if matches!(done, Ok(true)) {
-            let former = std::mem::take(&mut *state);
+            let previous = std::mem::take(&mut *state);
             drop(state);
-            let shell = PyBuffer::shell(
+            let shell = PyBuffer::new_value(
                 Backing::Pool(memory),
                 address,
                 size,
-                former.resource,
-                former.owner,
+                previous.resource,
+                previous.owner,
             );
             return Ok(Some(shell));
         }
         state.backing = Backing::Pool(memory);
         state.size = size;
         self.size.store(size, Ordering::Relaxed);
-        self.uses.resume(py);
+        self.pins.reopen(py);
         drop(state);
         done.map(|_| None).or_raise(py)
     }
@@ -148,7 +148,7 @@ impl PyBuffer {
     /// # Errors
     ///
     /// `TypeError` and `ValueError` for keys other than contiguous slices, `RuntimeError` for a closed buffer.
-    pub(super) fn part<'py>(
+    pub(super) fn slice<'py>(
         slf: &Bound<'py, PyBuffer>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -160,7 +160,7 @@ impl PyBuffer {
             )));
         };
         let pinned = slf.get().pin(py)?;
-        let (start, length, step) = bounds(slice, pinned.size)?;
+        let (start, length, step) = slice_bounds(slice, pinned.size)?;
         if step != 1 {
             return Err(PyValueError::new_err(format!(
                 "Buffer slices must have step 1, not {step}"
@@ -171,12 +171,12 @@ impl PyBuffer {
         let resource = pinned.resource();
         // A slice of a slice refers to the whole buffer, so that queries do not follow a chain.
         let whole = match &slf.get().lock(py).backing {
-            Backing::View(whole) => Some(whole.clone_ref(py)),
+            Backing::Slice(whole) => Some(whole.clone_ref(py)),
             _ => None,
         };
         let whole = match whole {
             Some(whole) => {
-                whole.get().uses.share(py);
+                whole.get().pins.pin_again(py);
                 drop(pinned);
                 whole
             }
@@ -187,9 +187,17 @@ impl PyBuffer {
             }
         };
         let owner = slf.clone().into_any().unbind();
-        let shell = PyBuffer::shell(Backing::View(whole), address, length, resource, Some(owner));
+        let shell = PyBuffer::new_value(
+            Backing::Slice(whole),
+            address,
+            length,
+            resource,
+            Some(owner),
+        );
         if slf.cast::<PyManagedBuffer>().is_ok() {
-            Ok(PyManagedBuffer::make(py, shell)?.into_bound(py).into_any())
+            Ok(PyManagedBuffer::create(py, shell)?
+                .into_bound(py)
+                .into_any())
         } else {
             Ok(Bound::new(py, shell)?.into_any())
         }

@@ -14,17 +14,17 @@ use crate::core::memory::buffer::PyBuffer;
 
 /// The entries common to both array interfaces.
 fn interface<'py>(buffer: &PyBuffer, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-    let place = buffer.place();
+    let extent = buffer.extent();
     let dict = PyDict::new(py);
-    dict.set_item(intern!(py, "shape"), PyTuple::new(py, [place.size])?)?;
+    dict.set_item(intern!(py, "shape"), PyTuple::new(py, [extent.size])?)?;
     dict.set_item(intern!(py, "typestr"), intern!(py, "|u1"))?;
-    dict.set_item(intern!(py, "data"), (place.address, false))?;
+    dict.set_item(intern!(py, "data"), (extent.address, false))?;
     dict.set_item(intern!(py, "strides"), py.None())?;
     dict.set_item(intern!(py, "version"), 3)?;
     Ok(dict)
 }
 
-fn missing(name: &str, whose: &str) -> PyErr {
+fn no_interface(name: &str, whose: &str) -> PyErr {
     PyAttributeError::new_err(format!(
         "this Buffer has no {name}: its memory is {whose} memory"
     ))
@@ -41,10 +41,10 @@ pub fn cuda_array_interface<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let DlDevice { kind, .. } = dlpack::device(buffer, py)?;
     if !kind.is_device_accessible() {
-        return Err(missing("__cuda_array_interface__", "host"));
+        return Err(no_interface("__cuda_array_interface__", "host"));
     }
     let dict = interface(buffer, py)?;
-    dict.set_item(intern!(py, "stream"), buffer.one_stream(py)?)?;
+    dict.set_item(intern!(py, "stream"), buffer.joined_stream(py)?)?;
     Ok(dict)
 }
 
@@ -56,7 +56,7 @@ pub fn cuda_array_interface<'py>(
 pub fn array_interface<'py>(buffer: &PyBuffer, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
     let DlDevice { kind, .. } = dlpack::device(buffer, py)?;
     if !kind.is_host_accessible() {
-        return Err(missing("__array_interface__", "device"));
+        return Err(no_interface("__array_interface__", "device"));
     }
     interface(buffer, py)
 }
@@ -70,7 +70,7 @@ pub fn array_interface<'py>(buffer: &PyBuffer, py: Python<'py>) -> PyResult<Boun
 /// # Safety
 ///
 /// `out` is valid for writes, or null.
-pub unsafe fn show(
+pub unsafe fn buffer_protocol(
     slf: &Bound<'_, PyBuffer>,
     out: *mut ffi::Py_buffer,
     flags: c_int,

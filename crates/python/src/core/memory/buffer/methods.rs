@@ -41,13 +41,13 @@ fn import(
                 "Buffer.from_ipc_descriptor() argument 'ipc_descriptor' is corrupt: its size {problem}"
             )));
         }
-        made => made.or_raise(py)?,
+        created => created.or_raise(py)?,
     };
     let (address, size) = (memory.address(), memory.size());
     let resource = Some(mr.clone().unbind());
-    let made = PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)?;
-    made.get().lock(py).descriptor = Some(descriptor.clone().unbind());
-    Ok(made)
+    let created = PyBuffer::create(py, Backing::Pool(memory), address, size, resource, None)?;
+    created.get().lock(py).descriptor = Some(descriptor.clone().unbind());
+    Ok(created)
 }
 
 fn not_shared() -> PyErr {
@@ -97,7 +97,7 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        Py::new(py, Self::of_handle(ptr, size, mr, owner, stream)?)
+        Py::new(py, Self::from_arguments(ptr, size, mr, owner, stream)?)
     }
 
     /// Returns a slice: a buffer that shares the memory.
@@ -117,7 +117,7 @@ impl PyBuffer {
         slf: &Bound<'py, Self>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::part(slf, key)
+        Self::slice(slf, key)
     }
 
     /// Imports a buffer of another process. The imported buffer must be closed before the exporting process frees the
@@ -185,7 +185,7 @@ impl PyBuffer {
                 Backing::Pool(memory) if ipc::is_shared(py, state.resource.as_ref()) => {
                     memory.descriptor()
                 }
-                Backing::View(_) => {
+                Backing::Slice(_) => {
                     return Err(PyRuntimeError::new_err(
                         "a slice of a Buffer cannot be shared with other processes; share the whole buffer (its owner) \
                          and slice it there",
@@ -194,29 +194,31 @@ impl PyBuffer {
                 _ => return Err(not_shared()),
             }
         };
-        let made = Py::new(py, PyBufferDescriptor::new_of(described.or_raise(py)?))?;
+        let created = Py::new(py, PyBufferDescriptor::new_of(described.or_raise(py)?))?;
         let mut state = self.lock(py);
         // Keeps the descriptor of a thread that was faster.
-        let kept = state.descriptor.get_or_insert_with(|| made.clone_ref(py));
+        let kept = state
+            .descriptor
+            .get_or_insert_with(|| created.clone_ref(py));
         Ok(kept.clone_ref(py))
     }
 
     /// Address of the memory; 0 if the buffer was closed.
     #[getter]
     fn handle(&self) -> u64 {
-        self.place().address
+        self.extent().address
     }
 
     /// Size in bytes; 0 if the buffer was closed.
     #[getter]
     fn size(&self) -> usize {
-        self.place().size
+        self.extent().size
     }
 
     /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self) -> bool {
-        !self.place().open
+        !self.extent().open
     }
 
     /// Device number of the memory; -1 for memory unknown to CUDA.
@@ -231,7 +233,7 @@ impl PyBuffer {
             self.pin(py)?;
             return Ok(device.map_or(-1, |device| device.ordinal() as i64));
         }
-        self.fact(py, intern!(py, "device_id"), |info| {
+        self.attribute(py, intern!(py, "device_id"), |info| {
             info.device.map_or(-1, |ordinal| ordinal as i64)
         })
     }
@@ -240,27 +242,27 @@ impl PyBuffer {
     #[getter]
     pub(super) fn is_device_accessible(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_device_accessible");
-        self.truth(py, name, |info| info.kind != MemoryKind::Unknown)
+        self.bool_attribute(py, name, |info| info.kind != MemoryKind::Unknown)
     }
 
     /// Whether the host can access the memory.
     #[getter]
     pub(super) fn is_host_accessible(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_host_accessible");
-        self.truth(py, name, |info| info.kind != MemoryKind::Device)
+        self.bool_attribute(py, name, |info| info.kind != MemoryKind::Device)
     }
 
     /// Whether the memory is managed (unified) memory.
     #[getter]
     pub(super) fn is_managed(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_managed");
-        self.truth(py, name, |info| info.kind == MemoryKind::Managed)
+        self.bool_attribute(py, name, |info| info.kind == MemoryKind::Managed)
     }
 
     /// Whether the memory was imported from another process.
     #[getter]
     fn is_mapped(&self, py: Python<'_>) -> bool {
-        self.imported(py)
+        self.is_imported(py)
     }
 
     /// The memory resource; None if there is none or the buffer was closed.
@@ -273,7 +275,7 @@ impl PyBuffer {
     #[getter]
     fn owner(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let state = self.lock(py);
-        if !self.place().open {
+        if !self.extent().open {
             return None;
         }
         state.owner.as_ref().map(|o| o.clone_ref(py))
@@ -288,7 +290,7 @@ impl PyBuffer {
     fn set_deallocation_stream(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let accepted = stream::lend(stream, "Buffer.set_deallocation_stream", "stream", false)?;
         let mut state = self.lock(py);
-        if !self.place().open {
+        if !self.extent().open {
             return Err(closed("Buffer"));
         }
         let done = set_stream(&mut state, stream, &accepted);
@@ -436,7 +438,7 @@ impl PyBuffer {
                 pinned.address
             )));
         }
-        self.used_by(py, &accepted);
+        self.note_use(py, &accepted);
         let device = if accepted.is_default() {
             self.device(py)
         } else {
@@ -479,7 +481,7 @@ impl PyBuffer {
         flags: std::ffi::c_int,
     ) -> PyResult<()> {
         // SAFETY: Python passes a valid pointer, or null.
-        unsafe { exports::show(&slf, out, flags) }
+        unsafe { exports::buffer_protocol(&slf, out, flags) }
     }
 
     unsafe fn __releasebuffer__(&self, py: Python<'_>, _view: *mut ffi::Py_buffer) {
@@ -488,25 +490,25 @@ impl PyBuffer {
 
     // PyO3 returns `NotImplemented` for other types.
     fn __eq__(&self, other: &Bound<'_, PyBuffer>) -> bool {
-        let (a, b) = (self.place(), other.get().place());
+        let (a, b) = (self.extent(), other.get().extent());
         (a.address, a.size) == (b.address, b.size)
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        let place = self.place();
-        (place.address, place.size).into_pyobject(py)?.hash()
+        let extent = self.extent();
+        (extent.address, extent.size).into_pyobject(py)?.hash()
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let place = self.place();
-        let mapped = if self.imported(py) {
+        let extent = self.extent();
+        let mapped = if self.is_imported(py) {
             " is_mapped=True"
         } else {
             ""
         };
         format!(
             "<Buffer ptr={:#x} size={}{mapped}>",
-            place.address, place.size
+            extent.address, extent.size
         )
     }
 
@@ -530,7 +532,7 @@ impl PyBuffer {
             visit.call(&state.resource)?;
             match &state.backing {
                 Backing::Resource(given) => visit.call(&given.object)?,
-                Backing::View(whole) => visit.call(whole)?,
+                Backing::Slice(whole) => visit.call(whole)?,
                 _ => {}
             }
         }
@@ -543,20 +545,20 @@ impl PyBuffer {
 
 impl PyBuffer {
     /// Whether the buffer is open and was imported from another process.
-    fn imported(&self, py: Python<'_>) -> bool {
+    fn is_imported(&self, py: Python<'_>) -> bool {
         let state = self.lock(py);
-        self.place().open
+        self.extent().open
             && match &state.backing {
                 Backing::Pool(memory) => {
                     memory.pool().is_some_and(cupyrite::MemoryPool::is_imported)
                 }
-                Backing::View(whole) => whole.get().imported(py),
+                Backing::Slice(whole) => whole.get().is_imported(py),
                 _ => false,
             }
     }
 
     /// As [`PyBuffer::attribute`], with Python truth-value semantics.
-    fn truth(
+    fn bool_attribute(
         &self,
         py: Python<'_>,
         name: &Bound<'_, PyString>,

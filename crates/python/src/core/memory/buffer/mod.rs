@@ -20,10 +20,10 @@ use crate::core::closable::closed;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::release::{release, release_quietly, set_stream};
 use crate::core::memory::ipc::PyBufferDescriptor;
-use crate::core::pin_count::Uses;
+use crate::core::pin_count::PinCount;
 use crate::core::stream;
-use crate::cpython::freelist::{Fresh, Parts, Recycled};
-use crate::cpython::gil_lock::{Guard, Held};
+use crate::cpython::freelist::{Construct, FreeList, FreeListed};
+use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 
 /// Memory allocated by a memory resource or owned by another object.
 ///
@@ -46,21 +46,21 @@ pub struct PyBuffer {
     /// Changes only when the memory grows.
     size: AtomicUsize,
     /// Pins of calls in progress (launches included) and of live exports. A pinned buffer keeps its memory when closed.
-    uses: Uses,
-    state: Held<State>,
+    pins: PinCount,
+    state: GilLock<BufferState>,
     /// Handle of an unambiguous stream (`has_unambiguous_handle`) whose work the memory is known to outlive; 0 for
     /// none. Written under the lock of `state`.
     outlives: AtomicUsize,
     /// Device of the memory for DLPack; computed on first use, and constant.
-    place: OnceLock<DlDevice>,
+    dl_device: OnceLock<DlDevice>,
     /// Whether the garbage collector tracks the buffer. False for a buffer without owner whose resource refers to no
     /// other object.
     tracked: bool,
 }
 
-/// State needed to free the memory. A type of its own, so that it can be moved out before Python is called.
+/// BufferState needed to free the memory. A type of its own, so that it can be moved out before Python is called.
 #[derive(Default)]
-struct State {
+struct BufferState {
     backing: Backing,
     address: u64,
     size: usize,
@@ -71,7 +71,7 @@ struct State {
     descriptor: Option<Py<PyBufferDescriptor>>,
 }
 
-impl State {
+impl BufferState {
     /// Whether the memory is pool memory that will be freed on `stream`. Cheap test of the common case.
     #[inline]
     fn is_freed_on(&self, stream: &Stream) -> bool {
@@ -89,15 +89,15 @@ pub enum Backing {
     /// Memory of a pool or another resource of crate `cupyrite`.
     Pool(DeviceBuffer),
     /// A slice of another buffer, which is not a slice itself and stays pinned.
-    View(Py<PyBuffer>),
+    Slice(Py<PyBuffer>),
     /// Synchronous allocation (`cuMemAlloc`).
-    Plain(cupyrite::Buffer<u8>),
+    Synchronous(cupyrite::Buffer<u8>),
     /// Freed by the Python method `deallocate` of the resource.
-    Resource(GivenBack),
+    Resource(ResourceDeallocation),
 }
 
 /// Arguments and preconditions of a call of `deallocate`.
-pub struct GivenBack {
+pub struct ResourceDeallocation {
     /// The stream object given by the program; None selects the default stream.
     pub object: Option<Py<PyAny>>,
     /// The deallocation stream, which outlives the object's `close`, and the streams that it waits for.
@@ -113,27 +113,27 @@ impl Backing {
             Backing::Pool(memory) => Some(memory.usage()),
             Backing::Resource(given) => Some(&given.users),
             // Freed synchronously, or not at all.
-            Backing::Foreign | Backing::Plain(_) => None,
+            Backing::Foreign | Backing::Synchronous(_) => None,
             // Recorded by the whole buffer.
-            Backing::View(_) => None,
+            Backing::Slice(_) => None,
         }
     }
 }
 
 /// Whether there are several devices. Then the handle of a default stream does not determine its device.
-fn has_peers() -> bool {
+fn has_several_devices() -> bool {
     Device::count().is_ok_and(|count| count > 1)
 }
 
 /// Whether the handle denotes the same stream in every thread and context.
 #[inline]
-fn means_one(stream: &Stream) -> bool {
-    !stream.is_default() || !(stream.is_per_thread() || has_peers())
+fn has_unambiguous_handle(stream: &Stream) -> bool {
+    !stream.is_default() || !(stream.is_per_thread() || has_several_devices())
 }
 
 /// Address and size of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct BufferExtent {
     /// The address; 0 for a closed buffer.
     pub address: u64,
     /// Bytes; 0 for a closed buffer.
@@ -165,16 +165,16 @@ impl Drop for Pinned<'_> {
     }
 }
 
-static OBJECTS: Fresh<PyBuffer> = Fresh::new();
+static FREE_LIST: FreeList<PyBuffer> = FreeList::new();
 
 // SAFETY: the state that `owns_nothing` accepts owns nothing, and the other fields are numbers. An untracked buffer
 // refers to its resource, which refers to no object that leads back (`PyMemPool::set_leaf`), and possibly to a
 // descriptor, which refers to nothing. It never gets an owner: owners are set on construction, and make the buffer
 // tracked.
-unsafe impl Recycled for PyBuffer {
+unsafe impl FreeListed for PyBuffer {
     #[inline(always)]
-    fn fresh() -> &'static Fresh<PyBuffer> {
-        &OBJECTS
+    fn free_list() -> &'static FreeList<PyBuffer> {
+        &FREE_LIST
     }
 
     #[inline(always)]
@@ -183,10 +183,10 @@ unsafe impl Recycled for PyBuffer {
     }
 
     #[inline(always)]
-    fn is_spent(&mut self) -> bool {
+    fn owns_nothing(&mut self) -> bool {
         matches!(
             self.state.get_mut(),
-            State {
+            BufferState {
                 backing: Backing::Foreign,
                 resource: None,
                 owner: None,
@@ -198,7 +198,7 @@ unsafe impl Recycled for PyBuffer {
 }
 
 /// Arguments of a new buffer object.
-struct Shell {
+struct NewBuffer {
     backing: Backing,
     address: u64,
     size: usize,
@@ -207,10 +207,10 @@ struct Shell {
 }
 
 // SAFETY: moves values and reads a stream handle; does not call Python.
-unsafe impl Parts<PyBuffer> for Shell {
+unsafe impl Construct<PyBuffer> for NewBuffer {
     #[inline]
-    fn value(self) -> PyBuffer {
-        PyBuffer::shell(
+    fn construct(self) -> PyBuffer {
+        PyBuffer::new_value(
             self.backing,
             self.address,
             self.size,
@@ -221,7 +221,7 @@ unsafe impl Parts<PyBuffer> for Shell {
 }
 
 /// Arguments of a new buffer object over pool memory.
-struct PoolShell {
+struct NewPoolBuffer {
     pool: MemoryPool,
     taken: RawAllocation,
     size: usize,
@@ -233,16 +233,16 @@ struct PoolShell {
 }
 
 // SAFETY: as above.
-unsafe impl Parts<PyBuffer> for PoolShell {
+unsafe impl Construct<PyBuffer> for NewPoolBuffer {
     #[inline(always)]
-    fn value(self) -> PyBuffer {
+    fn construct(self) -> PyBuffer {
         let address = self.taken.address();
         let outlives = self.outlives;
         let memory = self
             .pool
             .into_buffer_from(self.taken, self.size, self.stream);
         let backing = Backing::Pool(memory);
-        PyBuffer::of_parts(
+        PyBuffer::from_fields(
             backing,
             address,
             self.size,
@@ -256,8 +256,8 @@ unsafe impl Parts<PyBuffer> for PoolShell {
 
 /// The handle of the deallocation stream if it is unambiguous, else 0.
 #[inline(always)]
-fn outlived(stream: &Stream) -> usize {
-    if means_one(stream) {
+fn unambiguous_handle(stream: &Stream) -> usize {
+    if has_unambiguous_handle(stream) {
         stream.handle().addr()
     } else {
         0
@@ -270,7 +270,7 @@ impl PyBuffer {
     /// # Errors
     ///
     /// `MemoryError`.
-    pub fn make(
+    pub fn create(
         py: Python<'_>,
         backing: Backing,
         address: u64,
@@ -278,14 +278,14 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        let shell = Shell {
+        let shell = NewBuffer {
             backing,
             address,
             size,
             resource,
             owner,
         };
-        OBJECTS.make(py, shell)
+        FREE_LIST.create(py, shell)
     }
 
     /// Creates a buffer object for memory just allocated from `pool` on `stream`. `resource` is the Python object of
@@ -304,20 +304,20 @@ impl PyBuffer {
         resource: Py<PyAny>,
         tracked: bool,
     ) -> PyResult<Py<PyBuffer>> {
-        let shell = PoolShell {
+        let shell = NewPoolBuffer {
             pool,
             taken,
             size,
-            outlives: outlived(&stream),
+            outlives: unambiguous_handle(&stream),
             stream,
             resource,
             tracked,
         };
-        OBJECTS.make(py, shell)
+        FREE_LIST.create(py, shell)
     }
 
     /// The value of a buffer object, for subclasses.
-    pub fn shell(
+    pub fn new_value(
         backing: Backing,
         address: u64,
         size: usize,
@@ -326,12 +326,12 @@ impl PyBuffer {
     ) -> PyBuffer {
         let outlives = backing
             .users()
-            .map_or(0, |users| outlived(users.deallocation_stream()));
-        Self::of_parts(backing, address, size, resource, owner, outlives, true)
+            .map_or(0, |users| unambiguous_handle(users.deallocation_stream()));
+        Self::from_fields(backing, address, size, resource, owner, outlives, true)
     }
 
     #[inline(always)]
-    fn of_parts(
+    fn from_fields(
         backing: Backing,
         address: u64,
         size: usize,
@@ -343,9 +343,9 @@ impl PyBuffer {
         PyBuffer {
             address,
             size: AtomicUsize::new(size),
-            uses: Uses::new(),
+            pins: PinCount::new(),
             outlives: AtomicUsize::new(outlives),
-            state: Held::new(State {
+            state: GilLock::new(BufferState {
                 backing,
                 address,
                 size,
@@ -354,21 +354,21 @@ impl PyBuffer {
                 info: None,
                 descriptor: None,
             }),
-            place: OnceLock::new(),
+            dl_device: OnceLock::new(),
             tracked,
         }
     }
 
     #[inline]
-    fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+    fn lock<'a>(&'a self, py: Python<'a>) -> GilLockGuard<'a, BufferState> {
         self.state.lock(py)
     }
 
     /// Address and size; both 0 for a closed buffer.
     #[inline]
-    pub fn place(&self) -> Place {
-        let open = self.uses.is_open();
-        Place {
+    pub fn extent(&self) -> BufferExtent {
+        let open = self.pins.is_open();
+        BufferExtent {
             address: if open { self.address } else { 0 },
             size: if open {
                 self.size.load(Ordering::Relaxed)
@@ -385,7 +385,7 @@ impl PyBuffer {
     ///
     /// `RuntimeError` for a closed buffer.
     pub fn pin<'a>(&'a self, py: Python<'a>) -> PyResult<Pinned<'a>> {
-        if !self.uses.begin(py) {
+        if !self.pins.try_pin(py) {
             return Err(closed("Buffer"));
         }
         Ok(Pinned {
@@ -400,7 +400,7 @@ impl PyBuffer {
     /// [`PyBuffer::end_launch`].
     #[inline(always)]
     pub fn begin_launch(&self, py: Python<'_>) -> Option<u64> {
-        self.uses.begin(py).then_some(self.address)
+        self.pins.try_pin(py).then_some(self.address)
     }
 
     /// Releases the pin of [`PyBuffer::begin_launch`] after the kernel was queued in `stream`, or the launch failed.
@@ -408,7 +408,7 @@ impl PyBuffer {
     pub fn end_launch(&self, py: Python<'_>, stream: &Stream) {
         // Before unpinning: a concurrent close cannot have ordered the streams.
         if self.outlives.load(Ordering::Relaxed) != stream.handle().addr() {
-            self.used_in(py, stream, None);
+            self.note_use_on(py, stream, None);
         }
         self.unpin(py);
     }
@@ -416,7 +416,7 @@ impl PyBuffer {
     /// Releases one pin; the last pin of a closed buffer frees the memory.
     #[inline(always)]
     pub fn unpin(&self, py: Python<'_>) {
-        if self.uses.end(py) {
+        if self.pins.unpin(py) {
             self.release_last(py);
         }
     }
@@ -438,24 +438,24 @@ impl PyBuffer {
     /// As [`PyBuffer::note_use`]. A default stream belongs to `device`, or to the current context's device if `None`.
     #[cold]
     #[inline(never)]
-    pub fn used_in(&self, py: Python<'_>, stream: &Stream, device: Option<Device>) {
-        if !stream.is_default() || !has_peers() {
-            return self.used_by(py, stream);
+    pub fn note_use_on(&self, py: Python<'_>, stream: &Stream, device: Option<Device>) {
+        if !stream.is_default() || !has_several_devices() {
+            return self.note_use(py, stream);
         }
         let of = device.or_else(|| Context::current().ok()?.map(|context| context.device()));
         match of {
-            Some(device) if self.home(py) != Some(device) => {
-                self.used_by(py, &stream.on_device(device));
+            Some(device) if self.default_stream_device(py) != Some(device) => {
+                self.note_use(py, &stream.on_device(device));
             }
-            _ => self.used_by(py, stream),
+            _ => self.note_use(py, stream),
         }
     }
 
-    /// The device whose default streams are meant where nothing else is said: see [`StreamUsage::add`].
-    fn home(&self, py: Python<'_>) -> Option<Device> {
+    /// The device to which default streams belong unless specified otherwise; see [`StreamUsage::add`].
+    fn default_stream_device(&self, py: Python<'_>) -> Option<Device> {
         match &self.lock(py).backing {
             Backing::Pool(memory) => return Some(memory.default_stream_device()),
-            Backing::View(whole) => return whole.get().home(py),
+            Backing::Slice(whole) => return whole.get().default_stream_device(py),
             _ => {}
         }
         self.device(py)
@@ -465,27 +465,27 @@ impl PyBuffer {
     /// without an explicit device belongs to the memory's device.
     #[cold]
     #[inline(never)]
-    pub fn used_by(&self, py: Python<'_>, stream: &Stream) {
+    pub fn note_use(&self, py: Python<'_>, stream: &Stream) {
         let many = {
             let state = self.lock(py);
-            if let Backing::View(whole) = &state.backing {
-                return whole.get().used_by(py, stream);
+            if let Backing::Slice(whole) = &state.backing {
+                return whole.get().note_use(py, stream);
             }
             let many = state.backing.users().is_some_and(|users| users.add(stream));
-            if means_one(stream) {
+            if has_unambiguous_handle(stream) {
                 let handle = stream.handle().addr();
                 self.outlives.store(handle, Ordering::Relaxed);
             }
             many
         };
         if many {
-            self.forget_idle_streams(py);
+            self.prune_idle_streams(py);
         }
     }
 
     /// Drops streams that no other object owns and whose work is complete, since a buffer may be long-lived.
     #[cold]
-    fn forget_idle_streams(&self, py: Python<'_>) {
+    fn prune_idle_streams(&self, py: Python<'_>) {
         let clones = {
             let state = self.lock(py);
             state.backing.users().map(StreamUsage::unshared_streams)
@@ -493,22 +493,22 @@ impl PyBuffer {
         let Some(clones) = clones else { return };
         // Queries the driver without holding a lock.
         let idle = py.detach(|| StreamUsage::retain_idle(clones));
-        let gone = {
+        let removed = {
             let state = self.lock(py);
-            let gone = state.backing.users().map(|users| users.remove_idle(&idle));
+            let removed = state.backing.users().map(|users| users.remove_idle(&idle));
             // The handle may be reused by another stream.
             self.outlives.store(0, Ordering::Relaxed);
-            gone
+            removed
         };
         // Destroys the streams.
-        py.detach(|| drop((idle, gone)));
+        py.detach(|| drop((idle, removed)));
     }
 
     /// For pool memory: the device of its default streams, and the streams known to use it.
     pub fn streams(&self, py: Python<'_>) -> Option<(Device, Vec<Stream>)> {
         match &self.lock(py).backing {
             Backing::Pool(memory) => Some((memory.default_stream_device(), memory.streams())),
-            Backing::View(whole) => whole.get().streams(py),
+            Backing::Slice(whole) => whole.get().streams(py),
             _ => None,
         }
     }
@@ -519,7 +519,7 @@ impl PyBuffer {
     /// # Errors
     ///
     /// Driver errors.
-    pub fn one_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+    pub fn joined_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let Some((device, streams)) = self.streams(py) else {
             return Ok(None);
         };
@@ -549,14 +549,14 @@ impl PyBuffer {
     ///
     /// `RuntimeError` for a closed buffer; the errors of `find`, which is called once.
     pub fn dl_device(&self, find: impl FnOnce() -> PyResult<DlDevice>) -> PyResult<DlDevice> {
-        if !self.place().open {
+        if !self.extent().open {
             return Err(closed("Buffer"));
         }
-        if let Some(known) = self.place.get() {
+        if let Some(known) = self.dl_device.get() {
             return Ok(*known);
         }
         let found = find()?;
-        Ok(*self.place.get_or_init(|| found))
+        Ok(*self.dl_device.get_or_init(|| found))
     }
 
     /// Number of the memory's device; -1 for none.
@@ -582,7 +582,7 @@ impl PyBuffer {
     pub fn device(&self, py: Python<'_>) -> Option<Device> {
         let known = match &self.lock(py).backing {
             Backing::Pool(memory) => memory.device(),
-            Backing::View(whole) => whole.get().device(py),
+            Backing::Slice(whole) => whole.get().device(py),
             _ => None,
         };
         if known.is_some() {
@@ -603,7 +603,7 @@ impl PyBuffer {
     }
 
     /// An attribute of the memory resource, or derived from the driver's pointer attributes if there is no resource.
-    fn fact<'py, T>(
+    fn attribute<'py, T>(
         &self,
         py: Python<'py>,
         name: &Bound<'py, PyString>,
@@ -634,7 +634,7 @@ impl PyBuffer {
 
     /// Closes the buffer and frees the memory once; raises driver errors.
     fn close_on(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        if !self.place().open {
+        if !self.extent().open {
             return Ok(());
         }
         let accepted = match stream {
@@ -642,11 +642,11 @@ impl PyBuffer {
             None => None,
         };
         // Dropped after the lock is released: dropping an object may call Python.
-        let mut former = None;
+        let mut previous = None;
         let state = {
             let mut state = self.lock(py);
             // From here on no other thread closes the buffer: that requires the lock.
-            if !self.uses.is_open() {
+            if !self.pins.is_open() {
                 return Ok(());
             }
             // By reference: dropping the lent stream may destroy it, which must happen after the lock is released.
@@ -654,20 +654,20 @@ impl PyBuffer {
                 && !state.is_freed_on(accepted)
             {
                 match set_stream(&mut state, given, accepted) {
-                    Ok(before) => former = before,
+                    Ok(before) => previous = before,
                     Err(error) => {
                         drop(state);
                         return Err(crate::core::errors::to_python(py, &error));
                     }
                 }
             }
-            if !self.uses.close(py) {
+            if !self.pins.close(py) {
                 // Another thread or an export pins the memory; the last unpin frees it.
                 return Ok(());
             }
             std::mem::take(&mut *state)
         };
-        drop(former);
+        drop(previous);
         release(py, state)
     }
 }

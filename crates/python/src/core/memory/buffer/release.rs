@@ -11,39 +11,39 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::core::closable::{Detached, Lent};
 use crate::core::errors::{OrRaise, to_python};
-use crate::core::memory::buffer::{Backing, GivenBack, PyBuffer, State};
+use crate::core::memory::buffer::{Backing, BufferState, PyBuffer, ResourceDeallocation};
 use crate::core::stream;
 use crate::core::stream::PyStream;
-use crate::core::view::import::Keep;
+use crate::core::view::import::MemoryOwner;
 use crate::cpython::method::Method;
 use crate::cpython::trashcan;
 
 /// Sets the deallocation stream; returns the previous stream object.
 pub(super) fn set_stream(
-    state: &mut State,
+    state: &mut BufferState,
     given: &Bound<'_, PyAny>,
     accepted: &Stream,
 ) -> cupyrite::Result<Option<Py<PyAny>>> {
     match &mut state.backing {
         Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
         Backing::Resource(back) => {
-            let former = back.object.replace(given.clone().unbind());
-            match &former {
+            let previous = back.object.replace(given.clone().unbind());
+            match &previous {
                 Some(_) => back.users.set_deallocation_stream(accepted),
                 None => back.users.replace_deallocation_stream(accepted),
             }
-            return Ok(former);
+            return Ok(previous);
         }
         // The whole buffer is freed after that stream's current work.
-        Backing::View(whole) => whole.get().used_by(given.py(), accepted),
-        Backing::Foreign | Backing::Plain(_) => {}
+        Backing::Slice(whole) => whole.get().note_use(given.py(), accepted),
+        Backing::Foreign | Backing::Synchronous(_) => {}
     }
     Ok(None)
 }
 
 /// Frees the memory.
-pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
-    let State {
+pub(super) fn release(py: Python<'_>, state: BufferState) -> PyResult<()> {
+    let BufferState {
         backing,
         address,
         size,
@@ -54,12 +54,12 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
     let result = match backing {
         Backing::Foreign => Ok(()),
         Backing::Pool(memory) => py.detach(|| memory.close(None)).or_raise(py),
-        Backing::Plain(memory) => {
+        Backing::Synchronous(memory) => {
             // Waits for the device.
             py.detach(|| drop(memory));
             Ok(())
         }
-        Backing::View(whole) => {
+        Backing::Slice(whole) => {
             whole.get().unpin(py);
             Ok(())
         }
@@ -72,7 +72,7 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
     };
     drop(resource);
     // The owner may be a buffer whose owner is a buffer, and so on.
-    trashcan::end(owner, Keep::Object);
+    trashcan::drop_bounded(owner, MemoryOwner::Viewed);
     result
 }
 
@@ -81,14 +81,14 @@ fn deallocate(
     resource: &Bound<'_, PyAny>,
     address: u64,
     size: usize,
-    mut back: GivenBack,
+    mut back: ResourceDeallocation,
 ) -> PyResult<()> {
     let stream = back.users.deallocation_stream().clone();
     if back.users.has_other_streams() {
         // May destroy some of the streams.
         py.detach(|| back.users.order_free_after_others(address));
     }
-    let GivenBack { object, users, .. } = back;
+    let ResourceDeallocation { object, users, .. } = back;
     // The memory may hold the last references to them.
     let _streams: Vec<Lent<'_, Stream>> = users
         .into_streams()
@@ -120,13 +120,13 @@ impl PyBuffer {
     /// Closes a buffer whose deallocation is a single driver call, and returns its memory and resource: no pins, pool
     /// memory, and `stream` is the deallocation stream. Otherwise changes nothing and returns `None`.
     #[inline(always)]
-    fn close_simply(
+    fn close_fast(
         &self,
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> Option<(SimpleAllocation, Option<Py<PyAny>>)> {
         let mut state = self.lock(py);
-        let State {
+        let BufferState {
             backing: Backing::Pool(memory),
             owner: None,
             descriptor: None,
@@ -141,11 +141,11 @@ impl PyBuffer {
         if let Some(given) = stream {
             // A stream created by this crate: its handle is unique.
             let handle = memory.stream().handle();
-            if !stream::exact(given)?.is(py, |stream| stream.handle() == handle) {
+            if !stream::cast_exact(given)?.is(py, |stream| stream.handle() == handle) {
                 return None;
             }
         }
-        if !self.uses.suspend(py) {
+        if !self.pins.close_if_unpinned(py) {
             return None;
         }
         // Closed from here on, and never reopened.
@@ -160,14 +160,14 @@ impl PyBuffer {
 
     /// As [`PyBuffer::close_fast`], for any kind of stream; also frees the memory.
     #[inline(never)]
-    fn close_plainly(
+    fn close_detached(
         &self,
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> Option<PyResult<()>> {
         let (memory, resource) = {
             let mut state = self.lock(py);
-            let State {
+            let BufferState {
                 backing: Backing::Pool(memory),
                 owner: None,
                 descriptor: None,
@@ -188,7 +188,7 @@ impl PyBuffer {
                     return None;
                 }
             }
-            if !self.uses.suspend(py) {
+            if !self.pins.close_if_unpinned(py) {
                 return None;
             }
             // Closed from here on, and never reopened.
@@ -242,19 +242,19 @@ stream : Stream, optional
         [stream]: [Option<&Bound<'_, PyAny>>; 1],
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        let Some((memory, resource)) = this.close_simply(py, stream) else {
+        let Some((memory, resource)) = this.close_fast(py, stream) else {
             std::hint::cold_path();
-            return close_otherwise(slf, stream);
+            return close_general(slf, stream);
         };
         let (done, clone) = {
             // SAFETY: memory, pool and stream contain no Python objects.
             let _detached = unsafe { Detached::new(py) };
             memory.free_and_keep_stream()
         };
-        match stream.and_then(stream::exact) {
+        match stream.and_then(stream::cast_exact) {
             // Most memory is freed on the stream of its allocation.
             Some(shell) => shell.give_back(py, clone),
-            None => stream::let_go(py, clone),
+            None => stream::drop_clone(py, clone),
         }
         if let Some(resource) = resource {
             resource.drop_ref(py);
@@ -270,12 +270,12 @@ stream : Stream, optional
 }
 
 #[inline(never)]
-fn close_otherwise(
+fn close_general(
     slf: &Bound<'_, PyBuffer>,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, this) = (slf.py(), slf.get());
-    if let Some(done) = this.close_plainly(py, stream) {
+    if let Some(done) = this.close_detached(py, stream) {
         done?;
         return Ok(py.None());
     }
@@ -289,7 +289,7 @@ fn close_otherwise(
 }
 
 /// As [`release`], for contexts that cannot raise; preserves a pending exception.
-pub(super) fn release_quietly(py: Python<'_>, state: State) {
+pub(super) fn release_quietly(py: Python<'_>, state: BufferState) {
     if matches!(state.backing, Backing::Foreign)
         && state.owner.is_none()
         && state.resource.is_none()
@@ -316,7 +316,7 @@ pub(super) fn release_quietly(py: Python<'_>, state: State) {
 impl Drop for PyBuffer {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        if let State {
+        if let BufferState {
             backing: Backing::Foreign,
             resource: None,
             owner: None,

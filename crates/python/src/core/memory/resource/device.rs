@@ -11,8 +11,8 @@ use crate::core::device;
 use crate::core::errors::OrRaise;
 use crate::core::memory::ipc;
 use crate::core::memory::ipc::PyAllocationHandle;
-use crate::core::memory::resource::pool::{PyMemPool, unmade};
-use crate::core::numbers::shown;
+use crate::core::memory::resource::pool::{PyMemPool, uninitialized};
+use crate::core::numbers::short_repr;
 use crate::core::options::{OptionClass, Options};
 
 static OPTIONS: OptionClass = OptionClass::new(
@@ -60,7 +60,7 @@ impl PyDeviceMemoryResource {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyDeviceMemoryResource> {
-        PyMemPool::unmade().add_subclass(PyDeviceMemoryResource)
+        PyMemPool::uninitialized().add_subclass(PyDeviceMemoryResource)
     }
 
     #[pyo3(signature = (device_id, options=None))]
@@ -77,7 +77,7 @@ impl PyDeviceMemoryResource {
             device::accept(device_id, function, "device_id")?
         };
         let mut shareable = false;
-        let made = match options.filter(|options| !options.is_none()) {
+        let created = match options.filter(|options| !options.is_none()) {
             None => py.detach(|| current_pool(device)),
             given => {
                 let options = Options::accept(function, &OPTIONS, given)?;
@@ -87,7 +87,7 @@ impl PyDeviceMemoryResource {
                     Some(size) => size.extract().map_err(|_| {
                         PyOverflowError::new_err(format!(
                             "DeviceMemoryResourceOptions.max_size is {}; expected a number of bytes from 0 to 2**64-1",
-                            shown(&size)
+                            short_repr(&size)
                         ))
                     })?,
                 };
@@ -97,7 +97,7 @@ impl PyDeviceMemoryResource {
                 py.detach(|| MemoryPool::new(&device, &options))
             }
         };
-        let pool = Lent::new(py, made.or_raise(py)?);
+        let pool = Lent::new(py, created.or_raise(py)?);
         let (shared, uuid) = match shareable {
             true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
             false => (None, None),
@@ -117,7 +117,7 @@ impl PyDeviceMemoryResource {
     fn device_id(slf: &Bound<'_, Self>) -> PyResult<usize> {
         match slf.as_super().get().kind(slf.py())? {
             PoolKind::Device(device) => Ok(device.ordinal()),
-            _ => Err(unmade()),
+            _ => Err(uninitialized()),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::core::memory::pool_attributes::{PyMemPoolAttributes, drop_pool};
 use crate::core::memory::resource::{PyMemoryResource, stream_or_default};
 use crate::core::numbers::{address_argument, size_argument, size_or_none};
 use crate::core::stream;
-use crate::cpython::gil_lock::{Guard, Held};
+use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
 
@@ -31,16 +31,16 @@ use crate::generated::ids::class::driver as class;
     name = "_MemPool"
 )]
 pub struct PyMemPool {
-    state: Held<State>,
+    state: GilLock<PoolState>,
     /// Whether the resource refers to no object that could refer to its buffers. Instances of Python subclasses may.
     is_leaf: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     pool: Option<MemoryPool>,
     /// Class name and kind of the pool, which remain after `close`; `None` before `__init__`.
-    made: Option<(&'static str, PoolKind)>,
+    identity: Option<(&'static str, PoolKind)>,
     attributes: Option<Py<PyMemPoolAttributes>>,
     /// Set for an IPC-enabled pool.
     shared: Option<Py<PyAllocationHandle>>,
@@ -50,7 +50,7 @@ struct State {
 
 impl PyMemPool {
     #[inline]
-    fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+    fn lock<'a>(&'a self, py: Python<'a>) -> GilLockGuard<'a, PoolState> {
         self.state.lock(py)
     }
 
@@ -63,17 +63,17 @@ impl PyMemPool {
         let state = self.lock(py);
         match &state.pool {
             Some(pool) => Ok(Lent::new(py, pool.clone())),
-            None => match state.made {
+            None => match state.identity {
                 Some((class, _)) => Err(closed(class)),
-                None => Err(unmade()),
+                None => Err(uninitialized()),
             },
         }
     }
 
     /// A resource without a pool, for subclasses.
-    pub fn unmade() -> PyClassInitializer<PyMemPool> {
+    pub fn uninitialized() -> PyClassInitializer<PyMemPool> {
         PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
-            state: Held::default(),
+            state: GilLock::default(),
             is_leaf: AtomicBool::new(false),
         })
     }
@@ -92,16 +92,16 @@ impl PyMemPool {
         shared: Option<Py<PyAllocationHandle>>,
         uuid: Option<Py<PyAny>>,
     ) {
-        let state = State {
-            made: Some((class, pool.kind())),
+        let state = PoolState {
+            identity: Some((class, pool.kind())),
             pool: Some(pool),
             attributes: None,
             shared,
             uuid,
         };
-        let former = std::mem::replace(&mut *self.lock(py), state);
-        drop((former.attributes, former.shared, former.uuid));
-        drop_pool(former.pool);
+        let previous = std::mem::replace(&mut *self.lock(py), state);
+        drop((previous.attributes, previous.shared, previous.uuid));
+        drop_pool(previous.pool);
     }
 
     /// Declares that the resource refers to no object that could refer to its buffers, so that the collector need not
@@ -116,25 +116,25 @@ impl PyMemPool {
     ///
     /// `RuntimeError` for an uninitialized resource.
     pub fn kind(&self, py: Python<'_>) -> PyResult<PoolKind> {
-        match self.lock(py).made {
+        match self.lock(py).identity {
             Some((_, kind)) => Ok(kind),
-            None => Err(unmade()),
+            None => Err(uninitialized()),
         }
     }
 
     /// The pool, for an allocation.
     #[inline(always)]
-    fn allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+    fn pool_for_allocation(&self, py: Python<'_>) -> PyResult<MemoryPool> {
         match &self.lock(py).pool {
             Some(pool) if !pool.is_imported() => return Ok(pool.clone()),
             _ => {}
         }
-        self.not_allocating(py)
+        self.allocation_error(py)
     }
 
     #[cold]
     #[inline(never)]
-    fn not_allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+    fn allocation_error(&self, py: Python<'_>) -> PyResult<MemoryPool> {
         // Closed or uninitialized.
         self.pool(py)?;
         Err(PyTypeError::new_err(
@@ -148,8 +148,13 @@ impl PyMemPool {
     /// # Errors
     ///
     /// `RuntimeError` for a closed resource; driver errors.
-    pub fn take(&self, py: Python<'_>, size: usize, stream: Stream) -> PyResult<DeviceBuffer> {
-        let pool = self.allocating(py)?;
+    pub fn allocate_memory(
+        &self,
+        py: Python<'_>,
+        size: usize,
+        stream: Stream,
+    ) -> PyResult<DeviceBuffer> {
+        let pool = self.pool_for_allocation(py)?;
         // Detached: the driver may wait for a stream when memory is short.
         py.detach(|| pool.into_buffer(size, stream)).or_raise(py)
     }
@@ -167,10 +172,10 @@ impl PyMemPool {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let this = slf.get();
-        let pool = this.allocating(py)?;
+        let pool = this.pool_for_allocation(py)?;
         let Some(home) = pool.fast_allocation_device(size, &stream) else {
             std::hint::cold_path();
-            return PyMemPool::allocate_otherwise(slf, pool, size, stream);
+            return PyMemPool::allocate_general(slf, pool, size, stream);
         };
         let taken = {
             // Detached: the driver may wait for a stream when memory is short.
@@ -179,14 +184,14 @@ impl PyMemPool {
             pool.allocate_raw_on(home, size, &stream)
         };
         match taken {
-            Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
-            Err(error) => refused(py, *error, pool, stream),
+            Ok(taken) => PyMemPool::create_buffer(slf, taken, pool, size, stream),
+            Err(error) => allocation_failed(py, *error, pool, stream),
         }
     }
 
     /// Creates the buffer object of a raw allocation.
     #[inline(always)]
-    fn own(
+    fn create_buffer(
         slf: &Bound<'_, Self>,
         taken: RawAllocation,
         pool: MemoryPool,
@@ -200,7 +205,7 @@ impl PyMemPool {
 
     /// As `allocate_on`, for foreign streams, pools of other memory, and zero bytes.
     #[inline(never)]
-    fn allocate_otherwise(
+    fn allocate_general(
         slf: &Bound<'_, Self>,
         pool: MemoryPool,
         size: usize,
@@ -218,8 +223,8 @@ impl PyMemPool {
             pool.allocate_raw(size, &stream)
         };
         match taken {
-            Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
-            Err(error) => refused(py, error, pool, stream),
+            Ok(taken) => PyMemPool::create_buffer(slf, taken, pool, size, stream),
+            Err(error) => allocation_failed(py, error, pool, stream),
         }
     }
 
@@ -235,14 +240,14 @@ impl PyMemPool {
         let address = memory.address();
         let resource = slf.clone().into_any().unbind();
         let backing = Backing::Pool(memory);
-        PyBuffer::make(py, backing, address, size, Some(resource), None)
+        PyBuffer::create(py, backing, address, size, Some(resource), None)
     }
 }
 
 /// Raises the error of a failed allocation.
 #[cold]
 #[inline(never)]
-fn refused(
+fn allocation_failed(
     py: Python<'_>,
     error: cupyrite::Error,
     pool: MemoryPool,
@@ -269,7 +274,7 @@ impl PyMemPool {
     pub fn shared_pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let pool = self.pool(py)?;
         if self.lock(py).shared.is_none() {
-            return Err(no_ipc());
+            return Err(not_ipc_enabled());
         }
         Ok(pool)
     }
@@ -285,19 +290,19 @@ impl PyMemPool {
         self.pool(py)?;
         let state = self.lock(py);
         let handle = state.shared.as_ref().map(|handle| handle.clone_ref(py));
-        handle.ok_or_else(no_ipc)
+        handle.ok_or_else(not_ipc_enabled)
     }
 }
 
 /// Error for a resource whose `__init__` was not called.
-pub fn unmade() -> PyErr {
+pub fn uninitialized() -> PyErr {
     PyRuntimeError::new_err(
         "this memory resource was not initialized: its class did not call __init__()",
     )
 }
 
 /// Error for a resource that is not IPC-enabled.
-fn no_ipc() -> PyErr {
+fn not_ipc_enabled() -> PyErr {
     PyRuntimeError::new_err(
         "this memory resource is not IPC-enabled: its memory cannot be shared with other processes",
     )
@@ -311,7 +316,7 @@ impl PyMemPool {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyMemPool> {
-        PyMemPool::unmade()
+        PyMemPool::uninitialized()
     }
 
     /// Frees memory of the pool by address, stream-ordered. Buffers free their memory themselves.
@@ -406,8 +411,8 @@ impl PyMemPool {
     /// Adopts a UUID; called by `register`.
     fn _take_uuid(&self, py: Python<'_>, uuid: Py<PyAny>) -> PyResult<()> {
         self.shared_pool(py)?;
-        let former = self.lock(py).uuid.replace(uuid);
-        drop(former);
+        let previous = self.lock(py).uuid.replace(uuid);
+        drop(previous);
         Ok(())
     }
 
@@ -418,14 +423,14 @@ impl PyMemPool {
         if let Some(known) = &self.lock(py).attributes {
             return Ok(known.clone_ref(py));
         }
-        let made = Py::new(py, PyMemPoolAttributes::new_of(pool.clone()))?;
+        let created = Py::new(py, PyMemPoolAttributes::new_of(pool.clone()))?;
         let mut state = self.lock(py);
         // Keeps the object of a thread that was faster. `created` is dropped after the lock is released.
         let kept = match &state.attributes {
             Some(known) => known.clone_ref(py),
             None => {
-                state.attributes = Some(made.clone_ref(py));
-                made.clone_ref(py)
+                state.attributes = Some(created.clone_ref(py));
+                created.clone_ref(py)
             }
         };
         drop(state);

@@ -62,9 +62,9 @@ impl PySynchronousMemoryResource {
         let memory = py.detach(|| device.buffer::<u8>(size)).or_raise(py)?;
         let address = memory.address();
         let resource = slf.clone().into_any().unbind();
-        PyBuffer::make(
+        PyBuffer::create(
             py,
-            Backing::Plain(memory),
+            Backing::Synchronous(memory),
             address,
             size,
             Some(resource),

@@ -163,14 +163,14 @@ fn limit_of(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<Option<NonZer
     let Some(given) = max_size_bytes.filter(|given| !given.is_none()) else {
         return Ok(None);
     };
-    let right = "expected a number of bytes above 0, or None for no limit";
+    let expected = "expected a number of bytes above 0, or None for no limit";
     match given.extract::<i128>() {
         Ok(number) if number > 0 => Ok(NonZeroU64::new(u64::try_from(number).unwrap_or(u64::MAX))),
         Ok(number) => Err(PyValueError::new_err(format!(
-            "max_size_bytes is {number}; {right}"
+            "max_size_bytes is {number}; {expected}"
         ))),
         Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => Err(PyTypeError::new_err(
-            format!("max_size_bytes is {}; {right}", given.repr()?),
+            format!("max_size_bytes is {}; {expected}", given.repr()?),
         )),
         Err(error) => Err(error),
     }
@@ -258,10 +258,10 @@ fn program_cache_key<'py>(
             code_type.repr()?
         )));
     };
-    let right = targets(source);
-    let target = kind_of(target_type)?.filter(|kind| right.iter().any(|row| row.0 == *kind));
+    let expected = targets(source);
+    let target = kind_of(target_type)?.filter(|kind| expected.iter().any(|row| row.0 == *kind));
     let Some(target) = target else {
-        let names: Vec<String> = right.iter().map(|row| format!("'{}'", row.1)).collect();
+        let names: Vec<String> = expected.iter().map(|row| format!("'{}'", row.1)).collect();
         return Err(PyValueError::new_err(format!(
             "{function} argument 'target_type' is {}; expected for {}: {}",
             target_type.repr()?,
@@ -319,7 +319,7 @@ fn program_cache_key<'py>(
 }
 
 /// A cache access of `Program.compile`.
-pub struct Use<'a, 'py> {
+pub struct CacheAccess<'a, 'py> {
     cache: &'a Bound<'py, PyAny>,
     compiler: &'a cupyrite::Compiler,
     target: CodeKind,
@@ -328,7 +328,7 @@ pub struct Use<'a, 'py> {
     key: [u8; 32],
 }
 
-impl<'a, 'py> Use<'a, 'py> {
+impl<'a, 'py> CacheAccess<'a, 'py> {
     /// Computes the key.
     ///
     /// # Errors
@@ -339,7 +339,7 @@ impl<'a, 'py> Use<'a, 'py> {
         compiler: &'a cupyrite::Compiler,
         target: CodeKind,
         given: &'a [Bound<'py, PyAny>],
-    ) -> PyResult<Use<'a, 'py>> {
+    ) -> PyResult<CacheAccess<'a, 'py>> {
         let py = cache.py();
         let class = py
             .import(intern!(py, "cuda.core.utils._program_cache._abc"))?
@@ -350,7 +350,7 @@ impl<'a, 'py> Use<'a, 'py> {
                 cache.get_type().name()?
             )));
         }
-        let mut this = Use {
+        let mut this = CacheAccess {
             cache,
             compiler,
             target,
@@ -450,14 +450,14 @@ impl<'a, 'py> Use<'a, 'py> {
     /// # Errors
     ///
     /// Errors of the cache. A failure to write the storage is a warning: the program was compiled.
-    pub fn keep(&self, made: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
+    pub fn keep(&self, created: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
         let py = self.cache.py();
         if self.current_key()? != self.key {
             return Ok(());
         }
         let mut kept = self
             .cache
-            .set_item(PyBytes::new(py, &self.key), made.bind(py));
+            .set_item(PyBytes::new(py, &self.key), created.bind(py));
         if kept.is_ok() && self.has_symbols() {
             let mut order: Vec<usize> = (0..self.given.len()).collect();
             order.sort_by_key(|at| &self.expressions[*at]);

@@ -271,10 +271,10 @@ impl PyProgram {
         cache: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let compiler = self.open()?;
-        let right = targets(self.source);
-        let target = kind_of(target_type)?.filter(|kind| right.iter().any(|row| row.0 == *kind));
+        let expected = targets(self.source);
+        let target = kind_of(target_type)?.filter(|kind| expected.iter().any(|row| row.0 == *kind));
         let Some(target) = target else {
-            let names: Vec<String> = right.iter().map(|row| format!("{:?}", row.1)).collect();
+            let names: Vec<String> = expected.iter().map(|row| format!("{:?}", row.1)).collect();
             return Err(PyValueError::new_err(format!(
                 "compile() argument 'target_type' is {}; expected for this source: {}",
                 target_type.repr()?,
@@ -303,9 +303,14 @@ impl PyProgram {
             )));
         }
         let cache = cache
-            .map(|cache| cache::Use::new(cache, &compiler, target, &given))
+            .map(|cache| cache::CacheAccess::new(cache, &compiler, target, &given))
             .transpose()?;
-        if let Some(found) = cache.as_ref().map(cache::Use::find).transpose()?.flatten() {
+        if let Some(found) = cache
+            .as_ref()
+            .map(cache::CacheAccess::find)
+            .transpose()?
+            .flatten()
+        {
             return Ok(found);
         }
         let code = py
@@ -323,11 +328,11 @@ impl PyProgram {
                 symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
             }
         }
-        let made = object_code::make_with(py, code.clone(), symbols)?;
+        let created = object_code::make_with(py, code.clone(), symbols)?;
         if let Some(cache) = cache {
-            cache.keep(&made, &code)?;
+            cache.keep(&created, &code)?;
         }
-        Ok(made)
+        Ok(created)
     }
 
     /// Former name of :meth:`compile` for PTX programs.

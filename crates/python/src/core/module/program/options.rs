@@ -21,7 +21,7 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
-fn wrong(field: &str, value: &Bound<'_, PyAny>, right: &str) -> PyErr {
+fn wrong(field: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let shown = value.repr().map_or_else(
         |_| format!("of type {}", type_name(value)),
         |shown| {
@@ -34,7 +34,7 @@ fn wrong(field: &str, value: &Bound<'_, PyAny>, right: &str) -> PyErr {
         },
     );
     PyTypeError::new_err(format!(
-        "ProgramOptions.{field} is {shown}; expected {right}"
+        "ProgramOptions.{field} is {shown}; expected {expected}"
     ))
 }
 
@@ -65,9 +65,9 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
 
 /// Converts an int or its decimal digits.
 fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let right = "an integer from 0 to 4294967295";
+    let expected = "an integer from 0 to 4294967295";
     if value.is_instance_of::<pyo3::types::PyBool>() {
-        return Err(wrong(field, value, right));
+        return Err(wrong(field, value, expected));
     }
     let found = if let Ok(digits) = value.cast::<PyString>() {
         digits.to_str()?.trim().parse::<i64>().ok()
@@ -75,7 +75,7 @@ fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
         match value.extract::<i64>() {
             Ok(number) => Some(number),
             Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
-                return Err(wrong(field, value, right));
+                return Err(wrong(field, value, expected));
             }
             Err(_) => None,
         }
@@ -83,7 +83,7 @@ fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     match found.map(u32::try_from) {
         Some(Ok(number)) => Ok(number),
         _ => Err(PyValueError::new_err(format!(
-            "ProgramOptions.{field} is {}; expected {right}",
+            "ProgramOptions.{field} is {}; expected {expected}",
             value.str()?
         ))),
     }
@@ -134,13 +134,13 @@ impl<'py> Fields<'_, 'py> {
         if let Some(text) = text(&value)? {
             return Ok(vec![text]);
         }
-        let right = "a str, a list or tuple of str, or None";
+        let expected = "a str, a list or tuple of str, or None";
         let Some(items) = items(&value) else {
-            return Err(wrong(field, &value, right));
+            return Err(wrong(field, &value, expected));
         };
         items
             .iter()
-            .map(|item| text(item)?.ok_or_else(|| wrong(field, &value, right)))
+            .map(|item| text(item)?.ok_or_else(|| wrong(field, &value, expected)))
             .collect()
     }
 
@@ -201,9 +201,9 @@ impl<'py> Fields<'_, 'py> {
         let Some(value) = self.value(field)? else {
             return Ok(Vec::new());
         };
-        let right =
+        let expected =
             "a list or tuple of tuples (name, source) with a str and a str, bytes or bytearray";
-        let items = items(&value).ok_or_else(|| wrong(field, &value, right))?;
+        let items = items(&value).ok_or_else(|| wrong(field, &value, expected))?;
         let mut sources = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let at = format!("{field}[{index}]");
@@ -218,8 +218,8 @@ impl<'py> Fields<'_, 'py> {
                 ));
             };
             let Some(bytes) = bytes_of(&source)? else {
-                let right = "NVVM IR as text (str or bytes) or bitcode (bytes or bytearray)";
-                return Err(wrong(&format!("{at}[1]"), &source, right));
+                let expected = "NVVM IR as text (str or bytes) or bitcode (bytes or bytearray)";
+                return Err(wrong(&format!("{at}[1]"), &source, expected));
             };
             if bytes.is_empty() {
                 let name = name.to_str()?;
