@@ -13,7 +13,6 @@ import zlib
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, check, download, run, upload, verify
 
 SOURCE = r"""

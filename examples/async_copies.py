@@ -7,7 +7,6 @@ needed.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, download, run, upload, verify
 
 SOURCE = r"""

@@ -6,7 +6,6 @@ how parts of a kernel are measured, which no event around a launch can see.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, attribute, check, download, run, upload, verify
 
 SOURCE = r"""

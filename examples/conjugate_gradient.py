@@ -7,7 +7,6 @@ be several launches a step.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, download, headers, run, upload, verify
 
 SOURCE = r"""

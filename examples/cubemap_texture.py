@@ -6,7 +6,6 @@ that texel; filtered looks between two texels must find what lies between them.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, check, download, run, upload, verify
 
 SOURCE = r"""

@@ -6,7 +6,6 @@ up, the sum is copied back. The graph that was built knows that the two copies d
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, check, run, verify, view
 
 SOURCE = r"""

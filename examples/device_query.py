@@ -4,7 +4,6 @@ Asks the driver for every device's name, memory and attributes. A program that a
 """
 
 from cuda.bindings import driver
-
 from sample import attribute, check, name_of, run, verify
 
 FACTS = [

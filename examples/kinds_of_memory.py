@@ -9,7 +9,6 @@ strides.
 import numpy as np
 from cuda.core import Device, LaunchConfig, ManagedMemoryResource, PinnedMemoryResource, Program, launch
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
-
 from sample import run, verify
 
 SOURCE = r"""

@@ -6,7 +6,6 @@ created; pointers that kernels hold stay valid.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify
 
 SOURCE = r"""

@@ -5,7 +5,6 @@ On a machine without GPUs, `CUPYRITE_CPU_DEVICES=2` makes two CPU devices to try
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, check, name_of, run, use, verify
 
 SOURCE = r"""

@@ -7,7 +7,6 @@ synchronises, with one the second round needs no new memory.
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify
 
 SOURCE = r"""

@@ -6,7 +6,6 @@ threads alone, because these operations do not depend on the order they are done
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify, view
 
 SOURCE = r"""

@@ -5,7 +5,6 @@ Allocates memory on the device, copies two arrays there, adds them with a kernel
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, check, download, run, upload, verify
 
 SOURCE = r"""

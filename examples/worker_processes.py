@@ -9,7 +9,6 @@ import multiprocessing
 
 import numpy as np
 from cuda.core import Device, DeviceMemoryResource, EventOptions, LaunchConfig, Program, launch
-
 from sample import Skip, run, verify
 
 SOURCE = r"""

@@ -7,7 +7,6 @@ driver API's: both stand on the device's primary context, so that they can be mi
 
 import numpy as np
 from cuda.bindings import runtime
-
 from sample import Kernels, Skip, attribute, check, run, verify, view
 
 SOURCE = r"""

@@ -11,6 +11,7 @@ import json
 import sys
 
 from cuda.bindings import driver
+
 from harness.timing import calling, empty, pairing, smallest_mean
 
 # (base name, CUDA version of the entry point), in the order of NAMES in calls.c.

@@ -8,8 +8,8 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness.import_time import over_bare  # noqa: E402
-from harness.sides import find_sides, machine, parser, table, verdict  # noqa: E402
+from harness.import_time import over_bare
+from harness.sides import find_sides, machine, parser, table, verdict
 
 NAMES = ("driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla", "utils")
 # All modules of cuda.bindings live in one extension module, so the driver's budget applies to each.

@@ -13,9 +13,9 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness.c_code import build_program  # noqa: E402
-from harness.sides import find_sides, machine, parser, table, verdict  # noqa: E402
-from harness.turns import smallest_of_columns  # noqa: E402
+from harness.c_code import build_program
+from harness.sides import find_sides, machine, parser, table, verdict
+from harness.turns import smallest_of_columns
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -3,6 +3,7 @@
 import json
 
 from cuda.bindings import nvjitlink, nvvm
+
 from harness.timing import calling, smallest_mean
 
 

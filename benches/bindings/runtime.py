@@ -20,11 +20,11 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness import lower_bound, probes  # noqa: E402
-from harness.c_code import build_library, build_program  # noqa: E402
-from harness.ptx import FOR_BINDINGS, empty_kernels  # noqa: E402
-from harness.sides import find_sides, machine, parser, table, verdict, without_cpu_peer  # noqa: E402
-from harness.turns import Figure, over_c, take_turns  # noqa: E402
+from harness import lower_bound, probes
+from harness.c_code import build_library, build_program
+from harness.ptx import FOR_BINDINGS, empty_kernels
+from harness.sides import find_sides, machine, parser, table, verdict, without_cpu_peer
+from harness.turns import Figure, over_c, take_turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -82,7 +82,7 @@ def show(names, c, ours, peer, bound):
             row += ["-", "noise"] if ratio is None else [f"{ratio:.2f}", verdict(held)]
         rows.append(row)
     header = ["call", "C", "cupyrite over C"]
-    table(header + ["peer over C", lower_bound.COLUMN, "ours / peer's", "half"] if peer else header, rows)
+    table([*header, "peer over C", lower_bound.COLUMN, "ours / peer's", "half"] if peer else header, rows)
     return good
 
 

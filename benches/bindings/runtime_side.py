@@ -12,6 +12,7 @@ import json
 import sys
 
 from cuda.bindings import driver, runtime
+
 from harness.timing import calling, empty, pairing, smallest_mean
 
 # In the order of NAMES in runtime.c; the last one is the driver's.

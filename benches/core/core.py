@@ -25,12 +25,12 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness import lower_bound, probes  # noqa: E402
-from harness.c_code import build_library, build_program, compile_c  # noqa: E402
-from harness.import_time import over_bare  # noqa: E402
-from harness.ptx import FOR_CORE, empty_kernels  # noqa: E402
-from harness.sides import find_core_sides, machine, parser, table, verdict, without_cpu_peer  # noqa: E402
-from harness.turns import Figure, over_c, take_turns, total  # noqa: E402
+from harness import lower_bound, probes
+from harness.c_code import build_library, build_program, compile_c
+from harness.import_time import over_bare
+from harness.ptx import FOR_CORE, empty_kernels
+from harness.sides import find_core_sides, machine, parser, table, verdict, without_cpu_peer
+from harness.turns import Figure, over_c, take_turns, total
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -9,6 +9,7 @@ import sys
 import cupy
 import numpy
 from core_side import BYTES
+
 from harness.timing import empty, smallest_mean
 
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, launch
+
 from harness.timing import calling, empty, smallest_mean
 
 try:

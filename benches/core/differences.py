@@ -16,12 +16,13 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from core import BUDGETS  # noqa: E402
-from differences_side import ROWS  # noqa: E402
-from harness import lower_bound, probes  # noqa: E402
-from harness.c_code import build_library  # noqa: E402
-from harness.sides import Side, find_sides, machine, parser, table, verdict  # noqa: E402
-from harness.turns import Figure, take_turns  # noqa: E402
+from core import BUDGETS
+from differences_side import ROWS
+
+from harness import lower_bound, probes
+from harness.c_code import build_library
+from harness.sides import Side, find_sides, machine, parser, table, verdict
+from harness.turns import Figure, take_turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -12,8 +12,8 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness.sides import find_core_sides, machine, parser, table, verdict  # noqa: E402
-from harness.turns import smallest_of_columns, take_turns  # noqa: E402
+from harness.sides import find_core_sides, machine, parser, table, verdict
+from harness.turns import smallest_of_columns, take_turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -10,6 +10,7 @@ import sys
 import numpy
 from cuda.core import Device
 from cuda.core.utils import StridedMemoryView
+
 from harness.timing import calling, smallest_mean
 
 # The rows of CuPy and PyTorch are null where they are not installed or do not run.
@@ -80,7 +81,7 @@ def main():
     array = numpy.zeros((3, 4), numpy.float32)
 
     class Interface:
-        __cuda_array_interface__ = {
+        __cuda_array_interface__ = {  # noqa: RUF012 (instances only read it)
             "shape": (3, 4),
             "typestr": "<f4",
             "data": (int(buffer.handle), False),

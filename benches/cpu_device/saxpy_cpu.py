@@ -12,10 +12,11 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 os.environ["CUPYRITE_DEVICE"] = "cpu"
 os.environ.setdefault("CUPYRITE_CPU_THREADS", "1")
 
-import numpy as np  # noqa: E402
-from cuda.bindings import driver, nvrtc  # noqa: E402
-from harness.c_code import build_library  # noqa: E402
-from harness.sides import machine, table, verdict  # noqa: E402
+import numpy as np
+from cuda.bindings import driver, nvrtc
+
+from harness.c_code import build_library
+from harness.sides import machine, table, verdict
 
 HERE = pathlib.Path(__file__).resolve().parent
 

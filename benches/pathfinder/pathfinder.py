@@ -15,9 +15,9 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness.c_code import compile_c  # noqa: E402
-from harness.import_time import once  # noqa: E402
-from harness.sides import find_sides, machine, parser, table, verdict  # noqa: E402
+from harness.c_code import compile_c
+from harness.import_time import once
+from harness.sides import find_sides, machine, parser, table, verdict
 
 HERE = pathlib.Path(__file__).resolve().parent
 

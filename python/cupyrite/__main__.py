@@ -40,7 +40,7 @@ def interpreter_facts(options):
     path = []
     for entry in sys.path:
         if isinstance(entry, str):
-            try:
+            try:  # noqa: SIM105 (contextlib is imported later, where it is needed)
                 path.append(os.path.abspath(entry))
             except (OSError, ValueError):
                 pass  # The working directory was removed, or the entry contains a NUL: it cannot be imported from.
@@ -146,7 +146,7 @@ def run_demo(options):
     write("" if options.json else "\n")
     target = sys.stderr if options.json else sys.stdout
     if target is None:
-        target = open(os.devnull, "w", encoding="utf-8")
+        target = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the process exits)
     with contextlib.redirect_stdout(target):
         return module.main([])
 

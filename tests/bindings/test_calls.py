@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver, nvrtc
+
 from helpers.device import check, label
 
 S = driver.CUresult.CUDA_SUCCESS
@@ -538,7 +539,7 @@ def test_nvrtc_writes_into_what_it_is_given():
             nvrtc.nvrtcGetPTX(program, buffer)
     log = check(nvrtc.nvrtcGetProgramLogSize(program))
     check(nvrtc.nvrtcGetProgramLog(program, b" " * log))
-    assert b" " == bytes([32]), "a log of one byte must not change the interpreter's b' '"
+    assert bytes([32]) == b" ", "a log of one byte must not change the interpreter's b' '"
     check(nvrtc.nvrtcDestroyProgram(program))
 
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from cuda.bindings import driver, nvrtc
+
 from helpers.device import check
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_PYTHON_")}
@@ -204,7 +205,7 @@ def test_calls_leave_no_references():
     knows = ctypes.c_int(3)
 
     def make_and_destroy_a_linker():
-        status, linker = driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5])
+        _status, linker = driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5])
         if linker is not None:
             check(driver.cuLinkDestroy(linker))
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t
@@ -159,7 +160,7 @@ def test_threads_take_turns(stream):
                 check(runtime.cudaEventSynchronize(event))
                 check(runtime.cudaEventDestroy(event))
                 check(runtime.cudaFree(memory))
-        except Exception as error:  # noqa: BLE001: told below
+        except Exception as error:
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]

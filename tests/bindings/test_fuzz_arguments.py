@@ -19,6 +19,7 @@ import pytest
 from cuda.bindings import driver, nvrtc, runtime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from helpers.device import check
 
 pytestmark = pytest.mark.cpu

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import check, compile_cuda, label
 
 C = ctypes

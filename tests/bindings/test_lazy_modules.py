@@ -7,9 +7,8 @@ import pydoc
 import subprocess
 import sys
 
-import pytest
-
 import cuda.bindings
+import pytest
 from cuda.bindings import driver, nvrtc
 
 

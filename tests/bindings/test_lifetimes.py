@@ -1,5 +1,6 @@
 """Memory stays flat however often something is made and dropped; threads; the end of the interpreter in mid-flight."""
 
+import contextlib
 import gc
 import os
 import subprocess
@@ -57,10 +58,8 @@ def test_structs_and_their_attributes(kind):
         it = kind()
         for name in names:
             value = getattr(it, name)
-            try:
+            with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
                 setattr(it, name, value)
-            except (AttributeError, TypeError, ValueError, OverflowError):
-                pass
 
     flat(make, max(CYCLES // 100, 100))
     flat(kind, CYCLES)
@@ -96,10 +95,8 @@ def test_fat_binaries():
 
 def test_errors():
     def fail():
-        try:
+        with contextlib.suppress(nvvm.nvvmError):
             nvvm.destroy_program(12345)
-        except nvvm.nvvmError:
-            pass
 
     needs(nvvm)
     flat(fail)
@@ -144,15 +141,13 @@ def test_everything_at_once():
                     lambda: nvjitlink.destroy(1),
                     lambda: nvfatbin.destroy(1),
                 ):
-                    try:
-                        call()
-                    except (
+                    with contextlib.suppress(
                         nvvm.nvvmError,
                         nvjitlink.nvJitLinkError,
                         nvfatbin.nvFatbinError,
                         pathfinder.DynamicLibNotFoundError,
                     ):
-                        pass
+                        call()
                 try:
                     program = nvvm.create_program()
                     nvvm.destroy_program(program)

@@ -134,7 +134,7 @@ def test_ptx_of_the_compiler():
     from helpers.device import compile_cuda
 
     ptx = compile_cuda('extern "C" __global__ void k() {}', kind="ptx", arch="80")[0].decode()
-    status, major, minor = nvrtc.nvrtcVersion()
+    _status, major, minor = nvrtc.nvrtcVersion()
     assert utils.get_minimal_required_cuda_ver_from_ptx_ver(utils.get_ptx_ver(ptx)) <= major * 1000 + minor * 10 + 9
 
 

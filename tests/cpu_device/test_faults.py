@@ -1,6 +1,5 @@
 """What a kernel's mistakes look like from the host. Each in its own process: an error here ends a context for good."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import textwrap
 import time
 
 import pytest
+
 from helpers import TESTS
 
 HEADER = """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
 from cuda.bindings.nvjitlink import InputType
+
 from helpers.device import check, compute_capability
 
 HELPER = """
@@ -35,7 +36,8 @@ def expected(values):
 
 @pytest.fixture(scope="module")
 def arch(shared_context):
-    return "%d%d" % compute_capability()
+    major, minor = compute_capability()
+    return f"{major}{minor}"
 
 
 def compile_to(source, what, arch, *options):
@@ -393,7 +395,7 @@ def test_a_refused_launch_is_explained(arch, shared_context):
     check(driver.cuLogsUnregisterCallback(handle))
     text, _ = messages(start)
     assert "2048 threads" in text and "at most 1024" in text
-    assert "cuLaunchKernel answers CUDA_ERROR_INVALID_VALUE" in text
+    assert "cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE" in text
     assert any(b"2048 threads" in message and len(message) == length for _, _, message, length in heard)
     assert {(data, level) for data, level, _, _ in heard} == {(17, 0)}
     check(driver.cuModuleUnload(module))

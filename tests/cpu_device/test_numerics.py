@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+
 from helpers import TESTS
-from helpers.numeric_cases import CASES, F32, F64, I32, I64, run
 from helpers.device import DeviceArray, Module, compute_capability, synchronize
+from helpers.numeric_cases import CASES, F32, F64, I32, I64, run
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 _GOLDEN = TESTS / "golden" / "gpu.npz"

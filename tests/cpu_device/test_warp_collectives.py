@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")

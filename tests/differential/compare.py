@@ -16,8 +16,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from deliberate import DELIBERATE  # noqa: E402
-from reasons import REASONS  # noqa: E402
+from deliberate import DELIBERATE
+from reasons import REASONS
 
 
 def looks_like_address(word):
@@ -142,9 +142,10 @@ def judge(peer, ours):
 def meant(module, section, label, what, peer, ours):
     """The reason why this difference is meant, or None."""
     for pattern, difference, reason, *test in DELIBERATE:
-        if re.fullmatch(pattern, f"{module} {section} {label}") and re.search(difference, what):
-            if not test or (peer is not None and ours is not None and test[0](peer, ours)):
-                return reason
+        if not re.fullmatch(pattern, f"{module} {section} {label}") or not re.search(difference, what):
+            continue
+        if not test or (peer is not None and ours is not None and test[0](peer, ours)):
+            return reason
     return None
 
 
@@ -212,11 +213,11 @@ class Comparison:
             status = peer["value"].get("tuple", [None])[0] if isinstance(peer["value"], dict) else None
             if isinstance(status, dict) and "enum" in status and status["value"]:
                 # A tuple whose status is an error is an error, however it comes.
-                reached, why = SAME_ERROR, f"both answer {status['name']}"
+                reached, why = SAME_ERROR, f"both return {status['name']}"
         elif verdict == "same" and "raises" in peer and "status" in peer["raises"]:
             reached, why = SAME_ERROR, f"both raise {peer['raises']['exception'].rpartition('.')[2]}"
         elif verdict == "same" and "raises" in peer and "FunctionNotFound" in peer["raises"]["exception"]:
-            reached, why = SAME_ERROR, "the installed library does not have it"
+            reached, why = SAME_ERROR, "the installed library lacks it"
         self.verdicts[verdict] += 1
         if reached == SAME_ERROR and self.recorder:
             reached = RECORDED_ERROR

@@ -243,7 +243,7 @@ def record_group(module, name, end_by):
     for _ in range(8):
         seconds = min(SECONDS, end_by - time.monotonic())
         if seconds <= 0:
-            return dict.fromkeys(named(lines), {"crash": "not run in the time given"})
+            return {name: {"crash": "not run in the time given"} for name in named(lines)}
         with tempfile.TemporaryDirectory(prefix="cupyrite-core-") as folder:
             out = pathlib.Path(folder) / "out"
             out.touch()

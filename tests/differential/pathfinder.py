@@ -23,7 +23,7 @@ import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from helpers.pathfinder import ASK, Place, answers, clean_environment, touch  # noqa: E402
+from helpers.pathfinder import ASK, Place, answers, clean_environment, touch
 
 LIBRARIES = (
     "cudart nvfatbin nvJitLink nvrtc nvvm cublas cublasLt cufft cufftw curand cusolver cusolverMg cusparse nppc nppial "
@@ -82,7 +82,7 @@ def toolkits(work, given):
     """Folders of toolkits: given, of the variables, of the system, and one made of the installed wheels."""
     found = list(given) or [pathlib.Path(v) for n, v in steering().items() if n in ("CUDA_PATH", "CUDA_HOME")]
     if not given:
-        found += sorted(pathlib.Path("/usr/local").glob("cuda*")) + [pathlib.Path("/opt/cuda")]
+        found += [*sorted(pathlib.Path("/usr/local").glob("cuda*")), pathlib.Path("/opt/cuda")]
     made = work / "made-toolkit"
     for site in {p for p in map(pathlib.Path, sys.path) if p.name in ("site-packages", "dist-packages")}:
         wheels = site / "nvidia" / "cu13"

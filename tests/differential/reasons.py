@@ -4,29 +4,29 @@
 (both answer the same error, the peer crashes, a difference on purpose) needs no entry.
 """
 
-DISPLAY = "needs OpenGL, EGL or VDPAU, which a machine without a display does not have"
-EXTERNAL = "needs memory or a semaphore of another interface (Vulkan, NvSci)"
+DISPLAY = "needs OpenGL, EGL or VDPAU, which a machine without a display lacks"
+EXTERNAL = "needs memory or a semaphore of another API (Vulkan, NvSci)"
 PROCESS = "needs a second process that holds the handle"
-CHANGES = "changes the machine for everybody"
+CHANGES = "changes the machine's configuration"
 SUSPENDS = "suspends the process that calls it"
 FABRIC = "needs GPUs on one NVLink fabric, and a driver newer than 13.0"
 NEWER = "not in driver 13.0"
-CIG = "needs a context made for Direct3D or Vulkan work"
-WITHOUT = "not reached: what it needs could not be made here"
+CIG = "needs a context created for Direct3D or Vulkan work"
+WITHOUT = "not called: its arguments cannot be created on the machine"
 MIG = "needs a GPU in MIG mode"
 VGPU = "needs a virtual GPU"
-EVENTS = "waits for events, or needs a handle that only such a wait gives"
-FILES = "cuFile opens no file on the machine (its file system is none that it knows)"
+EVENTS = "waits for events, or needs a handle that only such a wait returns"
+FILES = "cuFile opens no file on the machine (it does not support the file system)"
 
 _GRAPHICS = r"cu(da)?(GL|EGL|VDPAU|Graphics)\w+|cu(da)?EventCreateFromEGLSync"
 _EXTERNAL = r"cu(da)?(ExternalMemory\w+|\w*ExternalSemaphores\w*|DeviceGetNvSci\w+|ImportExternal\w+)"
 
 REASONS = {
     "recorder": {
-        "nvml": [(r"check_status(_size)?", "returns nothing else than an exception, and those are the same")],
-        "cudla": [(r"check_status", "returns nothing else than an exception, and those are the same")],
+        "nvml": [(r"check_status(_size)?", "only raises exceptions, and they are equal")],
+        "cudla": [(r"check_status", "only raises exceptions, and they are equal")],
     },
-    "typed": {"runtime": [(r"\w+", "answers only that there is no device")]},
+    "typed": {"runtime": [(r"\w+", "returns only that there is no device")]},
     "real": {
         "driver": [
             (_GRAPHICS, DISPLAY),
@@ -38,7 +38,7 @@ REASONS = {
             ),
             (
                 r"cuCoredump(De)?[rR]egister\w+|cuDevice(Un)?[rR]egisterAsyncNotification|cuLogs(Un)?[rR]egisterCallback",
-                "its callback would run while the process dies or the driver logs",
+                "its callback would run while the process terminates or the driver logs",
             ),
             (r"cuLogicalEndpoint\w+|cuMulticast\w+|cuDeviceGet(Clique\w+|FabricClusterUuid)|cuFabric\w+", FABRIC),
             (r"cuStream\w+ToCig", CIG),
@@ -49,13 +49,13 @@ REASONS = {
             ),
             (
                 r"cuMemMapArrayAsync|cuMemBatchDecompressAsync",
-                "needs sparse arrays, or the decompression engine that the machine does not have",
+                "needs sparse arrays, or a decompression engine, which the machine lacks",
             ),
             (
                 r"cuMemcpy3DBatchAsync|cuTensorMapEncodeIm2colWide|cuLaunchCooperativeKernelMultiDevice",
                 "compared with the recording library only",
             ),
-            (r"cuParamSet\w+|cu(Tex|Surf)Ref\w+", "an interface of CUDA 3; compared with the recording library only"),
+            (r"cuParamSet\w+|cu(Tex|Surf)Ref\w+", "an API of CUDA 3; compared with the recording library only"),
         ],
         "runtime": [
             (_GRAPHICS, DISPLAY),
@@ -74,13 +74,13 @@ REASONS = {
                 "newer than the machine's driver",
             ),
             (r"cudaGraphExecGetId", "newer than the machine's driver"),
-            (r"cudaGetExportTable|getLocalRuntimeVersion", "gives what is inside one side's own library"),
+            (r"cudaGetExportTable|getLocalRuntimeVersion", "returns internals of one side's library"),
         ],
         "nvml": [
-            (r"check_status_size", "returns nothing else than an exception, and those are the same"),
+            (r"check_status_size", "only raises exceptions, and they are equal"),
             (
                 r"device_get_gsp_firmware_version",
-                "NVIDIA's package crashes, or gives a character's code where ours gives the text",
+                "NVIDIA's package crashes, or returns a character's code instead of the string",
             ),
             (r"vgpu_\w+|\w*_vgpu\w*|set_vgpu_version|\w*_host_vgpu\w*|device_get_pgpu_metadata_string", VGPU),
             (r"(gpu|compute)_instance_\w+|device_create_gpu_instance\w*|\w*_gpu_instance_by_id|\w*mig_device\w*", MIG),
@@ -97,11 +97,11 @@ REASONS = {
         "nvrtc": [
             (
                 r"nvrtc(Install|Remove)BundledHeaders",
-                "writes into a folder of the user's; compared with the recording library only",
+                "writes into a user's folder; compared with the recording library only",
             ),
             (
                 r"nvrtcSetFlowCallback",
-                "calls back from the compiler's threads; compared with the recording library only",
+                "calls back on the compiler's threads; compared with the recording library only",
             ),
         ],
         "nvvm": [
@@ -109,9 +109,9 @@ REASONS = {
             (r"llvm_version", "not in libNVVM 13.0"),
         ],
         "nvjitlink": [
-            (r"add_file", "reads a file; compared through its error"),
+            (r"add_file", "reads a file; its error is compared"),
             (r"get_linked_ltoir(_size)?", "not in nvJitLink 13.0"),
         ],
-        "nvfatbin": [(r"add_index|add_reloc|add_tile_ir", "takes what NVRTC does not make")],
+        "nvfatbin": [(r"add_index|add_reloc|add_tile_ir", "takes input that NVRTC does not generate")],
     },
 }

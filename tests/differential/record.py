@@ -31,7 +31,9 @@ import types
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from typed import Typed, data_attributes  # noqa: E402
+import contextlib
+
+from typed import Typed, data_attributes
 
 SECONDS = 10  # a call that takes longer hangs
 MODES = ("ok", "fill", "two:7", "error:3", "error:7", "error:999")
@@ -107,16 +109,12 @@ def describe(value, depth=5):
 
 def describe_object(value, depth):
     out = {"class": type(value).__name__}
-    try:
+    with contextlib.suppress(TypeError):
         out["len"] = len(value)
-    except TypeError:
-        pass
     if not data_attributes(type(value)):
         # A handle: its number, unless that is an address.
-        try:
+        with contextlib.suppress(Exception):
             out["int"] = int(value) if int(value) < 1 << 28 else "address"
-        except Exception:
-            pass
     if depth > 0:
         for name in data_attributes(type(value)):
             try:

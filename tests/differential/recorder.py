@@ -441,7 +441,7 @@ class Description:
         """(kind, index of the count, size, type with the fields or None) of a parameter."""
         if self.roles is not None:
             return self.described(self.roles.get(symbol, {}).get(index, (None, -1)), params[index][1])
-        name, declared = params[index]
+        _name, declared = params[index]
         ty = self.resolve(declared)
         if ty["kind"] == "builtin" and ty["builtin"] in ("float", "double"):
             return "f", -1, 8, None
@@ -595,7 +595,7 @@ class Description:
         out = [PREAMBLE]
         out += [f"struct {name} {{ {members} }};" for name, members in sorted(structs.items())]
         out += [
-            f"static const struct field {name}[] = {{{', '.join('{%d, %d, %d, %r}' % f for f in fields)}}};"
+            f"static const struct field {name}[] = {{{', '.join('{{{}, {}, {}, {!r}}}'.format(*f) for f in fields)}}};"
             for fields, name in self.tables.items()
             if fields
         ]

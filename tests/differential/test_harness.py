@@ -53,7 +53,7 @@ STATUS = {"enum": "cuda.bindings.driver.CUresult", "name": "CUDA_SUCCESS", "valu
 
 
 @pytest.mark.parametrize(
-    ("peer", "ours", "verdict"),
+    "peer, ours, verdict",
     [
         ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
         ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
@@ -117,7 +117,7 @@ def test_a_texture_case_is_what_its_name_says(harness):
 
 
 @pytest.mark.parametrize(
-    ("peer", "ours", "verdict"),
+    "peer, ours, verdict",
     [
         ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
         ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),

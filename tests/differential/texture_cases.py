@@ -275,7 +275,7 @@ DIRECTIONS = [
 ]  # fmt: skip
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def coordinates(name):
     """The columns (texture_kernels.COLUMNS) of a set, each a list of floats.
 
@@ -338,7 +338,7 @@ def coordinates(name):
         for axis in range(dims):
             special = edges(size[axis])
             if options[0] == "few":
-                special = special[::4] + [math.nan]
+                special = [*special[::4], math.nan]
             for value in special:
                 points.append(tuple(value if i == axis else inside(n) for i, n in enumerate(size)))
         if dims > 1 and options[0] == "full":
@@ -548,7 +548,7 @@ MIPMAPS = {
 
 def mipmaps():
     """Levels: filters between them, bias, clamps, explicit levels and gradients."""
-    for geometry, (size, flags, levels, fetches, stem) in MIPMAPS.items():
+    for size, flags, levels, fetches, stem in MIPMAPS.values():
         layers = f" layers{size[2] // (6 if flags & CUBEMAP else 1)}" if flags & LAYERED else ""
         for fmt, channels in (("f32", 1), ("u8", 4)):
             resource = Resource("mipmap", size, fmt, channels, flags, levels)
@@ -753,6 +753,6 @@ def surfaces():
                 fmt, channels = ("u32", 2) if kind == "u64" else (kind if kind != "b32" else "u32", 1)
                 resource = Resource("array", size, fmt, channels, flags | SURFACE)
                 yield SurfaceCase(resource, f"sured_{geometry}_{op}_{kind}_{mode}", name, resource.element)
-    for shape, (size, flags, name) in SURFACE_SHAPES.items():
+    for size, flags, name in SURFACE_SHAPES.values():
         for query in SURFACE_QUERIES:
             yield SurfaceCase(Resource("array", size, "s16", 2, flags | SURFACE), f"suq_{query}", name)

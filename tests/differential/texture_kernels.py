@@ -171,10 +171,11 @@ def _formatted(mode):
         inputs = ", ".join(f'"r"((int){c})' for c in coordinates)
         places = ", ".join(f"%{1 + k}" for k in range(n))
         for kind in ("f", "u"):
-            values = ", ".join(
-                f'"r"({"__float_as_uint" if kind == "f" else ""}({"(i_ - 20) * 0.0625f + %d" % k if kind == "f" else "0x1020304u * i_ + %du - 300u" % k}))'
-                for k in range(4)
-            )
+            if kind == "f":
+                values = [f"__float_as_uint((i_ - 20) * 0.0625f + {k})" for k in range(4)]
+            else:
+                values = [f"(0x1020304u * i_ + {k}u - 300u)" for k in range(4)]
+            values = ", ".join(f'"r"({value})' for value in values)
             vector = "{" + ", ".join(f"%{n + 1 + k}" for k in range(4)) + "}"
             body = f'asm volatile("sust.p.{geometry}.v4.b32.{mode} [%0, {{{places}}}], {vector};" :: "l"(t), {inputs}, {values} : "memory");'
             out.append(_kernel(f"sustp_{geometry}_{kind}_{mode}", body, loop=True))

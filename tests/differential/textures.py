@@ -25,8 +25,8 @@ import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import texture_cases as cases  # noqa: E402
-import texture_kernels as kernels  # noqa: E402
+import texture_cases as cases
+import texture_kernels as kernels
 
 THREADS = 128
 
@@ -79,7 +79,8 @@ class Device:
     def compile_anew(self, source):
         """(module, code) of a source: PTX, or CUBIN where the driver is older than the compiler."""
         nvrtc = self.nvrtc
-        number = "%d%d" % self.capability
+        major, minor = self.capability
+        number = f"{major}{minor}"
         for arch, get in ((b"compute_", "PTX"), (b"sm_", "CUBIN")):
             options = [b"-arch=" + arch + number.encode()]
             _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"textures.cu", 0, None, None)
@@ -443,7 +444,7 @@ def compare(one, two, show, only):
     for name in names:
         if only and not re.search(only, name):
             continue
-        resource, _, rest = name.partition(" | ")
+        _resource, _, rest = name.partition(" | ")
         kernel = rest.rpartition(" | ")[2].split()[0]
         key = (kernel, "linear" if "| linear" in name else "point")
         total = groups.setdefault(key, [0, 0, 0, 0, 0.0])

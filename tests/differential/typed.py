@@ -3,6 +3,7 @@
 The types come from ``arguments.json``, which recorder.py writes beside the recording library from the description.
 """
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -46,16 +47,12 @@ def fill(it, depth, number):
                 fill(value, depth - 1, number)
                 continue
             number_of = number
-            try:
+            with contextlib.suppress(Exception):
                 setattr(it, name, type(value)(number_of))
-            except Exception:
-                pass
             continue
         if type(value) in (int, float):
-            try:
+            with contextlib.suppress(Exception):
                 setattr(it, name, number if type(value) is int else number + 0.5)
-            except Exception:
-                pass
 
 
 class Typed:
@@ -137,11 +134,11 @@ class Typed:
                 out["null of the class"] = lambda: of()
                 out["another class"] = lambda: m.CUlinkState(5) if hasattr(m, "CUlinkState") else m.cudaGraphNode_t(5)
             case "enum":
-                out["first"] = lambda: list(of)[0]
+                out["first"] = lambda: next(iter(of))
                 out["last"] = lambda: list(of)[-1]
-                out["of another enum"] = lambda: list(
-                    m.CUmemorytype if hasattr(m, "CUmemorytype") else m.cudaMemcpyKind
-                )[0]
+                out["of another enum"] = lambda: next(
+                    iter(m.CUmemorytype if hasattr(m, "CUmemorytype") else m.cudaMemcpyKind)
+                )
             case "struct":
                 out["empty"] = lambda: of()
                 out["list of it"] = lambda: [of()]

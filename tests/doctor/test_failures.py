@@ -3,6 +3,7 @@
 Drivers that fail are small libraries made with the C compiler.
 """
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -13,6 +14,7 @@ import time
 
 import cupyrite
 import pytest
+
 from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
 
 
@@ -81,7 +83,7 @@ def test_a_gpu_asked_for_where_there_is_none(tmp_path):
     status, report = examine(CUPYRITE_DEVICE="gpu", CUPYRITE_LIB_CUDA=str(missing))
     assert status == 1
     assert report["device"]["backend"] is None
-    assert "choose the device" == report["proof"]["stopped_at"]
+    assert report["proof"]["stopped_at"] == "choose the device"
     assert errors(report)
 
 
@@ -182,7 +184,7 @@ def on_driver(path, *words, **changes):
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(100, "no-device"), (803, "driver-mismatch"), (34, "driver-stub"), (999, "driver-fails")]
+    "status, code", [(100, "no-device"), (803, "driver-mismatch"), (34, "driver-stub"), (999, "driver-fails")]
 )
 def test_a_driver_that_does_not_initialise(fake_driver, status, code):
     exit_status, report = on_driver(fake_driver(INIT=status))
@@ -234,7 +236,7 @@ def test_a_driver_that_hangs_when_it_is_loaded(fake_driver):
 
 
 @pytest.mark.parametrize(
-    ("what", "how"), [("abort()", "SIGABRT"), ("*(volatile int*)8=1", "SIGSEGV"), ("_exit(7)", "exit status 7")]
+    "what, how", [("abort()", "SIGABRT"), ("*(volatile int*)8=1", "SIGSEGV"), ("_exit(7)", "exit status 7")]
 )
 @pytest.mark.parametrize("when", ["ON_LOAD", "ON_INIT"])
 def test_a_driver_that_crashes(fake_driver, what, how, when):
@@ -299,7 +301,5 @@ def test_nothing_is_left_behind(fake_driver):
     assert done.returncode == 1
     mark = f"CUPYRITE_TEST_MARK={path}".encode()
     for process in pathlib.Path("/proc").glob("[0-9]*/environ"):
-        try:
+        with contextlib.suppress(OSError):
             assert mark not in process.read_bytes(), process
-        except OSError:
-            pass

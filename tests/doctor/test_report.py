@@ -14,6 +14,7 @@ import time
 
 import cupyrite
 import pytest
+
 from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
 
 
@@ -410,7 +411,7 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 
 @pytest.mark.parametrize(
-    ("changes", "coloured"),
+    "changes, coloured",
     [({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
 )
 def test_colours_on_a_terminal_only(changes, coloured):

@@ -1,4 +1,4 @@
-"""Device code for the tests of the compilers and linkers: what NVRTC makes of two sources, and NVVM IR as text."""
+"""Device code for the tests of compilers and linkers: NVRTC output for two sources, and NVVM IR as text."""
 
 import functools
 import os
@@ -12,7 +12,7 @@ ALONE = 'extern "C" __global__ void kernel(int *p) { *p = 7; }\n'
 
 @functools.cache
 def nvrtc_output(source, kind, *options):
-    """The `kind` ("CUBIN", "PTX", "LTOIR") that NVRTC makes of a source."""
+    """NVRTC's output of a `kind` ("CUBIN", "PTX", "LTOIR") for a source."""
     from cuda.bindings import nvrtc
 
     success = nvrtc.nvrtcResult.NVRTC_SUCCESS
@@ -31,7 +31,7 @@ def nvrtc_output(source, kind, *options):
 
 
 def nvvm_ir(body, version):
-    """A module of NVVM IR with a kernel `kernel(i32 *p)`; `version` is what `nvvm.ir_version()` says."""
+    """NVVM IR with a kernel `kernel(i32 *p)`; `version` is the result of `nvvm.ir_version()`."""
     major, minor, debug_major, debug_minor = version
     return f"""\
 target triple = "nvptx64-nvidia-cuda"
@@ -51,7 +51,7 @@ define void @kernel(i32* %p) {
 }
 """
 
-# A sine of libdevice, which is linked in as bitcode.
+# Calls the sine of libdevice, which is linked in as bitcode.
 SINE = """\
 declare double @__nv_sin(double)
 define void @kernel(i32* %p) {
@@ -67,7 +67,7 @@ define void @kernel(i32* %p) {
 
 
 def or_skip(function, *arguments):
-    """What the function returns; where the installed library is too old to have it, the test is skipped."""
+    """The result of the function; skips the test where the installed library is too old to have it."""
     import pytest
     from cuda.bindings._internal.utils import FunctionNotFoundError
 
@@ -78,7 +78,7 @@ def or_skip(function, *arguments):
 
 
 def resident():
-    """Bytes of memory that the process has."""
+    """Resident memory of the process, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -1,8 +1,8 @@
-"""Kernels of one shape, `kernel(a, [b,] out, n)` with one row of n results per expression, and their inputs.
+"""Kernels of the form `kernel(a, [b,] out, n)` with one row of n results per expression, and their inputs.
 
-The inputs are deterministic, so that the same cases run on the CPU device and on a GPU and can be compared bit for bit:
-`python tests/golden/record_numerics.py` on a machine with a GPU writes what it computed to `tests/golden/`, and
-`cpu_device/test_numerics.py` holds every device against that.
+The inputs are deterministic: results of the CPU device and of a GPU are compared bit for bit. `python
+tests/golden/record_numerics.py` records those of a GPU in `tests/golden/`; `cpu_device/test_numerics.py` compares every
+device with them.
 """
 
 from dataclasses import dataclass, field
@@ -62,12 +62,12 @@ def floats(tag, dtype, n=N, low=-40.0, high=40.0):
 
 
 def ordinary(tag, dtype, n=N, low=-40.0, high=40.0):
-    """An ordinary range, no special values: for functions whose bounds hold there."""
+    """An ordinary range without special values, for functions whose error bounds hold there."""
     return rng(tag).uniform(low, high, n).astype(dtype)
 
 
 def integers(tag, dtype, n=N):
-    """Corner values, small ones, then all bits."""
+    """Corner values, small values, then random bits."""
     info = np.iinfo(dtype)
     corner = [0, 1, 2, 3, 7, 31, 32, 63, 64, 100, info.max, info.min, info.max - 1, info.max // 2, 0x7F, 0x80, 0xFF]
     corner += [-1, -2, -32, info.min + 1] if info.min < 0 else [info.max // 3] * 4
@@ -78,13 +78,13 @@ def integers(tag, dtype, n=N):
 
 
 def halves(tag, n=N):
-    """float16 values, specials included, as float16."""
+    """float16 values, special values included."""
     special = [0.0, -0.0, 1.0, -1.0, 65504.0, -65504.0, 6e-8, 6.1e-5, np.inf, -np.inf, np.nan, 0.333, 2047.0, 2049.0]
     return np.concatenate([special, rng(tag).normal(0, 4, n - len(special))]).astype(np.float16)
 
 
 def bfloats(tag, n=N):
-    """bfloat16 values as their 16 bits."""
+    """bfloat16 values as 16-bit integers."""
     f = np.concatenate(
         [[0.0, -0.0, 1.0, -1.0, 3e38, 1e-39, np.inf, -np.inf, np.nan, 0.333], rng(tag).normal(0, 4, n - 10)]
     )
@@ -93,7 +93,7 @@ def bfloats(tag, n=N):
 
 @dataclass
 class Case:
-    """One kernel: its inputs, the rows it writes, and which rows every device must agree on to the bit."""
+    """One kernel: its inputs, its rows, and the rows that must agree bit for bit on every device."""
 
     file: str
     kernel: str
@@ -195,7 +195,7 @@ CASES = [
 
 
 def run(case, module=None):
-    """What the device computes: an array of (rows, n)."""
+    """Runs a case on the device; returns an array of shape (rows, n)."""
     from helpers.device import DeviceArray, Module, synchronize
 
     own = module is None

@@ -10,6 +10,7 @@ import stat
 import sys
 
 import pytest
+
 from helpers.pathfinder import MACHINE, OURS, Place, answers, bare, ours, path_of, shared_object, touch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
@@ -370,7 +371,7 @@ def test_beside_the_script_is_no_place(place):
 
 def test_the_folder_of_a_module_is_no_place(place):
     folder = lures(place.folder / "working")
-    code = "import sys; sys.path[:0] = ['', '.', 'nvidia', %r]" % str(folder)
+    code = f"import sys; sys.path[:0] = ['', '.', 'nvidia', {str(folder)!r}]"
     for answer in place.ask(("run", code), *LURED, cwd=folder)[1:]:
         not_from(answer, folder)
 
@@ -441,14 +442,14 @@ def test_garbage_in_variables(place, garbage):
 
 
 @ours
-@pytest.mark.parametrize("value", ["0", "-1", "13.0", "thirteen", "99999999999999999999", "14", " 13", "１３"])
+@pytest.mark.parametrize("value", ["0", "-1", "13.0", "thirteen", "99999999999999999999", "14", " 13", "\uff11\uff13"])
 def test_a_major_that_is_none(place, value):
     shared_object(place.site / NEW, "libnvrtc.so.13")
     (answer,) = place.ask(("load_nvidia_dynamic_lib", "nvrtc"), env={"CUPYRITE_CUDA_MAJOR": value})
     if "error" in answer:
         assert "CUPYRITE_CUDA_MAJOR" in answer["text"], answer
     else:  # surrounding blanks and the like may be forgiven; another number may not
-        assert value.strip() in ("13", "１３"), answer
+        assert value.strip() in ("13", "\uff11\uff13"), answer
 
 
 @ours

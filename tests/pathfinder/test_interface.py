@@ -4,6 +4,7 @@ What is found where has tests of its own; made-up toolkits do here.
 """
 
 import ast
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -17,11 +18,11 @@ import sys
 import typing
 import weakref
 
-import pytest
-from helpers.pathfinder import bare, run, shared_object, touch
-
 import cuda.pathfinder as pathfinder
+import pytest
 from cuda.pathfinder import LoadedDL, LocatedBitcodeLib, LocatedHeaderDir, LocatedStaticLib
+
+from helpers.pathfinder import bare, run, shared_object, touch
 
 PARAMETERS = {
     "load_nvidia_dynamic_lib": "libname",
@@ -133,15 +134,11 @@ def test_every_name_is_known_to_its_function(forgetful):
         found = pathfinder.find_nvidia_binary_utility(name)
         assert found is None or os.access(found, os.X_OK)
     for name in pathfinder.SUPPORTED_STATIC_LIBS:
-        try:
+        with contextlib.suppress(pathfinder.StaticLibNotFoundError):
             assert os.path.isfile(pathfinder.find_static_lib(name))
-        except pathfinder.StaticLibNotFoundError:
-            pass
     for name in pathfinder.SUPPORTED_BITCODE_LIBS:
-        try:
+        with contextlib.suppress(pathfinder.BitcodeLibNotFoundError):
             assert os.path.isfile(pathfinder.find_bitcode_lib(name))
-        except pathfinder.BitcodeLibNotFoundError:
-            pass
 
 
 # Arguments ------------------------------------------------------------------------------------------------------------
@@ -206,7 +203,7 @@ def test_by_position_by_keyword_and_by_a_kind_of_str(name, forgetful, toolkit):
     forgetful.setenv("CUDNN_PATH", str(toolkit))
     function, given = getattr(pathfinder, name), A_NAME[name]
     calls = [lambda: function(given), lambda: function(**{PARAMETERS[name]: given}), lambda: function(Name(given))]
-    calls += [lambda: functools.partial(function, given)(), lambda: [*map(function, [given])][0]]
+    calls += [lambda: functools.partial(function, given)(), lambda: next(map(function, [given]))]
     try:
         first = calls[0]()
     except pathfinder.DynamicLibNotFoundError:
@@ -361,7 +358,7 @@ def test_other_threads_run_while_one_searches(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "home", "expected"),
+    "path, home, expected",
     [
         (None, None, None),
         ("", "", None),
@@ -454,7 +451,7 @@ def test_equality(record):
     assert record.__eq__(dataclasses.astuple(record)) is NotImplemented
     assert record != type("Derived", (cls,), {})(*dataclasses.astuple(record))
     with pytest.raises(TypeError):
-        record < same  # noqa: B015
+        record < same
     with pytest.raises(TypeError):
         dataclasses.replace(record, nothing=1)
 
@@ -585,7 +582,7 @@ EXCEPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("name", "base"), EXCEPTIONS.items())
+@pytest.mark.parametrize("name, base", EXCEPTIONS.items())
 def test_exceptions(name, base):
     cls = getattr(pathfinder, name)
     assert cls.__bases__ == (base,) and (cls.__module__, cls.__qualname__) == ("cuda.pathfinder", name)
@@ -622,7 +619,7 @@ def test_a_missing_library_is_explained(tmp_path):
         assert words in said, said
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"", "empty"), (b"not a library", "text")])
+@pytest.mark.parametrize("content, words", [(b"", "empty"), (b"not a library", "text")])
 def test_a_broken_library_is_no_missing_one(tmp_path, content, words):
     broken = touch(tmp_path / "site-packages/nvidia/nccl/lib/libnccl.so.2", content)
     code = """

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from helpers.pathfinder import OURS, Place, bare, clean_environment, ours, path_of, shared_object, touch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
@@ -83,8 +84,8 @@ def test_the_user_site(tmp_path):
     path = shared_object(user / "cuquantum/lib/libcustabilizer.so.0", "libcustabilizer.so.0")
     env = {"HOME": tmp_path / "home", "PYTHONNOUSERSITE": None}
     assert path_of(place.load("custabilizer", env=env)) == str(path)
-    for env, options in ((env | {"PYTHONNOUSERSITE": "1"}, []), (env, ["-s"]), (env, ["-I"])):
-        got = place.load("custabilizer", env=env, options=options)
+    for more, options in (({"PYTHONNOUSERSITE": "1"}, []), ({}, ["-s"]), ({}, ["-I"])):
+        got = place.load("custabilizer", env=env | more, options=options)
         assert "error" in got or not path_of(got).startswith(str(tmp_path)), got
 
 
@@ -303,7 +304,7 @@ late = Late()
 
 def test_loaded_by_somebody_else(place, tmp_path):
     other = shared_object(tmp_path / "libnvrtc.so.12", "libnvrtc.so.12")
-    loaded, got, again = place.ask(("dlopen", str(other)), *[("load_nvidia_dynamic_lib", "nvrtc")] * 2)
+    _loaded, got, again = place.ask(("dlopen", str(other)), *[("load_nvidia_dynamic_lib", "nvrtc")] * 2)
     expected = {"found_via": "was-already-loaded-from-elsewhere", "was_already_loaded_from_elsewhere": True}
     assert got["value"] == again["value"] == expected | {"abs_path": str(other)}
     # A name in the file counts, not the file's name; the newer of two majors wins.

@@ -5,11 +5,10 @@ import subprocess
 import sys
 import textwrap
 
-import pytest
-from helpers.pathfinder import alone, bare, clean_environment, installed, run, shared_object, touch
-
 import cuda.pathfinder as pathfinder
+import pytest
 
+from helpers.pathfinder import alone, bare, clean_environment, installed, run, shared_object, touch
 
 # Import ---------------------------------------------------------------------------------------------------------------
 

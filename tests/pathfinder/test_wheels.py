@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import pytest
+
 from helpers.pathfinder import OURS, Place, ours, path_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the wheels are those of Linux")

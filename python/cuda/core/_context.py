@@ -1,8 +1,7 @@
 """Contexts and green-context options."""
 
-from cupyrite._native.core import Context
-
 from cuda.core._options import options
+from cupyrite._native.core import Context
 
 __all__ = ["Context", "ContextOptions"]
 

@@ -1,8 +1,7 @@
 """Events and their options."""
 
-from cupyrite._native.core import Event, IPCEventDescriptor
-
 from cuda.core._options import options
+from cupyrite._native.core import Event, IPCEventDescriptor
 
 __all__ = ["Event", "EventOptions", "IPCEventDescriptor"]
 

@@ -1,10 +1,9 @@
 """Programs and their options."""
 
+from cuda.core._options import options as _options
 from cupyrite._native.core import Program
 from cupyrite._native.core import prepare_program_options as _prepare
 from cupyrite._native.core import program_options_as_bytes as _as_bytes
-
-from cuda.core._options import options as _options
 
 __all__ = ["Program", "ProgramOptions"]
 

@@ -1,5 +1,6 @@
 """Streams and the ``__cuda_stream__`` protocol."""
 
+from cuda.core._options import options
 from cupyrite._native.core import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
@@ -7,8 +8,6 @@ from cupyrite._native.core import (
     Stream_accept,
     default_stream,
 )
-
-from cuda.core._options import options
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.arrays import (
     CUBEMAP,
     FORMAT,

@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 import pytest
+
 from helpers import TESTS
 
 # What every script begins with. `Api` hides which of the two APIs is used.
@@ -281,6 +282,7 @@ def test_a_function_that_would_wait_for_itself_is_told_so(run):
 @pytest.mark.cpu
 def test_an_address_that_is_no_code_is_refused():
     from cuda.bindings import driver
+
     from helpers.device import check
 
     check(driver.cuInit(0))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import check
 
 ORDER = driver.CUmemcpySrcAccessOrder

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import DeviceArray, Module, callback, check
 
 SOURCE = """
@@ -90,7 +91,7 @@ def test_a_pipeline_of_every_kind_of_node(module, stream, graph):
     source = np.arange(n, dtype=np.float32)
     result = np.zeros(n, np.float32)
     calls = []
-    pointer, address = callback(lambda data: calls.append(data))
+    _pointer, address = callback(lambda data: calls.append(data))
 
     copy = driver.CUDA_MEMCPY3D()
     copy.srcMemoryType, copy.srcHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, source.ctypes.data
@@ -440,7 +441,7 @@ def test_child_graphs_are_copies(module, stream, graph):
 
 def test_user_objects_go_with_the_last_holder(graph, stream):
     gone = []
-    pointer, address = callback(lambda data: gone.append(data))
+    _pointer, address = callback(lambda data: gone.append(data))
     object_ = check(driver.cuUserObjectCreate(42, address, 1, 1))
     check(driver.cuGraphRetainUserObject(graph, object_, 1, 1))
     check(driver.cuGraphAddEmptyNode(graph, None, 0))

@@ -11,8 +11,9 @@ from multiprocessing import reduction
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
-from helpers.processes import LIMIT, Bounded
+
 from helpers.device import check, on_cpu_device
+from helpers.processes import LIMIT, Bounded
 
 POSIX = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 NONE = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_NONE

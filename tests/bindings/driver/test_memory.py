@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, check, driver, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from cuda.bindings import driver
+
 from helpers import TESTS
 from helpers.device import check, on_cpu_device
 

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import Module, check, on_cpu_device
 
 ATTRIBUTE = driver.CUmemPool_attribute

@@ -12,6 +12,7 @@ import typing
 
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import check
 from helpers.threads import in_a_thread
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import check, synchronize
 
 WAIT = driver.CUstreamWaitValue_flags

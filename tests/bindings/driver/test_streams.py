@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, callback, check, driver, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")

@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from helpers import texture_reference as reference
 from helpers.arrays import (
     BORDER,
@@ -317,7 +318,7 @@ def directions(count):
     """Directions whose larger component is well apart from the others, away from the edges between texels."""
     rng = np.random.default_rng(5)
     d = rng.uniform(-1, 1, (3, 20 * count))
-    face, s, t = reference.cube_face(*d.astype(np.float32))
+    _face, s, t = reference.cube_face(*d.astype(np.float32))
     clear = (np.abs((s * 8) % 1 - 0.5) < 0.45) & (np.abs((t * 8) % 1 - 0.5) < 0.45)
     clear &= (np.abs(s - 0.5) < 0.49) & (np.abs(t - 0.5) < 0.49)
     d = d[:, clear][:, :count].astype(np.float32)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers import TESTS
 from helpers.device import Module, check, on_cpu_device
 from helpers.virtual_memory import DESCRIPTOR, DEVICE, NONE, READ, READ_WRITE, access, properties

@@ -1,11 +1,13 @@
 """nvFatbin by its own library: fat binaries of several architectures, read back by nvJitLink, and what no argument may do."""
 
+import contextlib
 import ctypes
 import threading
 
 import pytest
 from cuda.bindings import nvfatbin, nvjitlink
 from cuda.bindings.nvfatbin import Result, nvFatbinError
+
 from helpers.device_code import ALONE, CALLEE, in_child, nvrtc_output, resident
 
 MAGIC = b"\x50\xed\x55\xba"
@@ -22,10 +24,8 @@ def create():
 
     yield make
     for handle in made:
-        try:
+        with contextlib.suppress(nvFatbinError):
             nvfatbin.destroy(handle)
-        except nvFatbinError:
-            pass
 
 
 def cubin(arch="80"):

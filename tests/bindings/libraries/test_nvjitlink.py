@@ -1,12 +1,13 @@
 """nvJitLink by its own library: what links, what every failure says, and what no argument may do."""
 
+import contextlib
 import ctypes
-import pathlib
 import threading
 
 import pytest
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import InputType, Result, nvJitLinkError
+
 from helpers import TESTS
 from helpers.device_code import ALONE, CALLEE, CALLER, in_child, nvrtc_output, or_skip, resident
 
@@ -25,10 +26,8 @@ def create():
 
     yield make
     for handle in made:
-        try:
+        with contextlib.suppress(nvJitLinkError):
             nvjitlink.destroy(handle)
-        except nvJitLinkError:
-            pass
 
 
 def add(handle, kind, data, name="input"):
@@ -160,7 +159,7 @@ def test_an_unsupported_input_is_named_in_the_log(create):
 
 
 def test_wrong_inputs(create):
-    alone = nvrtc_output(ALONE, "CUBIN", "-arch=sm_80")
+    nvrtc_output(ALONE, "CUBIN", "-arch=sm_80")
     ltoir = nvrtc_output(CALLEE, "LTOIR", *LTO)
     raises(Result.ERROR_LTO_NOT_ENABLED, add, create("-arch=sm_80"), InputType.LTOIR, ltoir)
     raises(Result.ERROR_INVALID_INPUT, nvjitlink.add_data, create("-arch=sm_80"), InputType.CUBIN, None, 0, "x")
@@ -380,10 +379,8 @@ def test_failures_without_end(create):
                     function(*arguments)
                 except nvJitLinkError as error:
                     assert error.status
-            try:
+            with contextlib.suppress(ValueError):
                 nvjitlink.add_data(handle, 2, b"abc", 4, "x")
-            except ValueError:
-                pass
 
     some(2000)
     before = resident()

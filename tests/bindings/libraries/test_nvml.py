@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from cuda.bindings import driver, nvml
+
 from helpers.device import check, compile_cuda
 
 

@@ -1,5 +1,6 @@
 """NVVM by its own library: IR as text and as bitcode to PTX and LTO IR, its logs, and what no argument may do."""
 
+import contextlib
 import ctypes
 import pathlib
 import threading
@@ -7,6 +8,7 @@ import threading
 import pytest
 from cuda.bindings import nvjitlink, nvvm
 from cuda.bindings.nvvm import Result, nvvmError
+
 from helpers.device_code import SINE, STORE_SEVEN, in_child, nvvm_ir, or_skip, resident
 
 
@@ -23,10 +25,8 @@ def program():
 
     yield make
     for handle in made:
-        try:
+        with contextlib.suppress(nvvmError):
             nvvm.destroy_program(handle)
-        except nvvmError:
-            pass
 
 
 def seven():
@@ -268,10 +268,8 @@ def test_failures_without_end(program):
                 nvvm.destroy_program(4096)
             except nvvmError as error:
                 assert error.__notes__
-            try:
+            with contextlib.suppress(ValueError):
                 nvvm.get_program_log(handle, bytearray(0))
-            except ValueError:
-                pass
 
     some(2000)
     before = resident()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import Module, check, on_cpu_device
 
 E = runtime.cudaError_t

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t

@@ -2,6 +2,7 @@
 
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t

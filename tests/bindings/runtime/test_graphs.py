@@ -6,6 +6,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check, compile_cuda
 from helpers.threads import in_a_thread
 
@@ -38,7 +39,7 @@ def test_runtime_capture_and_launch(current):
     arguments = ((p, 7), (ctypes.c_void_p, ctypes.c_int))
     check(driver.cuLaunchKernel(int(kernel), 1, 1, 1, 1, 1, 1, 0, int(stream), arguments, 0))
     graph = check(runtime.cudaStreamEndCapture(stream))
-    nodes, count = check(runtime.cudaGraphGetNodes(graph, 10))
+    _nodes, count = check(runtime.cudaGraphGetNodes(graph, 10))
     assert count == 2
     exec_ = check(runtime.cudaGraphInstantiate(graph, 0))
     for _ in range(2):

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
 
 E = runtime.cudaError_t
@@ -448,7 +449,7 @@ def test_stream_ordered_memory_and_pools():
 
 
 def test_streams():
-    least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
+    _least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
     stream = check(runtime.cudaStreamCreateWithPriority(runtime.cudaStreamNonBlocking, greatest))
     assert check(runtime.cudaStreamGetFlags(stream)) == runtime.cudaStreamNonBlocking
     assert check(runtime.cudaStreamGetPriority(stream)) == greatest

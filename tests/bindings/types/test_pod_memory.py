@@ -14,7 +14,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from cuda.bindings import cudla, cufile, nvml
 
 OURS = importlib.util.find_spec("cupyrite") is not None

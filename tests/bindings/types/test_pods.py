@@ -14,7 +14,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from cuda.bindings import cudla, cufile, nvml
 
 OURS = importlib.util.find_spec("cupyrite") is not None
@@ -544,7 +543,7 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize(("cls", "name", "size", "at", "room"), COUNTED)
+@pytest.mark.parametrize("cls, name, size, at, room", COUNTED)
 def test_hidden_count_of_each_of_many(cls, name, size, at, room):
     assert len(getattr(cls(), name)) == 0
     memory = bytearray(3 * size)
@@ -561,7 +560,7 @@ def test_hidden_count_of_each_of_many(cls, name, size, at, room):
 
 
 @ours
-@pytest.mark.parametrize(("cls", "name", "size", "at", "room"), COUNTED)
+@pytest.mark.parametrize("cls, name, size, at, room", COUNTED)
 def test_hidden_count_beyond_the_room(cls, name, size, at, room):
     memory = bytearray(size)
     for count in (room + 1, 255):

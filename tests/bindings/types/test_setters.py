@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+
 from golden import record_setters
 from helpers import TESTS
 

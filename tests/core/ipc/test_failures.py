@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers.processes import LIMIT, contents, mappings, open_files, outcome, process, shared_files
-
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, PinnedMemoryResource
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
+
+from helpers.processes import LIMIT, contents, mappings, open_files, outcome, process, shared_files
 
 SIZE = 256
 
@@ -300,7 +300,7 @@ def _export(pipe, how):
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize(("how", "code"), [("ended", 0), ("crashed", 3), ("killed", -signal.SIGKILL)])
+@pytest.mark.parametrize("how, code", [("ended", 0), ("crashed", 3), ("killed", -signal.SIGKILL)])
 def test_the_exporter_ends_first(device, stream, how, code):
     """On a GPU the memory's fate is not documented then."""
     with process(_export, how) as there:
@@ -339,7 +339,7 @@ def _hold(pipe, mr, buffer, event, how):
     os._exit(5)
 
 
-@pytest.mark.parametrize(("how", "code"), [("crashed", 5), ("killed", -signal.SIGKILL)])
+@pytest.mark.parametrize("how, code", [("crashed", 5), ("killed", -signal.SIGKILL)])
 def test_the_importer_crashes(device, stream, mr, how, code):
     buffer = filled(mr, stream)
     event = stream.record(options={"ipc_enabled": True})
@@ -590,7 +590,7 @@ def test_eight_threads_import(stream, mr):
 
 
 def _exchange(pipe):
-    _, stream = ready()
+    _, _stream = ready()
     pipe.send(None)
     connections = pipe.receive()
 

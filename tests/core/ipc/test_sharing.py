@@ -14,21 +14,20 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers.processes import LIMIT, contents, mappings, outcome, process, shared_files
-
 from cuda.bindings import driver
 from cuda.core import (
     Buffer,
     Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
-    Event,
     EventOptions,
     ManagedMemoryResource,
     PinnedMemoryResource,
     PinnedMemoryResourceOptions,
 )
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
+
+from helpers.processes import LIMIT, contents, mappings, outcome, process, shared_files
 
 SIZE = 1000
 
@@ -201,7 +200,7 @@ def test_memory_that_stays_here(device, stream):
             with pytest.raises(RuntimeError, match="IPC-enabled"):
                 use()
         with mr.allocate(4, stream=stream) as buffer, pytest.raises(RuntimeError, match="IPC-enabled"):
-            buffer.ipc_descriptor  # noqa: B018
+            buffer.ipc_descriptor
     for given, error in ((-1, OSError), (99999, OSError), ("x", ValueError), (None, TypeError), (0, CUDAError)):
         with pytest.raises(error):
             PinnedMemoryResource.from_allocation_handle(given)
@@ -215,7 +214,7 @@ def test_memory_that_stays_here(device, stream):
             with pytest.raises(TypeError):
                 use(managed)
         with managed.allocate(4, stream=stream) as buffer, pytest.raises(RuntimeError, match="IPC-enabled"):
-            buffer.ipc_descriptor  # noqa: B018
+            buffer.ipc_descriptor
 
 
 def test_queue(stream, mr):
@@ -453,7 +452,7 @@ def test_events(device, stream):
     later.close()
     event.close()
     with pytest.raises(RuntimeError, match="closed"):
-        event.ipc_descriptor  # noqa: B018
+        event.ipc_descriptor
 
 
 def test_fork_warning(stream, mr):

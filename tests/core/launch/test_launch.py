@@ -13,11 +13,12 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers.echo import Echo
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, launch
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, label
+from helpers.echo import Echo
 from helpers.threads import run_all
 
 PLAIN = dict(grid=1, block=1)
@@ -67,7 +68,7 @@ def test_a_configuration_says_what_it_was_given():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "exception", "message"),
+    "arguments, exception, message",
     [
         ({}, ValueError, "grid is needed"),
         ({"grid": 1}, ValueError, "block is needed"),
@@ -129,7 +130,7 @@ def test_equality_hash_copies_and_references():
     for other in (LaunchConfig(grid=(2, 3), block=4), {}, None, 5):
         assert config != other
     with pytest.raises(TypeError):
-        config < config  # noqa: B015
+        config < config
     reference = weakref.ref(config)
     del config, same
     gc.collect()
@@ -272,7 +273,7 @@ def test_the_grid_counts_clusters(echo, counter):
 
 
 @pytest.mark.parametrize(
-    ("config", "message"),
+    "config, message",
     [
         (dict(grid=1, block=4096), "block"),
         (dict(grid=1, block=(32, 33)), r"has 1056 threads.*up to 1024"),

@@ -24,6 +24,7 @@ from cuda.core import (
     utils,
 )
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check
 
 SOURCE = """extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < 16) p[threadIdx.x] += n; }

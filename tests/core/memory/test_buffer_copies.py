@@ -10,6 +10,7 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device
 from cuda.core._memory._copy_enums import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
+
 from helpers.device import check
 
 
@@ -139,7 +140,7 @@ def test_array_interfaces_are_sources_and_destinations(device, stream):
 
 
 @pytest.mark.parametrize(
-    ("fields", "error", "text"),
+    "fields, error, text",
     [
         ({"strides": (8,)}, BufferError, "contiguous"),
         ({"data": (1, True)}, BufferError, "read-only"),
@@ -315,7 +316,7 @@ def test_copy_options_are_values():
 
 
 @pytest.mark.parametrize(
-    ("value", "pattern"),
+    "value, pattern",
     [
         (0, b"\0"),
         (255, b"\xff"),

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, MemoryResource, PinnedMemoryResource
+
 from helpers.threads import run_all
 
 

@@ -18,8 +18,9 @@ from cuda.bindings import driver
 from cuda.core import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
 from cuda.core._utils.cuda_utils import reset_fork_warning
 from cupyrite._native.core import _deferred_pool_count as deferred_pool_count
-from helpers.processes import process
+
 from helpers.device import check, on_cpu_device
+from helpers.processes import process
 from helpers.threads import in_a_thread
 
 # The CPU device never had that trouble. A time and not a number of rounds: how many of those fit

@@ -28,6 +28,7 @@ from cuda.core import (
     VirtualMemoryResource,
     launch,
 )
+
 from helpers import TESTS
 from helpers.device import check
 from helpers.threads import HANG, in_a_thread, run_all

@@ -23,6 +23,7 @@ from cuda.core._memory._managed_memory_resource import reset_concurrent_access_w
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.typing import ManagedMemoryLocationType
 from cuda.core.utils import CopyOptions, copy_batch, discard_batch, discard_prefetch_batch, prefetch_batch
+
 from helpers.device import check
 
 A = driver.CUmem_range_attribute

@@ -22,6 +22,7 @@ from cuda.core._memory._device_memory_resource import DMR_mempool_get_access
 from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check
 from helpers.threads import run_all
 
@@ -152,8 +153,8 @@ def test_older_programs_name_the_stream_by_its_place_or_not_at_all(device, strea
     with pytest.warns(DeprecationWarning, match="default_stream"):
         buffer = pool.allocate(10)
     buffer.close()
-    for stream in ((), (stream,), (None,)):
-        with device.allocate(10, *stream) as buffer:
+    for arguments in ((), (stream,), (None,)):
+        with device.allocate(10, *arguments) as buffer:
             assert buffer.size == 10
 
 
@@ -207,7 +208,7 @@ def test_attributes(device, stream):
     pool.close()
     assert attributes.release_threshold == 12345
     with pytest.raises(RuntimeError, match="was closed"):
-        pool.attributes  # noqa: B018
+        pool.attributes
 
 
 def test_a_closed_resource_says_so(device, stream):

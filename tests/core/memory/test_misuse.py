@@ -4,6 +4,7 @@ The tables hold calls as text, so that every one is a test of its own; what is i
 """
 
 import collections.abc
+import contextlib
 import gc
 import threading
 
@@ -30,6 +31,7 @@ from cuda.core import (
     utils,
 )
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, on_cpu_device
 from helpers.threads import run_all
 
@@ -86,10 +88,8 @@ def scope(device):
         "virtual": VirtualMemoryResource(device),
         "own": Own(pool),
     }
-    try:
+    with contextlib.suppress(CUDAError):
         resources["managed"] = ManagedMemoryResource()
-    except CUDAError:
-        pass
     closed_stream = device.create_stream()
     closed_stream.close()
     strided = np.zeros((8, 8), np.uint8)[:, ::2]

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 from cuda.core import Device
+
 from helpers.device import on_cpu_device
 
 CASES = pathlib.Path(__file__).with_name("peer_cases.py")

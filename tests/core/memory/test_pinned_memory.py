@@ -148,7 +148,7 @@ def test_what_cannot_be_allocated_is_told(stream):
 def test_the_plain_one_needs_no_stream(device):
     resource = LegacyPinnedMemoryResource()
     with pytest.raises(RuntimeError, match="no device"):
-        resource.device_id  # noqa: B018
+        resource.device_id
     buffer = resource.allocate(100)
     address = buffer.handle
     buffer.close()
@@ -207,7 +207,7 @@ def test_derived_classes_have_what_they_like(stream):
     with pytest.raises(RuntimeError, match="__init__"):
         Unmade().allocate(1, stream=stream)
     with pytest.raises(RuntimeError, match="__init__"):
-        Unmade().numa_id  # noqa: B018
+        Unmade().numa_id
 
 
 def test_a_device_can_allocate_from_it():

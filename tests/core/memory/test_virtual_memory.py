@@ -11,6 +11,7 @@ from cuda.bindings import driver
 from cuda.core import Buffer, Device, VirtualMemoryResource, VirtualMemoryResourceOptions
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.typing import VirtualMemoryAccessType
+
 from helpers.device import check, on_cpu_device
 
 MIB = 1 << 20

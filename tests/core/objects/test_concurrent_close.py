@@ -10,6 +10,7 @@ import sys
 import textwrap
 
 import pytest
+
 from helpers import TESTS
 
 DRIVER = r"""

@@ -28,6 +28,7 @@ from cuda.core import (
 )
 from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, on_cpu_device
 from helpers.threads import in_a_thread
 

@@ -1,6 +1,7 @@
 """`cuda.core.Device`, its properties, contexts and `Host`: on whichever device serves this process."""
 
 import copy
+import functools
 import gc
 import os
 import pickle
@@ -15,6 +16,7 @@ from cuda.bindings import driver
 from cuda.core import Context, ContextOptions, Device, Host
 from cuda.core._device import DeviceProperties
 from cuda.core._utils.cuda_utils import ComputeCapability, CUDAError
+
 from helpers import TESTS
 from helpers.device import check, on_cpu_device
 from helpers.threads import in_a_thread, run_all
@@ -77,14 +79,14 @@ class TestSingletons:
             def __del__(self):
                 seen.append(Device(0).name)
 
-        def use():
+        def use(local):
             for name in "abcdefgh":
                 setattr(local, name, Late())
             assert Device(0) is Device(0)
 
         for _ in range(20):
             local = threading.local()
-            in_a_thread(use)
+            in_a_thread(functools.partial(use, local))
             del local
         gc.collect()
         assert len(seen) == 160 and len(set(seen)) == 1
@@ -119,7 +121,7 @@ class TestSingletons:
         assert device.__reduce__() == (Device, (0,))
 
     @pytest.mark.parametrize(
-        ("given", "error", "says"),
+        "given, error, says",
         [
             (-1, ValueError, "is -1; there"),
             (10**6, ValueError, "is 1000000; there"),
@@ -186,7 +188,7 @@ class TestAttributes:
 
     def test_no_order_and_no_number(self, device):
         with pytest.raises(TypeError):
-            device < device  # noqa: B015
+            device < device
         assert device != 0
         assert not device == "x"
 
@@ -211,7 +213,7 @@ class TestAttributes:
         with pytest.raises(AttributeError):
             device.properties.warp_size = 3
         with pytest.raises(AttributeError):
-            device.properties.nonsense  # noqa: B018
+            device.properties.nonsense
         with pytest.raises(TypeError):
             DeviceProperties.warp_size.__get__(object())
 

@@ -16,6 +16,7 @@ from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Device, Event, EventOptions, StreamOptions
 from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, on_cpu_device
 from helpers.threads import join_all
 
@@ -88,7 +89,7 @@ class TestObject:
         a, b = device.create_event(), device.create_event()
         assert a == a and a != b and a != 3 and a != None and hash(a) != hash(b)  # noqa: E711
         with pytest.raises(TypeError):
-            a < b  # noqa: B015
+            a < b
 
     def test_neither_copied_nor_pickled(self, device):
         event = device.create_event()
@@ -280,7 +281,7 @@ class TestOptions:
             hash(EventOptions())
 
     @pytest.mark.parametrize(
-        ("former", "name"),
+        "former, name",
         [
             ("enable_timing", "timing_enabled"),
             ("busy_waited_sync", "blocking_sync"),
@@ -312,7 +313,7 @@ class TestOtherProcesses:
     def test_without(self, device):
         event = device.create_event()
         with pytest.raises(RuntimeError, match="ipc_enabled"):
-            event.ipc_descriptor  # noqa: B018
+            event.ipc_descriptor
         with pytest.warns(DeprecationWarning), pytest.raises(RuntimeError, match="ipc_enabled"):
             event.get_ipc_descriptor()
 
@@ -345,7 +346,7 @@ class TestOtherProcesses:
                 assert "CUDA_ERROR_NOT_SUPPORTED" in str(error)
             else:
                 with pytest.raises(CUDAError, match="CUDA_ERROR_NOT_SUPPORTED"):
-                    event.ipc_descriptor  # noqa: B018
+                    event.ipc_descriptor
             return
         event = stream.record(options=options)
         assert event.is_ipc_enabled is True

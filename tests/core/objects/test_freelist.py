@@ -18,6 +18,7 @@ from cuda.core import (
     Stream,
 )
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.threads import run_all
 
 BYTES = 256

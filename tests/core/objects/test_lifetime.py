@@ -3,6 +3,7 @@
 The number of rounds of the tests on memory is CUPYRITE_CYCLES: 300 by default, 10,000 where the figure is claimed.
 """
 
+import contextlib
 import ctypes
 import gc
 import itertools
@@ -29,6 +30,7 @@ from cuda.core import (
     ProgramOptions,
     launch,
 )
+
 from helpers.device import check, on_cpu_device
 from helpers.threads import in_threads, run_all
 
@@ -480,19 +482,18 @@ def test_one_kernel_for_all_threads(device, code):
 
 def test_an_exception_leaves_nothing_open(device, code):
     kept = []
-    with pytest.raises(ZeroDivisionError):
-        with device.create_stream() as stream:
-            kept.append(stream)
-            with device.allocate(64, stream=stream) as buffer:
-                kept.append(buffer)
-                launch(
-                    stream,
-                    LaunchConfig(grid=1, block=1),
-                    ObjectCode.from_ptx(code).get_kernel("add"),
-                    buffer,
-                    ctypes.c_int32(1),
-                )
-                1 / 0
+    with pytest.raises(ZeroDivisionError), device.create_stream() as stream:
+        kept.append(stream)
+        with device.allocate(64, stream=stream) as buffer:
+            kept.append(buffer)
+            launch(
+                stream,
+                LaunchConfig(grid=1, block=1),
+                ObjectCode.from_ptx(code).get_kernel("add"),
+                buffer,
+                ctypes.c_int32(1),
+            )
+            1 / 0
     assert all(thing.is_closed for thing in kept)
 
 
@@ -529,10 +530,8 @@ def test_a_memory_resource_that_raises_when_it_frees(device):
     try:
         for _ in range(10):
             buffer = Raises().allocate(64, stream=device.default_stream)
-            try:
+            with contextlib.suppress(ValueError):
                 buffer.close()
-            except ValueError:
-                pass
             assert buffer.is_closed
             buffer = Raises().allocate(64, stream=device.default_stream)
             del buffer
@@ -561,14 +560,10 @@ def makers(device, code):
         stream.sync()
 
     def raises():
-        try:
+        with contextlib.suppress(TypeError):
             launch(stream, config, kernel, object())
-        except TypeError:
-            pass
-        try:
+        with contextlib.suppress(TypeError):
             device.create_stream(options=3)
-        except TypeError:
-            pass
 
     return {
         "streams": lambda: device.create_stream(),

@@ -23,6 +23,7 @@ from cuda.core import (
 )
 from cuda.core._stream import IsStreamType, Stream_accept, default_stream
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check
 from helpers.threads import join_all
 
@@ -83,7 +84,7 @@ class TestMaking:
                 device.create_stream(options=StreamOptions(priority=priority))
 
     @pytest.mark.parametrize(
-        ("given", "error"),
+        "given, error",
         [
             (3, TypeError),
             ("x", TypeError),
@@ -144,7 +145,7 @@ class TestObject:
         assert stream != int(stream.handle)
         assert stream != None  # noqa: E711
         with pytest.raises(TypeError):
-            stream < stream  # noqa: B015
+            stream < stream
 
     def test_neither_copied_nor_pickled(self, stream):
         for copied in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -305,7 +306,7 @@ class TestForeign:
         stream.sync()
 
     @pytest.mark.parametrize(
-        ("handle", "error"),
+        "handle, error",
         [(None, TypeError), ("x", TypeError), (1.0, TypeError), (-1, OverflowError), (1 << 64, OverflowError)],
     )
     def test_wrong_handles(self, handle, error):
@@ -352,7 +353,7 @@ class TestProtocol:
         assert device.create_stream(Streamlike((0, 2))) == PER_THREAD_DEFAULT_STREAM
 
     @pytest.mark.parametrize(
-        ("answer", "error", "says"),
+        "answer, error, says",
         [
             ((1, 5), RuntimeError, "version 1"),
             (("a", 5), RuntimeError, "version 'a'"),
@@ -476,7 +477,7 @@ print(default_stream() is PER_THREAD_DEFAULT_STREAM, default_stream() is LEGACY_
             with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_CONTEXT"):
                 LEGACY_DEFAULT_STREAM.sync()
             with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_CONTEXT"):
-                LEGACY_DEFAULT_STREAM.device  # noqa: B018
+                LEGACY_DEFAULT_STREAM.device
             return True
 
         outcome = []

@@ -13,6 +13,7 @@ from cuda.core import Device, StreamOptions
 from cuda.core._device_resources import SMResourceOptions, WorkqueueResourceOptions
 from cuda.core._utils import cuda_utils, version
 from cuda.core._utils.cuda_utils import CUDAError, NVRTCError, Transaction, handle_return
+
 from helpers.device import check
 
 
@@ -31,7 +32,7 @@ class TestHandleReturn:
         assert handle_return(driver.cuDeviceGetCount()) >= 1
 
     @pytest.mark.parametrize(
-        ("status", "says"),
+        "status, says",
         [
             (driver.CUresult.CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE: an argument"),
             (driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY: there is not enough memory"),
@@ -234,7 +235,7 @@ class TestTyping:
             assert getattr(T, name) is getattr(T, name)
             assert name in dir(T)
         with pytest.raises(AttributeError):
-            T.Nonsense  # noqa: B018
+            T.Nonsense
 
     def test_enumerations_are_strings(self):
         for name in T.__all__:

@@ -12,6 +12,7 @@ from cuda.bindings import driver
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode
 from cuda.core._module import KernelAttributes, KernelOccupancy, ParamInfo
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, compile_cuda
 
 SOURCE = """

@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
-from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers import TESTS
 from helpers.device import check, compile_cuda
 from helpers.threads import run_all

@@ -14,6 +14,7 @@ import weakref
 import pytest
 from cuda.core import Device, Kernel, ObjectCode
 from cuda.core._utils.cuda_utils import CUDAError
+
 from helpers.device import check, compile_cuda, on_cpu_device
 from helpers.threads import run_all
 

@@ -201,7 +201,7 @@ def test_the_architecture_is_the_current_devices():
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "error"),
+    "field, value, error",
     [
         ("name", 5, TypeError),
         ("name", b"x", TypeError),

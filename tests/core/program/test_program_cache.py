@@ -102,7 +102,7 @@ def test_wrong_arguments(open_cache):
         with pytest.raises(TypeError, match="value"):
             cache["k"] = value
     with pytest.raises(TypeError):
-        "k" in cache  # noqa: B015
+        "k" in cache
     with pytest.raises(TypeError):
         cache.update(5)
     for size in (0, -1):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from cuda.core import Device
 from cuda.core.utils import StridedMemoryView
-from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
+
 from helpers.array_interface import floats
+from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_exports_are_deleted_in_other_threads():
 
 
 @pytest.mark.parametrize(
-    ("changes", "error"),
+    "changes, error",
     [
         ({"ndim": -1}, BufferError),
         ({"ndim": 65}, BufferError),
@@ -242,7 +243,7 @@ def test_more_types_of_elements():
         import ml_dtypes
     except ImportError:
         with pytest.raises(NotImplementedError, match="ml_dtypes"):
-            brain.dtype  # noqa: B018
+            brain.dtype
     else:
         assert brain.dtype == ml_dtypes.bfloat16
         small = StridedMemoryView.from_dlpack(Exporter(source, code=10, bits=8, shape=(4,)), -1)
@@ -255,7 +256,7 @@ def test_more_types_of_elements():
         odd = StridedMemoryView.from_dlpack(Exporter(source, code=code, bits=bits, shape=(1,)), -1)
         assert "shape=(1,)" in repr(odd)
         with pytest.raises(TypeError, match="NumPy"):
-            odd.dtype  # noqa: B018
+            odd.dtype
 
 
 # DLPack between classes in C

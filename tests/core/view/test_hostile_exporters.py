@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 from cuda.core import Buffer, Device
 from cuda.core.utils import StridedMemoryView
-from helpers.dlpack import DELETER, ExchangeApi, Exporter, ManagedVersioned, get_pointer, new_capsule
-from helpers.threads import run_all
+
 from helpers import TESTS
 from helpers.array_interface import Ai, Cai, floats
+from helpers.dlpack import DELETER, ExchangeApi, Exporter, ManagedVersioned, get_pointer, new_capsule
+from helpers.threads import run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "3000"))
 
@@ -62,7 +63,7 @@ def nothing_is_swallowed(monkeypatch):
 
 @pytest.mark.parametrize("version", [None, (1, 0), (1, 3), (1, 77)])
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    "changes, expected",
     [
         ({"shape": ()}, ((), None, 1, 4)),
         ({"shape": (), "without": ("shape",)}, ((), None, 1, 4)),
@@ -240,7 +241,7 @@ class Raising(dict):
 
 @pytest.mark.parametrize("name", ["__cuda_array_interface__", "__array_interface__"])
 @pytest.mark.parametrize(
-    ("changes", "result"),
+    "changes, result",
     [
         ({"version": True}, BufferError),
         ({"version": 1 << 80}, OverflowError),
@@ -300,7 +301,7 @@ def test_entries_of_interfaces(name, changes, result, buffer):
             # Nothing is at this address, which no element has: whether it is known is up to the driver.
             try:
                 assert make(of(kind(made)), -1).size == 0
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 assert type(error).__name__ == "CUDAError"
         else:
             with pytest.raises(result):
@@ -455,7 +456,7 @@ def functions(*, status=0, answer=True, stream_status=0, version=(1, 0), header=
 
 
 @pytest.mark.parametrize(
-    ("changes", "consumer", "error", "given_back"),
+    "changes, consumer, error, given_back",
     [
         ({"status": -1, "answer": False}, -1, BufferError, 0),
         ({"status": 1}, -1, BufferError, 0),
@@ -573,7 +574,7 @@ def test_eight_threads_with_hostile_exporters(buffer):
                 assert StridedMemoryView.from_any_interface(Cai(buffer), -1).size == 12
                 # More classes than are remembered.
                 StridedMemoryView.from_dlpack(type("New", (Exporter,), {})(source), -1)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]

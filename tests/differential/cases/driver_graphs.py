@@ -42,7 +42,7 @@ CALLED = HOST(lambda data: SEEN.append(data))
 
 def graphs(m, call):
     """Every kind of node, edges, clones, instances, launches, updates."""
-    go, device, context = started(m, call)
+    go, _device, context = started(m, call)
     function, a, b = _parts(m, go)
     graph = go("cuGraphCreate", 0)
     go("cuGraphCreate", 5)
@@ -186,8 +186,8 @@ def graphs(m, call):
 
 def node_parameters(m, call):
     """Nodes of any kind through one struct."""
-    go, device, context = started(m, call)
-    function, a, b = _parts(m, go)
+    go, _device, context = started(m, call)
+    _function, a, _b = _parts(m, go)
     graph = go("cuGraphCreate", 0)
     empty = go("cuGraphAddEmptyNode", graph, [], 0)
     generic = m.CUgraphNodeParams()
@@ -216,7 +216,7 @@ def node_parameters(m, call):
 
 
 def capture(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     function, a, b = _parts(m, go)
     stream, second = go("cuStreamCreate", 1), go("cuStreamCreate", 1)
     event, back = go("cuEventCreate", 2), go("cuEventCreate", 2)

@@ -263,7 +263,7 @@ def green_contexts(m, call):
 
 
 def memory(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     go.address("cuMemGetInfo")
     a = go("cuMemAlloc", 4096)
     b = go("cuMemAlloc", 4096)
@@ -395,7 +395,7 @@ def memory(m, call):
 
 
 def pools(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     properties = m.CUmemPoolProps()
     properties.allocType = m.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type, properties.location.id = m.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, 0
@@ -452,7 +452,7 @@ def pools(m, call):
 
 
 def virtual_memory(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     properties = m.CUmemAllocationProp()
     properties.type = m.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type, properties.location.id = m.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, 0
@@ -502,7 +502,7 @@ STREAM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
 
 def streams(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     for flags in (0, 1):
         stream = go("cuStreamCreate", flags)
         go("cuStreamGetFlags", stream)
@@ -570,7 +570,7 @@ def streams(m, call):
 
 
 def modules(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     ptx, cubin = compiled(KERNELS, "PTX"), compiled(KERNELS, "CUBIN")
     names = m.CUjit_option
     log, info = bytearray(1024), bytearray(1024)
@@ -771,7 +771,7 @@ def sizes(m, call):
 
 
 def others(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     for attribute in m.CUcoredumpSettings:
         if "MAX" in attribute.name:
             continue
@@ -805,5 +805,5 @@ def others(m, call):
         description.type, description.handle.fd, description.size = kind, -1, 4096
         go("cuImportExternalMemory", description)
     description = m.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
-    description.type, description.handle.fd = list(m.CUexternalSemaphoreHandleType)[0], -1
+    description.type, description.handle.fd = next(iter(m.CUexternalSemaphoreHandleType)), -1
     go("cuImportExternalSemaphore", description)

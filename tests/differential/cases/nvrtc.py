@@ -16,7 +16,7 @@ __constant__ int constant_value;
 
 def compiling(m, call):
     call("version", m.nvrtcVersion)
-    status, archs = call("archs", m.nvrtcGetNumSupportedArchs)
+    _status, _archs = call("archs", m.nvrtcGetNumSupportedArchs)
     call("list", m.nvrtcGetSupportedArchs)
     for result in m.nvrtcResult:
         call(f"error {result.name}", m.nvrtcGetErrorString, result)

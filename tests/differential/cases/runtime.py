@@ -471,10 +471,10 @@ def others(m, call):
     for name in ("cudaGraphicsUnregisterResource", "cudaDestroyExternalMemory", "cudaDestroyExternalSemaphore"):
         go(name, 0)
     description = m.cudaExternalMemoryHandleDesc()
-    description.type, description.handle.fd, description.size = list(m.cudaExternalMemoryHandleType)[0], -1, 4096
+    description.type, description.handle.fd, description.size = next(iter(m.cudaExternalMemoryHandleType)), -1, 4096
     go("cudaImportExternalMemory", description)
     description = m.cudaExternalSemaphoreHandleDesc()
-    description.type, description.handle.fd = list(m.cudaExternalSemaphoreHandleType)[0], -1
+    description.type, description.handle.fd = next(iter(m.cudaExternalSemaphoreHandleType)), -1
     go("cudaImportExternalSemaphore", description)
     go("cudaGetLastError")
 

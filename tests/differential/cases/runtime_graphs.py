@@ -173,7 +173,7 @@ def graphs(m, call):
 def node_parameters(m, call):
     """Nodes of any kind through one struct."""
     go = Caller(m, call)
-    _, a, b = _parts(m, go)
+    _, a, _b = _parts(m, go)
     graph = go("cudaGraphCreate", 0)
     generic = m.cudaGraphNodeParams()
     generic.type = m.cudaGraphNodeType.cudaGraphNodeTypeMemset

@@ -1,6 +1,6 @@
 """Program, ProgramOptions and the caches."""
 
-from .devices import COMMON, CURRENT
+from .devices import CURRENT
 
 SOURCES = (
     CURRENT

@@ -216,7 +216,7 @@ impl<T: SharedHandle> Drop for Lent<'_, T> {
         // SAFETY: taken once; not accessed afterwards.
         if let Some(unique) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
             // Another thread has closed the object meanwhile.
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             drop_detached(unique);
         }
     }

@@ -148,7 +148,7 @@ impl PyStream {
             }
         });
         if let Some(other) = clone {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             drop_clone(py, other);
         }
     }
@@ -515,7 +515,7 @@ pub fn accept_for_memory(
     {
         return Ok(stream);
     }
-    std::hint::cold_path();
+    cupyrite::hint::cold_path();
     accept_any(given, function, parameter, false)
 }
 

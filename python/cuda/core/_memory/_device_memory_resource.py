@@ -1,8 +1,7 @@
 """Device memory from driver memory pools."""
 
-from cupyrite._native.core import DeviceMemoryResource, mempool_get_access
-
 from cuda.core._options import options
+from cupyrite._native.core import DeviceMemoryResource, mempool_get_access
 
 __all__ = ["DMR_mempool_get_access", "DeviceMemoryResource", "DeviceMemoryResourceOptions"]
 

@@ -10,6 +10,7 @@ import weakref
 from multiprocessing import reduction
 from uuid import UUID, uuid4
 
+from cuda.core._utils.cuda_utils import check_multiprocessing_start_method
 from cupyrite._native.core import (
     DeviceMemoryResource,
     Event,
@@ -17,8 +18,6 @@ from cupyrite._native.core import (
     IPCBufferDescriptor,
     PinnedMemoryResource,
 )
-
-from cuda.core._utils.cuda_utils import check_multiprocessing_start_method
 
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCDataForBuffer", "IPCDataForMR"]
 

@@ -1,8 +1,7 @@
 """Managed memory from driver memory pools."""
 
-from cupyrite._native.core import ManagedMemoryResource, reset_concurrent_access_warning
-
 from cuda.core._options import options
+from cupyrite._native.core import ManagedMemoryResource, reset_concurrent_access_warning
 
 __all__ = ["ManagedMemoryResource", "ManagedMemoryResourceOptions", "reset_concurrent_access_warning"]
 

@@ -2,9 +2,8 @@
 
 from _collections_abc import MutableSet, Set
 
-from cupyrite._native.core import mempool_get_access, mempool_set_access
-
 from cuda.core._device import Device
+from cupyrite._native.core import mempool_get_access, mempool_set_access
 
 __all__ = ["PeerAccessibleBySetProxy", "replace_peer_accessible_by"]
 

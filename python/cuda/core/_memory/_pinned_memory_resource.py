@@ -1,8 +1,7 @@
 """Page-locked host memory from driver memory pools."""
 
-from cupyrite._native.core import PinnedMemoryResource
-
 from cuda.core._options import options
+from cupyrite._native.core import PinnedMemoryResource
 
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 

@@ -1,7 +1,5 @@
 """Growable memory from the driver's virtual memory management API."""
 
-from cupyrite._native.core import VirtualMemoryResource
-
 from cuda.core._options import options
 from cuda.core.typing import (
     VirtualMemoryAccessType,
@@ -10,6 +8,7 @@ from cuda.core.typing import (
     VirtualMemoryHandleType,
     VirtualMemoryLocationType,
 )
+from cupyrite._native.core import VirtualMemoryResource
 
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
 

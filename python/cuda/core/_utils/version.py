@@ -21,7 +21,6 @@ def binding_version() -> "tuple[int, int, int]":
 def driver_version() -> "tuple[int, int, int]":
     """Highest CUDA version that the driver supports."""
     from cuda.bindings.driver import cuDriverGetVersion
-
     from cuda.core._utils.cuda_utils import handle_return
 
     version = handle_return(cuDriverGetVersion())

@@ -174,7 +174,7 @@ impl PyMemPool {
         let this = slf.get();
         let pool = this.pool_for_allocation(py)?;
         let Some(home) = pool.fast_allocation_device(size, &stream) else {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             return PyMemPool::allocate_general(slf, pool, size, stream);
         };
         let taken = {
