@@ -293,7 +293,7 @@ def test_it_can_be_derived_from(device, stream):
     assert buffer.memory_resource is resource and resource.name == "mine" and resource.is_handle_owned
     assert isinstance(resource, (_MemPool, MemoryResource))
     for unmade in (Forgetful(), _MemPool()):
-        with pytest.raises(RuntimeError, match="not made"):
+        with pytest.raises(RuntimeError, match="not initialized"):
             unmade.allocate(1, stream=stream)
     resource.buffer = buffer
     gone = weakref.ref(resource)

@@ -467,7 +467,7 @@ ARGUMENTS = [
     (
         "ManagedMemoryResource({'preferred_location': 99})",
         CUDAError,
-        r"(?s)INVALID.*preferred_location is the device 99",
+        r"(?s)INVALID.*preferred_location is device 99",
     ),
     (
         "ManagedMemoryResource({'preferred_location': 9999, 'preferred_location_type': 'host_numa'})",

@@ -617,7 +617,7 @@ def test_the_constructor_says_what_is_wrong_before_it_warns(buffer):
         warnings.simplefilter("error")
         with pytest.raises(TypeError, match="stream_ptr"):
             StridedMemoryView(Cai(buffer), "x")
-        with pytest.raises(BufferError, match="shows no memory"):
+        with pytest.raises(BufferError, match="exposes no memory"):
             StridedMemoryView(3)
         with pytest.raises(BufferError, match="from_any_interface"):
             StridedMemoryView(b"abc")

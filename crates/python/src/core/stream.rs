@@ -499,6 +499,18 @@ pub fn accept(
     accept_any(given, function, parameter, protocol)
 }
 
+/// Converts an optional argument 'stream'; `None` selects the default stream.
+///
+/// # Errors
+///
+/// As [`accept`].
+pub fn accept_or_default(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Stream> {
+    match given {
+        Some(given) => accept(given, function, "stream", false),
+        None => Ok(Stream::default_stream()),
+    }
+}
+
 /// As [`accept`], without the protocol, for memory that owns the stream and returns it with [`PyStream::give_back`].
 ///
 /// # Errors

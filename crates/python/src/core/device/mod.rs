@@ -250,6 +250,23 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
     }
 }
 
+/// As [`accept`], where None selects the current device.
+///
+/// # Errors
+///
+/// As [`accept`]; errors of the driver's initialization.
+pub fn accept_or_current(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<Device> {
+    if given.is_none() {
+        current(given.py())
+    } else {
+        accept(given, function, parameter)
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------
 
 #[pymethods]

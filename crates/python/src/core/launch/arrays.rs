@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_void};
 
 use cupyrite::Stream;
+use cupyrite::dlpack::{DeviceType, ManagedTensor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -142,26 +143,6 @@ fn same(producer: u64, stream: &Stream) -> bool {
     producer == ours || (producer == 1 && ours == 0)
 }
 
-/// DLPack device types accessible to kernels (`DLDeviceType`): CUDA, page-locked host and managed memory.
-const CUDA: i64 = 2;
-const CUDA_HOST: i64 = 3;
-const CUDA_MANAGED: i64 = 13;
-
-/// `DLTensor`, up to what is needed of it. `DLManagedTensor` begins with it.
-#[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device_type: i32,
-    device_id: i32,
-    ndim: i32,
-    code: u8,
-    bits: u8,
-    lanes: u16,
-    shape: *const i64,
-    strides: *const i64,
-    byte_offset: u64,
-}
-
 fn dlpack(
     value: Obj<'_>,
     device: &Owned,
@@ -179,15 +160,16 @@ fn dlpack(
         ));
     }
     // SAFETY: the object is an int; out of range yields -1, which is not a device type, and an exception.
-    let kind = unsafe { ffi::PyLong_AsLongLong(pair.get(0).ptr()) };
+    let number = unsafe { ffi::PyLong_AsLongLong(pair.get(0).ptr()) };
     cpython::clear();
-    if ![CUDA, CUDA_HOST, CUDA_MANAGED].contains(&kind) {
-        let place = match kind {
-            1 => "host memory".to_owned(),
-            _ => format!("memory of DLPack device type {kind}"),
+    let device_type = DeviceType(i32::try_from(number).unwrap_or(-1));
+    if !device_type.is_device_accessible() {
+        let location = match device_type {
+            DeviceType::CPU => "host memory".to_owned(),
+            _ => format!("memory of DLPack device type {number}"),
         };
         let message = format!(
-            "{} is of type {} in {place}, which kernels cannot access; copy it to the device first \
+            "{} is of type {} in {location}, which kernels cannot access; copy it to the device first \
              (Buffer.copy_from)",
             name(),
             full_name(value)
@@ -197,11 +179,11 @@ fn dlpack(
     let Some(method) = value.attribute(c"__dlpack__")? else {
         return Err(broken(value, name, "which has no __dlpack__"));
     };
-    let capsule = export(&method, kind, stream)?;
-    let tensor: *mut Tensor =
+    let capsule = export(&method, device_type, stream)?;
+    let managed: *mut ManagedTensor =
         // SAFETY: by the protocol, a capsule of this name holds a DLManagedTensor; other objects yield null.
         unsafe { ffi::PyCapsule_GetPointer(capsule.ptr(), c"dltensor".as_ptr()) }.cast();
-    if tensor.is_null() {
+    if managed.is_null() {
         cpython::clear();
         return Err(broken(
             value,
@@ -210,27 +192,28 @@ fn dlpack(
         ));
     }
     // SAFETY: as above; the capsule owns the tensor.
-    let address = unsafe { ((*tensor).data.addr() as u64).wrapping_add((*tensor).byte_offset) };
+    let tensor = unsafe { &(*managed).tensor };
+    let address = (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset);
     // Not consumed: the capsule's destructor deletes the tensor after the kernel was queued.
     keep.push(capsule);
     Ok(address)
 }
 
 /// Calls `__dlpack__` with the launch's stream, which then waits for the producer.
-fn export(method: &Owned, kind: i64, stream: Option<&Stream>) -> R<Owned> {
+fn export(method: &Owned, device_type: DeviceType, stream: Option<&Stream>) -> R<Owned> {
     // SAFETY: no preconditions.
     let none = Owned::take(unsafe { ffi::PyTuple_New(0) })?;
-    if kind == CUDA_HOST {
+    if device_type == DeviceType::CUDA_HOST {
         return method.obj().call0();
     }
     let number = match stream {
-        None => -1, // The order is the caller's business.
+        None => -1, // No synchronization: the caller orders the work.
         Some(stream) => match stream.handle().expose_provenance() {
-            0 => 1, // The legacy default stream, by the number that DLPack has for it.
+            0 => 1, // DLPack's number of the legacy default stream.
             handle => handle.cast_signed() as i64,
         },
     };
-    // SAFETY: fresh and live objects; the dictionary takes references of its own.
+    // SAFETY: new and live objects; the dictionary takes its own references.
     unsafe {
         let keywords = Owned::take(ffi::PyDict_New())?;
         let number = cpython::from_i64(number)?;

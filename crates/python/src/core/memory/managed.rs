@@ -16,7 +16,8 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, Pinned, PyBuffer};
 use crate::core::memory::location;
-use crate::core::memory::resource::{PyMemPool, stream_or_default};
+use crate::core::memory::resource::base::stream_or_default;
+use crate::core::memory::resource::pool::PyMemPool;
 use crate::core::numbers::{short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
@@ -508,7 +509,7 @@ impl PyManagedMemoryResource {
                 .map_err(|error| location::explain(error, place.as_slice(), what))
             }
         };
-        slf.as_super().get().set(py, created.or_raise(py)?, CLASS);
+        slf.as_super().get().initialize(py, created, CLASS, false)?;
         warn_about_access(py)
     }
 

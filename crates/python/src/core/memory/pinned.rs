@@ -5,21 +5,21 @@ use std::sync::Arc;
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
     DeviceBuffer, Error, HostMemoryResource, MemoryLocation, MemoryPool, MemoryResource, PoolKind,
-    PoolOptions, Stream,
+    PoolOptions,
 };
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::core::closable::Lent;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::ipc;
 use crate::core::memory::ipc::PyAllocationHandle;
 use crate::core::memory::location;
 use crate::core::memory::managed::nearest_node;
-use crate::core::memory::resource::{PyMemPool, PyMemoryResource};
+use crate::core::memory::resource::base::{PyMemoryResource, max_size};
+use crate::core::memory::resource::pool::PyMemPool;
 use crate::core::numbers::{address_argument, short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
@@ -88,15 +88,7 @@ impl PyPinnedMemoryResource {
                 let class = "PinnedMemoryResourceOptions";
                 let options = Options::accept(CLASS, &OPTIONS, given)?;
                 shareable = options.flag(intern!(py, "ipc_enabled"), false)?;
-                let max_size = match options.value(intern!(py, "max_size"))? {
-                    None => 0,
-                    Some(size) => size.extract::<usize>().map_err(|_| {
-                        PyOverflowError::new_err(format!(
-                            "{class}.max_size is {}; expected a number of bytes from 0 to 2**64-1",
-                            short_repr(&size)
-                        ))
-                    })?,
-                };
+                let max_size = max_size(py, &options, class)?;
                 let node = match options.value(intern!(py, "numa_id"))? {
                     None => None,
                     Some(node) => Some(node.extract::<i32>().map_err(|_| {
@@ -126,15 +118,9 @@ impl PyPinnedMemoryResource {
                     })
             }
         };
-        let pool = Lent::new(py, created.or_raise(py)?);
-        let (shared, uuid) = match shareable {
-            true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
-            false => (None, None),
-        };
         slf.as_super()
             .get()
-            .fill(py, pool.clone(), CLASS, shared, uuid);
-        Ok(())
+            .initialize(py, created, CLASS, shareable)
     }
 
     /// -1: the memory belongs to no device.
@@ -261,14 +247,6 @@ impl PyPinnedMemoryResource {
 )]
 pub struct PyLegacyPinnedMemoryResource;
 
-/// Converts an optional stream argument.
-fn given_stream(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Stream> {
-    match given {
-        Some(given) => stream::accept(given, function, "stream", false),
-        None => Ok(Stream::default_stream()),
-    }
-}
-
 #[pymethods]
 impl PyLegacyPinnedMemoryResource {
     // Subclasses may have parameters.
@@ -301,7 +279,7 @@ impl PyLegacyPinnedMemoryResource {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
-        let stream = given_stream(stream, "allocate")?;
+        let stream = stream::accept_or_default(stream, "allocate")?;
         let memory = py
             .detach(|| DeviceBuffer::from_resource(Arc::new(HostMemoryResource), size, &stream))
             .or_raise(py)?;
@@ -336,7 +314,7 @@ impl PyLegacyPinnedMemoryResource {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
-        let stream = given_stream(stream, "deallocate")?;
+        let stream = stream::accept_or_default(stream, "deallocate")?;
         if address == 0 {
             return Ok(());
         }

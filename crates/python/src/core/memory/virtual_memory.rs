@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cupyrite::sys::driver::CUdevice_attribute;
 use cupyrite::{
     Device, DeviceBuffer, Granularity, MemoryAccess, MemoryLocation, MemoryResource,
-    ShareableHandleKind, Stream, VirtualAllocationKind, VirtualMemoryOptions,
-    VirtualMemoryResource,
+    ShareableHandleKind, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource,
 };
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -250,11 +249,7 @@ impl PyVirtualMemoryResource {
         config: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let py = slf.py();
-        let device = if device_id.is_none() {
-            device::current(py)?
-        } else {
-            device::accept(device_id, CLASS, "device_id")?
-        };
+        let device = device::accept_or_current(device_id, CLASS, "device_id")?;
         let config = config_object(py, config)?;
         let memory = Arc::new(VirtualMemoryResource::new(read(py, device, &config)?));
         let previous = slf.get().lock().replace(ResourceState {
@@ -286,10 +281,7 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
-        let stream = match stream {
-            Some(given) => stream::accept(given, "allocate", "stream", false)?,
-            None => Stream::default_stream(),
-        };
+        let stream = stream::accept_or_default(stream, "allocate")?;
         let resource = slf.get().memory()?;
         let memory = py
             .detach(|| DeviceBuffer::from_resource(resource, size, &stream))
@@ -319,10 +311,7 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
-        let stream = match stream {
-            Some(given) => stream::accept(given, "deallocate", "stream", false)?,
-            None => Stream::default_stream(),
-        };
+        let stream = stream::accept_or_default(stream, "deallocate")?;
         let memory = self.memory()?;
         // SAFETY: the caller guarantees that the memory is no longer used; the resource rejects addresses that it did
         // not allocate.
@@ -445,21 +434,10 @@ fn config_object<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let class =
-        PyModule::import(py, MODULE)?.getattr(intern!(py, "VirtualMemoryResourceOptions"))?;
-    let Some(given) = given.filter(|given| !given.is_none()) else {
-        return class.call0();
-    };
-    if let Ok(fields) = given.cast::<PyDict>() {
-        return class.call((), Some(fields));
+    match given.filter(|given| !given.is_none()) {
+        Some(given) => OPTION_CLASS.convert(CLASS, "config", given),
+        None => OPTION_CLASS.get(py)?.call0(),
     }
-    if given.is_instance(&class)? {
-        return Ok(given.clone());
-    }
-    Err(PyTypeError::new_err(format!(
-        "{CLASS}: argument 'config' is of type {}; expected {OPTIONS}, a dict of its fields, or None",
-        given.get_type().name()?
-    )))
 }
 
 /// Adds the class.

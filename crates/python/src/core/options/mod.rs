@@ -42,6 +42,34 @@ impl OptionClass {
             .get_or_try_init(py, || self.find(py).map(Bound::unbind))
             .map(|class| class.bind(py))
     }
+
+    /// Converts an argument to an instance of the class: an instance, or a dict of its fields.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for other types; errors of the class for unknown fields.
+    #[cold]
+    pub fn convert<'py>(
+        &self,
+        function: &str,
+        parameter: &str,
+        given: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = given.py();
+        let class = self.get(py)?;
+        if let Ok(fields) = given.cast::<PyDict>() {
+            return class.call((), Some(fields));
+        }
+        // After a module reload, instances belong to a new class.
+        if given.is_instance(class)? || given.is_instance(&self.find(py)?)? {
+            return Ok(given.clone());
+        }
+        Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected {}, a dict of its fields, or None",
+            given.get_type().name()?,
+            self.name
+        )))
+    }
 }
 
 /// Type of a field.
@@ -91,7 +119,7 @@ impl<'py> Options<'py> {
                 fields = Options::fields_of(given);
                 object = Some(given.clone());
             } else {
-                object = Some(Options::convert(function, class, wanted, given)?);
+                object = Some(class.convert(function, "options", given)?);
             }
         }
         Ok(Options {
@@ -170,27 +198,6 @@ impl<'py> Options<'py> {
             return None;
         };
         dict.cast_into_exact().ok()
-    }
-
-    #[cold]
-    fn convert(
-        function: &str,
-        class: &OptionClass,
-        wanted: &Bound<'py, PyAny>,
-        given: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Ok(fields) = given.cast::<PyDict>() {
-            return wanted.call((), Some(fields));
-        }
-        // After a module reload, instances belong to a new class.
-        if given.is_instance(wanted)? || given.is_instance(&class.find(given.py())?)? {
-            return Ok(given.clone());
-        }
-        Err(PyTypeError::new_err(format!(
-            "{function}() argument 'options' is of type {}; expected {}, a dict of its fields, or None",
-            given.get_type().name()?,
-            class.name
-        )))
     }
 
     /// Value of a field; `None` if no options were given or the field is None.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cupyrite::{DeviceBuffer, ForkGeneration, Stream, StreamUsage};
+use cupyrite::{DeviceBuffer, ForkGeneration, StreamUsage};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -71,10 +71,7 @@ impl PyBuffer {
                 "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
             ));
         }
-        let accepted = match stream {
-            Some(given) => stream::accept(given, "Buffer.from_handle", "stream", false)?,
-            None => Stream::default_stream(),
-        };
+        let accepted = stream::accept_or_default(stream, "Buffer.from_handle")?;
         let backing = Backing::Resource(ResourceDeallocation {
             object: stream.map(|given| given.clone().unbind()),
             users: StreamUsage::new(accepted),

@@ -1,18 +1,15 @@
 //! `DeviceMemoryResource`.
 
 use cupyrite::{Device, MemoryPool, PoolAttribute, PoolKind, PoolOptions};
-use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::core::closable::Lent;
 use crate::core::device;
-use crate::core::errors::OrRaise;
 use crate::core::memory::ipc;
 use crate::core::memory::ipc::PyAllocationHandle;
+use crate::core::memory::resource::base::max_size;
 use crate::core::memory::resource::pool::{PyMemPool, uninitialized};
-use crate::core::numbers::short_repr;
 use crate::core::options::{OptionClass, Options};
 
 static OPTIONS: OptionClass = OptionClass::new(
@@ -71,40 +68,22 @@ impl PyDeviceMemoryResource {
     ) -> PyResult<()> {
         let py = slf.py();
         let function = "DeviceMemoryResource";
-        let device = if device_id.is_none() {
-            device::current(py)?
-        } else {
-            device::accept(device_id, function, "device_id")?
-        };
+        let device = device::accept_or_current(device_id, function, "device_id")?;
         let mut shareable = false;
         let created = match options.filter(|options| !options.is_none()) {
             None => py.detach(|| current_pool(device)),
             given => {
                 let options = Options::accept(function, &OPTIONS, given)?;
                 shareable = options.flag(intern!(py, "ipc_enabled"), false)?;
-                let max_size: usize = match options.value(intern!(py, "max_size"))? {
-                    None => 0,
-                    Some(size) => size.extract().map_err(|_| {
-                        PyOverflowError::new_err(format!(
-                            "DeviceMemoryResourceOptions.max_size is {}; expected a number of bytes from 0 to 2**64-1",
-                            short_repr(&size)
-                        ))
-                    })?,
-                };
                 let options = PoolOptions::default()
-                    .max_size(max_size)
+                    .max_size(max_size(py, &options, "DeviceMemoryResourceOptions")?)
                     .shareable(shareable);
                 py.detach(|| MemoryPool::new(&device, &options))
             }
         };
-        let pool = Lent::new(py, created.or_raise(py)?);
-        let (shared, uuid) = match shareable {
-            true => ipc::share(py, &pool).map(|(handle, uuid)| (Some(handle), Some(uuid)))?,
-            false => (None, None),
-        };
         slf.as_super()
             .get()
-            .fill(py, pool.clone(), function, shared, uuid);
+            .initialize(py, created, function, shareable)?;
         // An instance of exactly this class has only the attributes of this crate.
         if slf.is_exact_instance_of::<PyDeviceMemoryResource>() {
             slf.as_super().get().set_leaf();
@@ -228,11 +207,7 @@ impl PyDeviceMemoryResource {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = class.py();
         let function = "DeviceMemoryResource.from_allocation_handle";
-        let device = if device_id.is_none() {
-            device::current(py)?
-        } else {
-            device::accept(device_id, function, "device_id")?
-        };
+        let device = device::accept_or_current(device_id, function, "device_id")?;
         let base = py.get_type::<PyDeviceMemoryResource>();
         let kind = PoolKind::Device(device);
         ipc::import(class, &base, "DeviceMemoryResource", kind, alloc_handle)

@@ -13,9 +13,10 @@ use crate::core::closable::{Detached, Lent, closed, drop_detached};
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
+use crate::core::memory::ipc;
 use crate::core::memory::ipc::PyAllocationHandle;
 use crate::core::memory::pool_attributes::{PyMemPoolAttributes, drop_pool};
-use crate::core::memory::resource::{PyMemoryResource, stream_or_default};
+use crate::core::memory::resource::base::{PyMemoryResource, stream_or_default};
 use crate::core::numbers::{address_argument, size_argument, size_or_none};
 use crate::core::stream;
 use crate::cpython::gil_lock::{GilLock, GilLockGuard};
@@ -78,12 +79,30 @@ impl PyMemPool {
         })
     }
 
-    /// Sets the pool; `class` is the class name in messages.
-    pub fn set(&self, py: Python<'_>, pool: MemoryPool, class: &'static str) {
-        self.fill(py, pool, class, None, None);
+    /// Completes `__init__`: sets the pool, and exports it if it is shareable. `class` is the class name in messages.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    pub fn initialize(
+        &self,
+        py: Python<'_>,
+        pool: cupyrite::Result<MemoryPool>,
+        class: &'static str,
+        shareable: bool,
+    ) -> PyResult<()> {
+        let pool = Lent::new(py, pool.or_raise(py)?);
+        let (shared, uuid) = if shareable {
+            let (handle, uuid) = ipc::share(py, &pool)?;
+            (Some(handle), Some(uuid))
+        } else {
+            (None, None)
+        };
+        self.fill(py, pool.clone(), class, shared, uuid);
+        Ok(())
     }
 
-    /// Sets the pool and its IPC handle and UUID.
+    /// Sets the pool, its IPC handle and its UUID; `class` is the class name in messages.
     pub fn fill(
         &self,
         py: Python<'_>,

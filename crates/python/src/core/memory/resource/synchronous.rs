@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
-use crate::core::memory::resource::PyMemoryResource;
+use crate::core::memory::resource::base::PyMemoryResource;
 use crate::core::numbers::{address_argument, size_argument};
 use crate::core::{device, stream};
 

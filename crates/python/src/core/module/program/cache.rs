@@ -18,7 +18,7 @@ use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
 use crate::core::module::program::options;
 use crate::core::module::program::options::bytes_of;
-use crate::core::module::program::{kind_of, lower, source_kind, targets};
+use crate::core::module::program::{OPTIONS, kind_of, lower, source_kind, targets};
 use crate::site_packages;
 
 /// Adds the cache storages and the key function.
@@ -269,10 +269,8 @@ fn program_cache_key<'py>(
             names.join(", ")
         )));
     };
-    let class = py
-        .import(intern!(py, "cuda.core._program"))?
-        .getattr(intern!(py, "ProgramOptions"))?;
-    if !options.is_instance(&class)? {
+    let class = OPTIONS.get(py)?;
+    if !options.is_instance(class)? {
         return Err(PyTypeError::new_err(format!(
             "{function} argument 'options' is of type {}; expected ProgramOptions",
             options.get_type().name()?

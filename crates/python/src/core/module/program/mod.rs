@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
+use crate::core::options::OptionClass;
 use crate::site_packages;
 use crate::types;
 use crate::types::table;
@@ -164,27 +165,15 @@ fn program(
     Ok(program.with_options(options))
 }
 
+/// The option class `ProgramOptions`.
+static OPTIONS: OptionClass = OptionClass::new("cuda.core._program", "ProgramOptions");
+
 /// Converts an options argument: an instance, a dict of fields, or None.
-fn accept_options(
-    py: Python<'_>,
-    given: Option<&Bound<'_, PyAny>>,
-) -> PyResult<cupyrite::ProgramOptions> {
-    let Some(given) = given.filter(|given| !given.is_none()) else {
-        return Ok(cupyrite::ProgramOptions::default());
-    };
-    let class = py
-        .import(intern!(py, "cuda.core._program"))?
-        .getattr(intern!(py, "ProgramOptions"))?;
-    if let Ok(fields) = given.cast::<PyDict>() {
-        return options::read(&class.call((), Some(fields))?, true);
+fn accept_options(given: Option<&Bound<'_, PyAny>>) -> PyResult<cupyrite::ProgramOptions> {
+    match given.filter(|given| !given.is_none()) {
+        Some(given) => options::read(&OPTIONS.convert("Program", "options", given)?, true),
+        None => Ok(cupyrite::ProgramOptions::default()),
     }
-    if !given.is_instance(&class)? {
-        return Err(PyTypeError::new_err(format!(
-            "Program() argument 'options' is of type {}; expected ProgramOptions, a dict of its fields, or None",
-            given.get_type().name()?
-        )));
-    }
-    options::read(given, true)
 }
 
 /// Converts a name expression for NVRTC.
@@ -218,7 +207,7 @@ impl PyProgram {
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyProgram> {
         let source = source_kind(code_type)?;
-        let options = accept_options(py, options)?;
+        let options = accept_options(options)?;
         if source == SourceKind::Ptx && options.numba_debug == Some(true) {
             let category = py.get_type::<PyUserWarning>();
             let message =
