@@ -1,4 +1,4 @@
-"""The lazy modules: what an import costs and does, and that everything that looks at a module works."""
+"""The lazy modules: import cost, side effects, and introspection."""
 
 import importlib
 import inspect
@@ -29,14 +29,14 @@ def test_import_is_lazy():
 
 
 @pytest.mark.parametrize("module", [driver, nvrtc], ids=["driver", "nvrtc"])
-def test_names(module):
+def test_module_lists_its_names(module):
     names = dir(module)
     assert names == sorted(set(names))
     assert set(module.__all__) <= set(names)
     for name in names:
         assert getattr(module, name) is getattr(module, name)
     assert set(names) - {"__getattr__"} <= set(vars(module))
-    assert type(module) is type(sys) and "__getattr__" not in vars(module)  # complete: an ordinary module
+    assert type(module) is type(sys) and "__getattr__" not in vars(module)  # Complete by now: an ordinary module.
     members = dict(inspect.getmembers(module))
     assert set(module.__all__) <= set(members)
     with pytest.raises(AttributeError, match="no_such_name"):
@@ -53,7 +53,7 @@ def test_star_import():
     assert space["CUresult"] is driver.CUresult and space["cuInit"] is driver.cuInit
 
 
-def test_fresh_process_views():
+def test_introspection_in_a_fresh_process():
     out = run(
         "from cuda.bindings import driver\n"
         "print(len(vars(driver)) > 1000, 'CUresult' in driver.__dict__, driver.__dict__ is driver.__dict__)\n"
@@ -93,7 +93,7 @@ def test_signatures():
     assert str(inspect.signature(driver.CUstream.getPtr)) == "(self, /)"
 
 
-def test_assignment_and_patching():
+def test_assignment_and_monkeypatching():
     real = driver.cuInit
     driver.cuInit = "patched"
     try:
@@ -112,7 +112,7 @@ def test_reload():
     assert importlib.reload(nvrtc).nvrtcResult is before
 
 
-def test_package():
+def test_package_attributes():
     assert cuda.bindings.__version__ == "13.5.0"
     assert run("import cuda.bindings; print(cuda.bindings.__version__)").strip() == "13.5.0"
 
@@ -124,7 +124,7 @@ def test_marker_class():
         driver.cudaBindingsDriverGlobal(1)
 
 
-def test_lazy_module_refuses_others():
+def test_lazy_module_type_refuses_other_modules():
     from cupyrite import _native
 
     for bad in (5, None, [], "json", "no.such.module"):
@@ -132,7 +132,7 @@ def test_lazy_module_refuses_others():
             _native.lazy_module(bad)
 
 
-def test_threads_making_everything():
+def test_concurrent_first_use():
     code = """
 import threading
 from cuda.bindings import driver

@@ -1,4 +1,6 @@
-"""Several devices: peer access, copies between them, what kernels may reach. On the CPU device two of them are made."""
+"""Several devices: peer access, copies between them, memory that kernels may access. Two devices are configured on the
+CPU device.
+"""
 
 import os
 import subprocess
@@ -166,7 +168,7 @@ def test_two_devices(case):
         assert "may not access: cuCtxEnablePeerAccess" in run.stderr
 
 
-def test_what_atomics_can_do():
+def test_host_atomic_capabilities():
     check(driver.cuInit(0))
     if check(driver.cuDriverGetVersion()) < 13000:
         pytest.skip("the driver is older than CUDA 13")

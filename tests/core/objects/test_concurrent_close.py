@@ -1,6 +1,7 @@
-"""Whoever uses something that another thread closes meanwhile ends it, and without the GIL: the driver may wait then.
+"""An object closed by one thread while another uses it is destroyed by the last use, without the GIL: the driver may
+wait.
 
-A driver that does nothing serves here: its calls can be stopped in the middle, and it sees who holds the GIL.
+A driver that does nothing serves here: its calls can be suspended, and it observes who holds the GIL.
 """
 
 import os
@@ -195,11 +196,11 @@ def run(driver, script):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_last_use_ends_it_without_the_gil(driver, case):
+def test_last_use_destroys_without_the_gil(driver, case):
     use, close = CASES[case]
     names = {"tests": str(TESTS), "driver": str(driver), "asks": case == "launch"}
     made = run(driver, textwrap.dedent(PROGRAM).format(use=use, close=close, **names))
-    # The launch also asks for the kernel's parameters, for which the driver may compile code.
+    # The launch also queries the kernel's parameters, for which the driver may compile code.
     assert made >= 1 + (case == "launch")
 
 
@@ -241,5 +242,5 @@ OWNED = """
 
 
 @pytest.mark.parametrize("what", ["in_a_cycle", "of_a_resource"])
-def test_who_has_it_last_ends_it_without_the_gil(driver, what):
+def test_last_owner_destroys_without_the_gil(driver, what):
     assert run(driver, textwrap.dedent(OWNED).format(driver=str(driver), what=what)) == 1
