@@ -4,22 +4,17 @@ import importlib
 import inspect
 import pickle
 import pydoc
-import subprocess
 import sys
 
 import cuda.bindings
 import pytest
 from cuda.bindings import driver, nvrtc
 
-
-def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from helpers.programs import output
 
 
 def test_import_is_lazy():
-    out = run(
+    out = output(
         "import sys\n"
         "from cuda.bindings import driver\n"
         "print('numpy' in sys.modules, 'ctypes' in sys.modules, 'enum' in sys.modules and 0,"
@@ -54,14 +49,14 @@ def test_star_import():
 
 
 def test_introspection_in_a_fresh_process():
-    out = run(
+    out = output(
         "from cuda.bindings import driver\n"
         "print(len(vars(driver)) > 1000, 'CUresult' in driver.__dict__, driver.__dict__ is driver.__dict__)\n"
     )
     assert out.split() == ["True"] * 3
-    out = run("import cuda.bindings.driver as d; print('cuInit' in d.__dict__, len(dir(d)) > 1000)")
+    out = output("import cuda.bindings.driver as d; print('cuInit' in d.__dict__, len(dir(d)) > 1000)")
     assert out.split() == ["True"] * 2
-    assert "True" in run("import cuda.bindings.nvrtc; print(hasattr(cuda.bindings.nvrtc, 'nvrtcVersion'))")
+    assert "True" in output("import cuda.bindings.nvrtc; print(hasattr(cuda.bindings.nvrtc, 'nvrtcVersion'))")
 
 
 @pytest.mark.parametrize("module", [driver, nvrtc], ids=["driver", "nvrtc"])
@@ -114,7 +109,7 @@ def test_reload():
 
 def test_package_attributes():
     assert cuda.bindings.__version__ == "13.5.0"
-    assert run("import cuda.bindings; print(cuda.bindings.__version__)").strip() == "13.5.0"
+    assert output("import cuda.bindings; print(cuda.bindings.__version__)").strip() == "13.5.0"
 
 
 def test_marker_class():
@@ -150,4 +145,4 @@ threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
 classes = [i for i, n in enumerate(names) if isinstance(getattr(driver, n), type)]
 print(all(s[i] == seen[0][i] for s in seen for i in classes))
 """
-    assert run(code).strip() == "True"
+    assert output(code).strip() == "True"

@@ -3,17 +3,12 @@
 import ctypes
 import importlib
 import pickle
-import subprocess
-import sys
 
 import pytest
 
+from helpers.programs import output, python
+
 INTERNAL = ("driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla")
-
-
-def run(script, *options):
-    """The output of a fresh interpreter."""
-    return subprocess.run([sys.executable, *options, "-c", script], capture_output=True, text=True, check=True)
 
 
 @pytest.mark.parametrize("old, new", [("cuda", "driver"), ("cudart", "runtime"), ("nvrtc", "nvrtc")])
@@ -30,7 +25,7 @@ import cuda
 assert it is {new} and getattr(cuda, "__file__", None) is None
 print([(w.category.__name__, w.filename, "cuda.bindings import {new}" in str(w.message)) for w in seen])
 """
-    assert run(script).stdout.strip() == "[('DeprecationWarning', '<string>', True)]"
+    assert output(script).strip() == "[('DeprecationWarning', '<string>', True)]"
 
 
 def test_old_module_names_do_not_change_object_names():
@@ -41,26 +36,25 @@ from cuda import cuda
 assert cuda.__name__ == cuda.CUstream.__module__ == "cuda.bindings.driver"
 assert pickle.loads(pickle.dumps(cuda.CUresult.CUDA_SUCCESS)) is cuda.CUresult.CUDA_SUCCESS
 """
-    run(script)
+    output(script)
 
 
 def test_deprecation_warning_can_be_an_error():
-    done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning", "-c", "from cuda import cuda"],
-        capture_output=True,
-        text=True,
-    )
+    done = python("from cuda import cuda", options=("-W", "error::DeprecationWarning"))
     assert done.returncode == 1 and "DeprecationWarning: cuda.cuda is an old name" in done.stderr
 
 
 def test_importing_the_bindings_does_not_warn():
     names = ", ".join(INTERNAL)
-    run(f"from cuda.bindings import {names}, utils\nfrom cuda.bindings._internal import {names}, utils", "-W", "error")
+    output(
+        f"from cuda.bindings import {names}, utils\nfrom cuda.bindings._internal import {names}, utils",
+        options=("-W", "error"),
+    )
 
 
 def test_utils_is_available_without_import():
-    run("import cuda.bindings\nassert cuda.bindings.utils.envvar_bool('NO_SUCH_SWITCH', True)")
-    run("import sys, cuda.bindings.driver\nassert 'cuda.bindings.utils' not in sys.modules")
+    output("import cuda.bindings\nassert cuda.bindings.utils.envvar_bool('NO_SUCH_SWITCH', True)")
+    output("import sys, cuda.bindings.driver\nassert 'cuda.bindings.utils' not in sys.modules")
 
 
 def test_unknown_package_attribute_raises():

@@ -3,8 +3,6 @@
 import contextlib
 import gc
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 
@@ -12,16 +10,12 @@ import pytest
 from cuda import pathfinder
 from cuda.bindings import cudla, cufile, nvfatbin, nvjitlink, nvml, nvvm
 
+from helpers.memory import resident
+from helpers.programs import output
+
 # CUPYRITE_CYCLES=1000000 where time does not matter.
 CYCLES = int(os.environ.get("CUPYRITE_CYCLES", "20000"))
 STRUCTS = (nvml, cufile, cudla)
-
-
-def resident():
-    """Resident memory in bytes."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def flat(make, cycles=CYCLES):
@@ -195,10 +189,7 @@ kept = nvml.ComputeInstanceInfo().placement, nvml.ProcessInfo(4)[1:3]
 )
 def test_interpreter_exits_with_calls_in_flight(end):
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
+        output(textwrap.dedent(END).format(end=end), timeout=60)
 
 
 # Python code that the module calls while the interpreter shuts down; it never returns.
@@ -245,11 +236,4 @@ def test_thread_unwinding_at_shutdown_does_not_abort(what, tmp_path):
     )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     script = CUT_SCRIPT.replace("{what}", CUT[what])
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]
+    assert output(script, timeout=60, environment={"PYTHONPATH": path}) == "True\n"

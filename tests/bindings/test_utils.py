@@ -1,10 +1,9 @@
 """cuda.bindings.utils."""
 
-import subprocess
-import sys
-
 import pytest
 from cuda.bindings import driver, nvrtc, runtime, utils
+
+from helpers.programs import output
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,7 @@ with warnings.catch_warnings(record=True) as seen:
     utils.warn_if_cuda_major_version_mismatch()
 print([(w.category.__name__, "12.8" in str(w.message)) for w in seen])
 """
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == ("[('UserWarning', True)]" if warns else "[]")
+    assert output(script).strip() == ("[('UserWarning', True)]" if warns else "[]")
 
 
 def test_getter_of_another_class_raises():

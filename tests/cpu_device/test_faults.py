@@ -10,11 +10,10 @@ import time
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import python
 
 HEADER = """
 import sys
-sys.path.insert(0, {here!r})
 import numpy as np
 from helpers.device import DeviceArray, Module, check, driver, synchronize
 check(driver.cuInit(0))
@@ -24,12 +23,12 @@ R = driver.CUresult
 
 
 def script(body):
-    return HEADER.format(here=str(TESTS)) + textwrap.dedent(body)
+    return HEADER + textwrap.dedent(body)
 
 
 def run(body, timeout=120):
     """(stdout, stderr) of a Python program that must succeed."""
-    done = subprocess.run([sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=timeout)
+    done = python(script(body), timeout=timeout)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 

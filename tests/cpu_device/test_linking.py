@@ -4,8 +4,6 @@ On the CPU device a cubin carries the PTX that it was compiled from. Unmarked te
 """
 
 import ctypes
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
 from cuda.bindings.nvjitlink import InputType
 
 from helpers.device import check, compute_capability
+from helpers.programs import output
 
 HELPER = """
 __device__ int counter = 5;
@@ -215,7 +214,7 @@ def test_cubin_file_loads_in_another_process(arch, tmp_path):
         "e, m = d.cuModuleLoad(sys.argv[1].encode()); assert e == 0, e\n"
         "e, f = d.cuModuleGetFunction(m, b'run'); assert e == 0, e\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True, timeout=120)
+    output(program, path, options=("-W", "ignore"))
 
 
 def load_error(code):

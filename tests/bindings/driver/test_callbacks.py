@@ -6,19 +6,16 @@ Whatever could wait indefinitely runs in a separate process with a time limit, w
 
 import ctypes
 import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import python
 
 # The start of every script. `Api` hides which of the two APIs is used.
 BEGINNING = """
 import ctypes, faulthandler, os, sys, threading, time
 faulthandler.dump_traceback_later(50, exit=True)
-sys.path.insert(0, {tests!r})
 from helpers.device import check
 from cuda.bindings import driver
 
@@ -64,8 +61,8 @@ def has_runtime():
 )
 def run(request):
     def run(script, returncode=0, timeout=60):
-        text = BEGINNING.format(tests=str(TESTS), api=request.param) + textwrap.dedent(script)
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=timeout)
+        text = BEGINNING.format(api=request.param) + textwrap.dedent(script)
+        done = python(text, timeout=timeout)
         assert done.returncode == returncode, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
         return done
 

@@ -2,15 +2,11 @@
 CPU device.
 """
 
-import os
-import subprocess
-import sys
-
 import pytest
 from cuda.bindings import driver
 
-from helpers import TESTS
 from helpers.device import check, on_cpu_device
+from helpers.programs import python
 
 PROGRAM = r"""
 import sys
@@ -155,14 +151,13 @@ print("fine")
 
 @pytest.mark.parametrize("case", ["refused", "copies", "kernels", "no_longer", "pools", "mappings", "everywhere"])
 def test_two_devices(case):
-    environment = dict(os.environ)
+    environment = {}
     if on_cpu_device():
         environment["CUPYRITE_CPU_DEVICES"] = "2"
     elif check(driver.cuDeviceGetCount()) < 2 or not check(driver.cuDeviceCanAccessPeer(0, 1)):
         pytest.skip("needs two GPUs that can access each other")
-    environment["PYTHONPATH"] = os.pathsep.join([str(TESTS), environment.get("PYTHONPATH", "")])
     program = PROGRAM.replace("{case}", case)
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    run = python(program, environment=environment)
     assert run.returncode == 0 and run.stdout.endswith("fine\n"), run.stderr
     if case in ("kernels", "no_longer") and on_cpu_device():
         assert "may not access: cuCtxEnablePeerAccess" in run.stderr

@@ -1,15 +1,13 @@
 """Virtual memory management: reserving, creating, mapping, access, sharing."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from cuda.bindings import driver
 
-from helpers import TESTS
 from helpers.device import Module, check, on_cpu_device
+from helpers.programs import output
 from helpers.virtual_memory import DESCRIPTOR, DEVICE, NONE, READ, READ_WRITE, access, properties
 
 INVALID = driver.CUresult.CUDA_ERROR_INVALID_VALUE
@@ -228,12 +226,7 @@ def test_another_process_maps_the_same_memory(unit):
     check(driver.cuCtxSynchronize())
     descriptor = int(check(driver.cuMemExportToShareableHandle(handle, DESCRIPTOR, 0)))
     try:
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
-        command = [sys.executable, "-c", IMPORTER, str(descriptor), str(unit)]
-        run = subprocess.run(
-            command, pass_fds=[descriptor], env=environment, capture_output=True, text=True, timeout=120
-        )
-        assert run.returncode == 0, run.stderr
+        output(IMPORTER, descriptor, unit, pass_fds=[descriptor])
     finally:
         os.close(descriptor)
     assert [int(v) for v in read(base, 32)] == [42] * 4 + [41] * 4

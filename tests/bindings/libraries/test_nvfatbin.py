@@ -10,7 +10,9 @@ import pytest
 from cuda.bindings import nvfatbin, nvjitlink
 from cuda.bindings.nvfatbin import Result, nvFatbinError
 
-from helpers.device_code import ALONE, CALLEE, in_child, nvrtc_output, resident
+from helpers.device_code import ALONE, CALLEE, nvrtc_output
+from helpers.memory import resident
+from helpers.programs import python
 
 MAGIC = b"\x50\xed\x55\xba"
 
@@ -248,5 +250,5 @@ nvfatbin.create([], 0)
 print("end")
 """
     for _ in range(5):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr

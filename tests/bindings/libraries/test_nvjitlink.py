@@ -8,8 +8,9 @@ import pytest
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import InputType, Result, nvJitLinkError
 
-from helpers import TESTS
-from helpers.device_code import ALONE, CALLEE, CALLER, in_child, nvrtc_output, or_skip, resident
+from helpers.device_code import ALONE, CALLEE, CALLER, nvrtc_output, or_skip
+from helpers.memory import resident
+from helpers.programs import python
 
 RELOCATABLE = ("-arch=sm_80", "-rdc=true")
 LTO = ("-arch=sm_80", "-rdc=true", "-dlto")
@@ -168,9 +169,8 @@ def test_invalid_inputs_are_refused(create):
 
 def test_input_for_another_architecture_is_refused():
     # In another process: after this failure nvJitLink 13.5 keeps a lock that other threads need.
-    code = f"""
+    code = """
 import sys
-sys.path.insert(0, {str(TESTS)!r})
 from cuda.bindings import nvjitlink
 from helpers.device_code import CALLEE, nvrtc_output
 cubin = nvrtc_output(CALLEE, "CUBIN", "-arch=sm_80", "-rdc=true")
@@ -180,8 +180,8 @@ try:
 except nvjitlink.nvJitLinkError as error:
     print(error)
 """
-    out, err, status = in_child(code)
-    assert (out, status) == ("ERROR_INVALID_INPUT (3)\n", 0), err
+    done = python(code)
+    assert (done.stdout, done.returncode) == ("ERROR_INVALID_INPUT (3)\n", 0), done.stderr
 
 
 def test_calls_in_the_wrong_order_are_refused(create):
@@ -422,9 +422,8 @@ def test_threads_with_one_linker():
     In another process, which may crash: nvJitLink keeps state of the thread that created a linker until it has linked,
     so other threads are refused until then.
     """
-    code = f"""
-import sys, threading
-sys.path.insert(0, {str(TESTS)!r})
+    code = """
+import threading
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import nvJitLinkError
 from helpers.device_code import ALONE, nvrtc_output
@@ -455,14 +454,14 @@ for turn in range(20):
         thread.start()
     for thread in threads:
         thread.join()
-print({{int(nvjitlink.Result.ERROR_NULL_INPUT), int(nvjitlink.Result.ERROR_INTERNAL)}} <= statuses)
+print({int(nvjitlink.Result.ERROR_NULL_INPUT), int(nvjitlink.Result.ERROR_INTERNAL)} <= statuses)
 handle = nvjitlink.create(1, ["-arch=sm_80"])
 nvjitlink.add_data(handle, nvjitlink.InputType.CUBIN, cubin, len(cubin), "x")
 nvjitlink.complete(handle)
 print(nvjitlink.get_linked_cubin_size(handle) > 0)
 """
-    out, err, status = in_child(code)
-    assert (out, status) == ("True\nTrue\n", 0), err
+    done = python(code)
+    assert (done.stdout, done.returncode) == ("True\nTrue\n", 0), done.stderr
 
 
 def test_interpreter_exits_during_calls():
@@ -479,8 +478,8 @@ handle = nvjitlink.create(1, ["-arch=sm_80"])
 print("end")
 """
     for _ in range(3):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr
 
 
 def test_missing_library_raises():
@@ -495,5 +494,5 @@ except DynamicLibNotFoundError:
     print("not found")
 print(int(nvjitlink.Result.SUCCESS), nvjitlink.nvJitLinkError(1))
 """
-    out, err, status = in_child(code)
-    assert (out, status) == ("not found\n0 ERROR_UNRECOGNIZED_OPTION (1)\n", 0), err
+    done = python(code)
+    assert (done.stdout, done.returncode) == ("not found\n0 ERROR_UNRECOGNIZED_OPTION (1)\n", 0), done.stderr

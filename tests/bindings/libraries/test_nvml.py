@@ -3,8 +3,6 @@
 import importlib.util
 import os
 import pathlib
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from cuda.bindings import driver, nvml
 
 from helpers.device import check, compile_cuda
+from helpers.programs import output
 
 
 @pytest.fixture(autouse=True)
@@ -41,8 +40,7 @@ print(count())
 try: nvml.shutdown()
 except nvml.UninitializedError as error: print(type(error.status) is int)
 """
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["True"] * 4
+    assert output(script).split() == ["True"] * 4
 
 
 def test_versions():
@@ -239,10 +237,7 @@ nvml.PciInfo(), nvml.Return.SUCCESS, nvml.NvmlError, cufile.OpError, cudla.Statu
 maps = open("/proc/self/maps").read()
 print("numpy" in sys.modules, [n for n in ("libnvidia-ml", "libcuda", "libcufile", "libnvvm", "libnvJitLink", "libnvfatbin") if n in maps])
 """
-    assert (
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-        == "False []"
-    )
+    assert output(script).strip() == "False []"
 
 
 @pytest.mark.parametrize("values", [[], (), nvml.FieldValue(0)])

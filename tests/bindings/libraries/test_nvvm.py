@@ -9,7 +9,9 @@ import pytest
 from cuda.bindings import nvjitlink, nvvm
 from cuda.bindings.nvvm import Result, nvvmError
 
-from helpers.device_code import SINE, STORE_SEVEN, in_child, nvvm_ir, or_skip, resident
+from helpers.device_code import SINE, STORE_SEVEN, nvvm_ir, or_skip
+from helpers.memory import resident
+from helpers.programs import python
 
 
 @pytest.fixture
@@ -348,5 +350,5 @@ nvvm.create_program()
 print("end")
 """
     for _ in range(5):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr

@@ -1,15 +1,13 @@
 """cuda.bindings.runtime: conversion of arguments and results, independent of the device."""
 
 import ctypes
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.programs import output
 
 E = runtime.cudaError_t
 HANDLES = {
@@ -368,14 +366,7 @@ def test_device_properties():
 
 def fresh(script, **environment):
     """The output of a fresh interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.strip()
+    return output(script, options=("-W", "ignore"), environment=environment).strip()
 
 
 VERSION = "from cuda.bindings import runtime as r\nprint(r.cudaRuntimeGetVersion(), r.cudaGetDeviceCount()[0].name)"

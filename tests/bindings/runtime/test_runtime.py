@@ -1,8 +1,6 @@
 """The runtime API on both devices: the current device, errors, memory, copies, streams, events, kernels."""
 
 import ctypes
-import subprocess
-import sys
 import threading
 import time
 
@@ -11,6 +9,7 @@ import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.programs import output
 
 E = runtime.cudaError_t
 KIND = runtime.cudaMemcpyKind
@@ -112,11 +111,7 @@ def launch(kernel, threads, arguments, stream=0):
 def in_a_process(body):
     """The output of Python lines that run in another process, with the runtime imported."""
     head = "from cuda.bindings import driver, runtime\nE = runtime.cudaError_t\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", head + body], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return output(head + body, options=("-W", "ignore")).split()
 
 
 # ---------------------------------------------------------------------------------------------------------------------

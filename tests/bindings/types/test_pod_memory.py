@@ -7,8 +7,6 @@ import ctypes
 import gc
 import importlib.util
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -16,15 +14,10 @@ import numpy as np
 import pytest
 from cuda.bindings import cudla, cufile, nvml
 
+from helpers.programs import output
+
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
-
-
-def run(program, *, limit=300):
-    """The output of a Python program that runs in another process and must succeed."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=limit)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 # ---- buffers and memory of others
@@ -259,7 +252,7 @@ def test_owner_cycles_are_collected():
 
 @ours
 def test_long_owner_chains_are_freed():
-    run(
+    output(
         """if True:
         import ctypes
         from cuda.bindings import nvml
@@ -286,7 +279,7 @@ def test_long_owner_chains_are_freed():
 
 @ours
 def test_numpy_is_imported_on_demand():
-    out = run(
+    out = output(
         """if True:
         import sys
         from cuda.bindings import cudla, cufile, nvml
@@ -309,7 +302,7 @@ def test_numpy_is_imported_on_demand():
 
 @ours
 def test_structs_work_without_numpy():
-    out = run(
+    out = output(
         """if True:
         import sys
         sys.modules["numpy"] = None
@@ -348,17 +341,15 @@ def test_structs_work_without_numpy():
 
 
 CYCLES = """if True:
-    import gc, resource
+    import gc
     from cuda.bindings import cudla, nvml
-    def rss():
-        gc.collect()
-        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+    from helpers.memory import resident
     def cycles(n):
         {body}
     cycles(20000)
-    before = rss()
+    before = resident()
     cycles({n})
-    print(rss() - before)
+    print(resident() - before)
 """
 
 BODIES = {
@@ -390,7 +381,7 @@ BODIES = {
 @ours
 @pytest.mark.parametrize("kind", sorted(BODIES))
 def test_memory_stays_flat(kind):
-    grown = int(run(CYCLES.format(body=BODIES[kind], n=1_000_000)))
+    grown = int(output(CYCLES.format(body=BODIES[kind], n=1_000_000)))
     assert grown < 4 << 20, f"{grown} bytes more after a million rounds"
 
 
@@ -424,7 +415,7 @@ def test_threads_share_structs():
 
 
 def test_exit_with_live_views():
-    run(
+    output(
         """if True:
         import numpy
         from cuda.bindings import nvml

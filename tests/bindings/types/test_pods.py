@@ -8,8 +8,6 @@ import ctypes
 import gc
 import importlib.util
 import pickle
-import subprocess
-import sys
 import weakref
 
 import numpy as np
@@ -18,13 +16,6 @@ from cuda.bindings import cudla, cufile, nvml
 
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
-
-
-def run(program, *, limit=300):
-    """The output of a Python program that runs in another process and must succeed."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=limit)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 # ---- one struct

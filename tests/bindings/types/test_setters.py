@@ -6,20 +6,18 @@ found them).
 
 import importlib
 import json
-import subprocess
-import sys
 
 import pytest
 
 from golden import record_setters
 from helpers import TESTS
+from helpers.programs import python
 
 TABLE = json.loads((TESTS / "golden" / "setters.json").read_text())
 
 # Runs in another process: a crash fails one test and not the run.
 SWEEP = """
 import importlib, json, sys
-sys.path.insert(0, {tests!r})
 from golden import record_setters as r
 module = importlib.import_module("cuda.bindings." + {module!r})
 kinds, classes, keep = r.kinds(), r.struct_classes(module), []
@@ -41,10 +39,8 @@ for class_name, names in json.load(sys.stdin).items():
 
 def outcomes(module, table):
     """(class, attribute, kind, outcome, message) of each assignment of the table."""
-    program = SWEEP.format(tests=str(TESTS), module=module)
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps(table), capture_output=True, text=True, timeout=300
-    )
+    program = SWEEP.format(module=module)
+    done = python(program, input=json.dumps(table), timeout=300)
     lines = [line.split(" ", 4) for line in done.stdout.splitlines()]
     assert done.returncode == 0, f"after {lines[-1] if lines else 'nothing'}: {done.returncode} {done.stderr[-2000:]}"
     return [line + [""] * (5 - len(line)) for line in lines]

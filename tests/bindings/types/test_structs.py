@@ -4,15 +4,15 @@ import contextlib
 import copy
 import ctypes
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
 import pytest
 from cuda.bindings import driver, nvrtc, runtime
+
+from helpers.memory import resident
+from helpers.programs import output
 
 try:
     import numpy as np
@@ -508,12 +508,7 @@ class AtExit:
 sys.last = AtExit()
 """
     for _ in range(3):
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def rss():
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        output(code)
 
 
 def churn(rounds):
@@ -537,11 +532,9 @@ def churn(rounds):
 
 def test_references_do_not_leak():
     churn(2_000)
-    gc.collect()
-    before = rss()
+    before = resident()
     churn(100_000)
-    gc.collect()
-    assert rss() - before < 4 << 20
+    assert resident() - before < 4 << 20
 
 
 def test_threads_share_objects_and_replace_lists():

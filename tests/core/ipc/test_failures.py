@@ -19,6 +19,7 @@ import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, PinnedMemoryResource
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
 
+from helpers.memory import resident
 from helpers.processes import LIMIT, contents, mappings, open_files, outcome, process, shared_files
 
 SIZE = 256
@@ -508,12 +509,6 @@ def _answer(pipe):
                 b.close()
         pipe.send(len(buffers))
         del b, buffers, event
-
-
-def resident():
-    """Resident memory of this process in bytes."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def shared_names():

@@ -28,6 +28,7 @@ from cuda.core import (
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
 
 from helpers.processes import LIMIT, contents, mappings, outcome, process, shared_files
+from helpers.programs import output
 
 SIZE = 1000
 
@@ -476,10 +477,7 @@ def test_fork_start_method_warns(stream, mr):
         print(sum(w.category is UserWarning and "fork" in str(w.message) for w in caught))
     """
     for method, expected in (("fork", "1"), ("spawn", "0"), ("forkserver", "0")):
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(program), method], capture_output=True, text=True, timeout=120
-        )
-        assert done.stdout.strip() == expected, done.stderr
+        assert output(program, method).strip() == expected
 
 
 def test_forked_child_cannot_use_them(stream, mr):

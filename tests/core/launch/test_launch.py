@@ -5,7 +5,6 @@ import ctypes
 import gc
 import inspect
 import pickle
-import subprocess
 import sys
 import threading
 import warnings
@@ -19,6 +18,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, label
 from helpers.echo import Echo
+from helpers.programs import output
 from helpers.threads import run_all
 
 PLAIN = dict(grid=1, block=1)
@@ -374,6 +374,4 @@ except TypeError:
     pass
 print([m for m in ("numpy", "ctypes") if m in sys.modules])
 """
-    result = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == "[]"
+    assert output(script, options=("-W", "ignore")).strip() == "[]"

@@ -4,9 +4,7 @@ import contextlib
 import copy
 import ctypes
 import gc
-import os
 import pickle
-import subprocess
 import sys
 import textwrap
 import threading
@@ -17,8 +15,8 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device, DeviceMemoryResource, MemoryResource
 
-from helpers import TESTS
 from helpers.device import check
+from helpers.programs import python
 from helpers.threads import run_all
 
 
@@ -473,21 +471,9 @@ CHILD = """
 
 
 def run(code):
-    path = os.pathsep.join([str(TESTS), *sys.path])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": path,
-        "PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD) + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    environment = {"PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning"}
+    done = python(textwrap.dedent(CHILD) + textwrap.dedent(code), environment=environment)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 

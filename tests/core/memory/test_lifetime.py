@@ -6,9 +6,7 @@ CUPYRITE_CYCLES is the number of allocations of each kind: 300 by default, 1,000
 import ctypes
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import weakref
 
@@ -29,8 +27,9 @@ from cuda.core import (
     launch,
 )
 
-from helpers import TESTS
 from helpers.device import check
+from helpers.memory import assert_flat
+from helpers.programs import python
 from helpers.threads import HANG, in_a_thread, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
@@ -259,7 +258,7 @@ def test_long_lived_buffer_does_not_keep_streams(device, code):
         stream.sync()
         stream.close()
 
-    flat(once, min(ROUNDS, 20_000))
+    assert_flat(once, min(ROUNDS, 20_000))
     part.close()
     buffer.close()
     own.close()
@@ -267,27 +266,6 @@ def test_long_lived_buffer_does_not_keep_streams(device, code):
 
 # ----------------------------------------------------------------------------------------------------------
 # Leaks
-
-
-def resident():
-    """Resident memory in bytes."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def flat(make, rounds):
-    """Fails if repetition grows the memory of the process."""
-    for _ in range(min(rounds, 100)):
-        make()
-    grown = []
-    # A leak grows every time.
-    while not grown or (grown[-1] >= (2 << 20) + 16 * rounds and len(grown) < 4):
-        before = resident()
-        for _ in range(rounds):
-            make()
-        grown.append(resident() - before)
-    assert grown[-1] < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times each"
 
 
 def in_use(resource):
@@ -303,8 +281,8 @@ def times(resource):
 def test_allocations_do_not_leak(device, resource):
     stream = device.create_stream()
     used = in_use(resource)
-    flat(lambda: resource.allocate(256, stream=stream).close(), times(resource))
-    flat(lambda: resource.allocate(256, stream=stream), times(resource))
+    assert_flat(lambda: resource.allocate(256, stream=stream).close(), times(resource))
+    assert_flat(lambda: resource.allocate(256, stream=stream), times(resource))
     assert in_use(resource) == used
     stream.close()
 
@@ -347,7 +325,7 @@ def test_slices_layouts_and_views_do_not_leak(device, resource):
         part[:8].close()
         buffer.__dlpack__(stream=-1 if buffer.__dlpack_device__()[0] == 2 else None)
 
-    flat(once, ROUNDS)
+    assert_flat(once, ROUNDS)
     buffer.close()
     stream.close()
 
@@ -363,7 +341,7 @@ def test_resources_do_not_leak(device):
             if hasattr(resource, "close"):
                 resource.close()
 
-    flat(once, min(ROUNDS // 10, 2_000))
+    assert_flat(once, min(ROUNDS // 10, 2_000))
     stream.close()
 
 
@@ -564,7 +542,6 @@ def test_resource_that_references_its_buffers(device):
 
 LEAVING = """
     import os, sys, threading, time
-    sys.path.insert(0, os.environ["TESTS"])
     from core.memory import test_lifetime as lifetime
     from cuda.core import Device, Program, launch
     import ctypes
@@ -629,13 +606,6 @@ LEAVING = """
     + [("alive", "python")],
 )
 def test_process_exits_while_memory_is_in_use(how, kind):
-    environment = dict(os.environ, TESTS=str(TESTS))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(LEAVING), how, kind],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(LEAVING, how, kind, options=("-W", "ignore"))
     assert done.returncode == (7 if how == "error" else 0), done.stderr
     assert "Error" not in done.stderr and "panicked" not in done.stderr, done.stderr

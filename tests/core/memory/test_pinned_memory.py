@@ -2,8 +2,6 @@
 
 import ctypes
 import gc
-import subprocess
-import sys
 import textwrap
 import weakref
 
@@ -20,6 +18,8 @@ from cuda.core import (
 )
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._utils.cuda_utils import CUDAError
+
+from helpers.programs import python
 
 
 @pytest.fixture(scope="module")
@@ -237,9 +237,7 @@ def test_works_without_a_current_context():
             b = mr.allocate(100, stream=Device(0).create_stream())
         """
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], check=False, capture_output=True, text=True, timeout=120
-    )
+    done = python(program, options=("-W", "ignore"))
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -4,15 +4,13 @@ wait.
 A driver that does nothing serves here: its calls can be suspended, and it observes who holds the GIL.
 """
 
-import os
 import shutil
 import subprocess
-import sys
 import textwrap
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import output
 
 DRIVER = r"""
 #define _GNU_SOURCE
@@ -120,7 +118,6 @@ int cuDriverGetVersion(int *out) { return version(out); }
 
 PROGRAM = """
     import ctypes, sys
-    sys.path.insert(0, {tests!r})
     from helpers.threads import join_all
     import threading
     from cuda.core import Device, LaunchConfig, ObjectCode, launch
@@ -189,16 +186,13 @@ def driver(tmp_path_factory):
 
 
 def run(driver, script):
-    surroundings = {**os.environ, "CUPYRITE_DEVICE": "gpu", "LD_LIBRARY_PATH": str(driver.parent)}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env=surroundings)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return int(output(script, environment={"CUPYRITE_DEVICE": "gpu", "LD_LIBRARY_PATH": driver.parent}))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_last_use_destroys_without_the_gil(driver, case):
     use, close = CASES[case]
-    names = {"tests": str(TESTS), "driver": str(driver), "asks": case == "launch"}
+    names = {"driver": str(driver), "asks": case == "launch"}
     made = run(driver, textwrap.dedent(PROGRAM).format(use=use, close=close, **names))
     # The launch also queries the kernel's parameters, for which the driver may compile code.
     assert made >= 1 + (case == "launch")

@@ -3,10 +3,7 @@
 import copy
 import functools
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -17,8 +14,8 @@ from cuda.core import Context, ContextOptions, Device, Host
 from cuda.core._device import DeviceProperties
 from cuda.core._utils.cuda_utils import ComputeCapability, CUDAError
 
-from helpers import TESTS
 from helpers.device import check, on_cpu_device
+from helpers.programs import output
 from helpers.threads import in_a_thread, run_all
 
 
@@ -33,16 +30,7 @@ def device():
 
 def run_python(program, **environment):
     """The output of a program in another process."""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=TESTS,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output(program, environment=environment)
 
 
 class TestSingletons:
@@ -592,4 +580,4 @@ for _ in range(300):
 
 def test_threads_share_one_memory_resource():
     """Threads that request a device's resource concurrently get the same object, without deadlock."""
-    subprocess.run([sys.executable, "-c", ONE_RESOURCE], check=True, timeout=120)
+    output(ONE_RESOURCE)

@@ -4,8 +4,6 @@ import copy
 import ctypes
 import gc
 import pickle
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -18,6 +16,7 @@ from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, on_cpu_device
+from helpers.programs import python
 from helpers.threads import join_all
 
 TIMED = EventOptions(timing_enabled=True)
@@ -358,10 +357,5 @@ class TestOtherProcesses:
             "event.sync()\n"
             "print(event.is_done, event.is_ipc_enabled)\n"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            input=pickle.dumps(event.ipc_descriptor),
-            capture_output=True,
-            timeout=120,
-        )
+        done = python(program, input=pickle.dumps(event.ipc_descriptor), text=False)
         assert done.stdout.decode().split() == ["True", "True"], done.stderr.decode()

@@ -32,6 +32,7 @@ from cuda.core import (
 )
 
 from helpers.device import check, on_cpu_device
+from helpers.memory import assert_flat
 from helpers.threads import in_threads, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
@@ -72,13 +73,6 @@ def healthy(device, code):
     check(driver.cuCtxSynchronize())
 
 
-def resident():
-    """Resident memory in bytes."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def flat(device, make, rounds=ROUNDS):
     """Fails if repeated creation grows the memory of the process or of the device."""
 
@@ -91,23 +85,15 @@ def flat(device, make, rounds=ROUNDS):
         free, total = check(driver.cuMemGetInfo())
         return device.memory_resource.attributes.used_mem_current, total - free if alone else 0
 
-    for _ in range(min(rounds, 100)):
-        make()
+    make()
     gc.collect()
     used, taken = on_device()
-    grown = []
-    # A leak grows every time; memory of compilers and linkers varies by megabytes.
-    while not grown or (grown[-1] >= (2 << 20) + 16 * rounds and len(grown) < 4):
-        before = resident()
-        for _ in range(rounds):
-            make()
-        grown.append(resident() - before)
-    assert grown[-1] < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times each"
+    assert_flat(make, rounds)
     used_after, taken_after = on_device()
-    assert used_after <= used, f"{used_after - used} bytes more of the pool in use after {rounds} times"
+    assert used_after <= used, f"the pool grew by {used_after - used} bytes in {rounds} rounds"
     # Another program may use the device.
     assert taken_after - taken < (64 << 20) + 64 * rounds, (
-        f"{taken_after - taken} bytes of the device more after {rounds} times"
+        f"the device's use grew by {taken_after - taken} bytes in {rounds} rounds"
     )
 
 

@@ -4,8 +4,6 @@ import copy
 import dataclasses
 import inspect
 import pickle
-import subprocess
-import sys
 
 import pytest
 from cuda.core import (
@@ -21,6 +19,8 @@ from cuda.core import (
     StreamOptions,
     WorkqueueResourceOptions,
 )
+
+from helpers.programs import output
 
 CLASSES = {
     ContextOptions: {"resources": ()},
@@ -138,7 +138,7 @@ assert module.EventOptions is not type(former)
 assert device.create_event(former).is_timing_enabled
 assert device.create_event(module.EventOptions(timing_enabled=True)).is_timing_enabled
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    output(program)
 
 
 class TestMessages:

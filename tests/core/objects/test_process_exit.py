@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+from helpers.programs import python
+
 SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
 SETUP = """
 import ctypes, gc, sys, threading, time
@@ -108,8 +110,7 @@ launch(stream, LaunchConfig(grid=4, block=32), slow, buffer)
 
 def run_script(body, expected=0, quiet=True):
     """The output of a program. Nothing may be written to stderr, unless an exception ends it."""
-    words = [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", SETUP + textwrap.dedent(body)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = python(SETUP + textwrap.dedent(body), options=("-X", "faulthandler", "-W", "ignore"))
     said = [line for line in done.stderr.splitlines() if "CPU device" not in line]
     assert done.returncode == expected, (done.returncode, done.stderr[-2000:])
     assert expected or not quiet or not said, done.stderr[-2000:]

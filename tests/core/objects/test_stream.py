@@ -2,10 +2,7 @@
 
 import copy
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import warnings
 import weakref
@@ -25,6 +22,7 @@ from cuda.core._stream import IsStreamType, Stream_accept, default_stream
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check
+from helpers.programs import output
 from helpers.threads import join_all
 
 
@@ -462,13 +460,7 @@ print(default_stream() is PER_THREAD_DEFAULT_STREAM, default_stream() is LEGACY_
 """
         name = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
         for value, said in ((None, "False True"), ("0", "False True"), ("1", "True False"), ("no", "False True")):
-            environment = {k: v for k, v in os.environ.items() if k != name}
-            if value is not None:
-                environment[name] = value
-            done = subprocess.run(
-                [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120
-            )
-            assert done.stdout.strip() == said, (value, done.stderr)
+            assert output(program, environment={name: value}).strip() == said, value
         assert default_stream() is device.default_stream
 
     def test_default_stream_without_a_context(self):

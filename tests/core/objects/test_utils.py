@@ -2,7 +2,6 @@
 
 import enum
 import pickle
-import subprocess
 import sys
 import warnings
 
@@ -15,6 +14,7 @@ from cuda.core._utils import cuda_utils, version
 from cuda.core._utils.cuda_utils import CUDAError, NVRTCError, Transaction, handle_return
 
 from helpers.device import check
+from helpers.programs import output
 
 
 class TestHandleReturn:
@@ -214,10 +214,7 @@ with warnings.catch_warnings(record=True) as caught:
 print(len(caught), *{{w.category.__name__ for w in caught}})
 """
     for method, said in (("fork", "2 UserWarning"), ("spawn", "0")):
-        out = subprocess.run(
-            [sys.executable, "-c", program.format(method=method)], capture_output=True, text=True, timeout=60
-        )
-        assert out.stdout.strip() == said, out.stderr
+        assert output(program.format(method=method), timeout=60).strip() == said
 
 
 def test_version_functions():
@@ -271,13 +268,7 @@ from cuda.core import Device, Stream, Event, EventOptions, StreamOptions, Contex
 heavy = {"numpy", "typing", "dataclasses", "inspect", "enum", "re", "pathlib", "tempfile", "hashlib"}
 print(sorted((set(sys.modules) - before) & heavy))
 """
-    out = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert out.stdout.strip() == "[]", out.stdout + out.stderr
+    assert output(f"import sys; sys.path[:] = {sys.path!r}\n{program}", options=("-S",), timeout=60).strip() == "[]"
 
 
 def test_import_does_not_warn():

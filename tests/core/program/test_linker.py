@@ -3,18 +3,15 @@
 import copy
 import ctypes
 import dataclasses
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
 import pytest
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
 
-from helpers import TESTS
 from helpers.device import check, compile_cuda
+from helpers.programs import python
 from helpers.threads import run_all
 
 HELPER = 'extern "C" __device__ float helper(float x) { return x * x; }'
@@ -358,21 +355,14 @@ print("ok")
 
 
 def run(script, *arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
+    return python(script, *arguments, options=("-W", "ignore"), environment=environment)
 
 
 def test_threads_with_one_linker(nvjitlink):
     """In another process: after the invalid inputs above nvJitLink keeps a lock that only this thread can acquire
     again.
     """
-    script = "import sys; sys.path.insert(0, sys.argv[1]); from core.program import test_linker as t; t.threads_and_one_linker(); print('ok')"
-    done = run(script, TESTS)
+    done = run("from core.program import test_linker as t; t.threads_and_one_linker(); print('ok')")
     assert done.stdout.strip().endswith("ok"), done.stderr
 
 

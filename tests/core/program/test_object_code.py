@@ -2,12 +2,9 @@
 
 import copy
 import gc
-import os
 import pathlib
 import pickle
 import struct
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -16,6 +13,7 @@ from cuda.core import Device, Kernel, ObjectCode
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, compile_cuda, on_cpu_device
+from helpers.programs import output, python
 from helpers.threads import run_all
 
 SOURCE = """
@@ -250,7 +248,7 @@ def test_pickling(ptx, tmp_path):
 def test_pickle_loads_in_another_process(cubin):
     pickled = pickle.dumps(ObjectCode.from_cubin(cubin[0], symbol_mapping=cubin[1]))
     script = "import pickle, sys; c = pickle.load(sys.stdin.buffer); print(c.get_kernel('scale<double>').num_arguments)"
-    done = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True, timeout=120)
+    done = python(script, input=pickled, text=False)
     assert done.stdout.strip() == b"1", done.stderr.decode()
 
 
@@ -324,13 +322,8 @@ print("ok")
 def test_process_exit(ptx, tmp_path, how):
     path = pathlib.Path(tmp_path) / "k.ptx"
     path.write_bytes(ptx[0])
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "ignore", "-c", CHILD, str(path), how],
-        capture_output=True,
-        timeout=120,
-        env={**os.environ},
-    )
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"ok", b""), done.stderr.decode()
+    done = python(CHILD, path, how, options=("-X", "dev", "-W", "ignore"))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "ok", ""), done.stderr
 
 
 WAITING = """
@@ -358,5 +351,4 @@ print("ok", len(seen))
 def test_unloading_releases_the_gil(ptx, tmp_path):
     path = pathlib.Path(tmp_path) / "k.ptx"
     path.write_bytes(ptx[0])
-    done = subprocess.run([sys.executable, "-c", WAITING, str(path)], capture_output=True, timeout=60)
-    assert done.stdout.strip() == b"ok 1", done.stderr.decode()
+    assert output(WAITING, path, timeout=60).strip() == "ok 1"

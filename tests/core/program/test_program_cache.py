@@ -17,6 +17,8 @@ from cuda.core.utils import (
     make_program_cache_key,
 )
 
+from helpers.programs import output
+
 KERNEL = 'extern "C" __global__ void k(int *a) { *a = 1; }'
 TEMPLATE = "template <typename T> __global__ void t(T *a) { *a = 1; }"
 NVVM = 'target triple = "nvptx64-nvidia-cuda"'
@@ -533,10 +535,7 @@ def test_cached_cubin_runs(nvrtc, tmp_path):
         print(cache.hits, cache.misses)
     """)
     for right in ("0 1", "1 0"):
-        run = subprocess.run(
-            [sys.executable, "-c", script, str(tmp_path), KERNEL], capture_output=True, text=True, timeout=120
-        )
-        assert run.stdout.strip() == right, run.stderr
+        assert output(script, tmp_path, KERNEL).strip() == right
 
 
 def test_name_expressions_are_cached(nvrtc, open_cache):

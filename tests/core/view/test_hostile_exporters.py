@@ -8,7 +8,6 @@ import ctypes
 import enum
 import gc
 import os
-import subprocess
 import sys
 import textwrap
 import threading
@@ -18,9 +17,10 @@ import pytest
 from cuda.core import Buffer, Device
 from cuda.core.utils import StridedMemoryView
 
-from helpers import TESTS
 from helpers.array_interface import Ai, Cai, floats
 from helpers.dlpack import DELETER, ExchangeApi, Exporter, ManagedVersioned, get_pointer, new_capsule
+from helpers.memory import resident
+from helpers.programs import python
 from helpers.threads import run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "3000"))
@@ -583,12 +583,6 @@ def test_eight_threads_with_hostile_exporters(buffer):
     assert shared.deleted == len(shared.calls) == 8 * 60
 
 
-def resident():
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 @pytest.mark.parametrize("kind", ["numpy", "view", "buffer", "interface", "functions", "part", "export", "refused"])
 def test_memory_stays_flat(kind, buffer):
     source = floats()
@@ -646,12 +640,11 @@ def test_memory_stays_flat(kind, buffer):
         grown.append(resident() - before)
         gc.collect()
         assert sys.getallocatedblocks() - blocks < max(rounds // 4, 200)
-    assert grown[-1] < 1 << 20, f"{grown} bytes more after {rounds} times"
+    assert grown[-1] < 1 << 20, f"grew by {grown} bytes in {rounds} rounds each"
 
 
 FLIGHT = """
     import sys, threading, time
-    sys.path.insert(0, {tests!r})
     import numpy as np
     from cuda.core import Device
     from cuda.core.utils import StridedMemoryView
@@ -683,8 +676,8 @@ FLIGHT = """
 @pytest.mark.parametrize("last", ["pass", "sys.exit(0)", "stream.close(); buffer.close()"])
 def test_exit_while_daemon_threads_make_views(last):
     """Some views and exports are still alive."""
-    script = textwrap.dedent(FLIGHT).format(tests=str(TESTS), last=last)
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    script = textwrap.dedent(FLIGHT).format(last=last)
+    run = python(script)
     assert run.returncode == 0, run.stderr
     assert "panicked" not in run.stderr and "Fatal" not in run.stderr, run.stderr
 
