@@ -9,6 +9,7 @@ import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.threads import run_all
 
 E = runtime.cudaError_t
 BIG = 2**64
@@ -164,8 +165,5 @@ def test_threads_share_function_objects(stream):
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failures

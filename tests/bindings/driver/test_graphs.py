@@ -9,6 +9,7 @@ import pytest
 from cuda.bindings import driver
 
 from helpers.device import DeviceArray, Module, callback, check
+from helpers.threads import run_all
 
 SOURCE = """
 extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }
@@ -322,8 +323,7 @@ def test_capture_modes_apply_to_other_threads(shared_context, stream):
             answers.append(status(driver.cuMemAlloc(256)))
 
         thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        run_all([thread])
         return answers
 
     for mode, exchange, expected in (
@@ -360,8 +360,7 @@ def test_capture_ends_with_its_stream_thread_or_context(shared_context):
     check(driver.cuMemFree(check(driver.cuMemAlloc(256))))
     context = shared_context
     thread = threading.Thread(target=begin)
-    thread.start()
-    thread.join()
+    run_all([thread])
     # The driver notices the end of a thread a moment after its function returned.
     for _ in range(100):
         status, pointer = driver.cuMemAlloc(256)

@@ -11,6 +11,7 @@ from cuda.bindings import driver, nvml
 
 from helpers.device import check, compile_cuda
 from helpers.programs import output
+from helpers.threads import run_all
 
 
 @pytest.fixture(autouse=True)
@@ -205,10 +206,7 @@ def test_concurrent_queries(device):
             failed.append(error)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failed
 
 

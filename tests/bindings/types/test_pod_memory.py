@@ -15,6 +15,7 @@ import pytest
 from cuda.bindings import cudla, cufile, nvml
 
 from helpers.programs import output
+from helpers.threads import run_all
 
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
@@ -406,10 +407,7 @@ def test_threads_share_structs():
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads, limit=200)
     assert not failures
     assert [e.pid for e in shared[:8]] == [1999] * 8
 

@@ -13,6 +13,7 @@ from cuda.bindings import driver, nvrtc, runtime
 
 from helpers.memory import resident
 from helpers.programs import output
+from helpers.threads import run_all
 
 try:
     import numpy as np
@@ -558,10 +559,7 @@ def test_threads_share_objects_and_replace_lists():
             errors.append(e)
 
     threads = [threading.Thread(target=work, args=(s,)) for s in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    run_all(threads, limit=200)
     assert not errors
 
 

@@ -304,8 +304,7 @@ def test_launch_needs_no_current_context(echo):
 
     echo.clear()
     thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert not failures
     assert echo.read(4) == (77).to_bytes(4, "little")
 

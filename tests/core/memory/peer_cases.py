@@ -26,6 +26,7 @@ from cuda.core import (
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check
+from helpers.threads import run_all
 
 SOURCE = """extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < 16) p[threadIdx.x] += n; }
 extern "C" __global__ void slow(int *p, int *turns) {
@@ -442,8 +443,5 @@ def test_threads_with_one_device_each(devices, shared):
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(n % 2,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert errors == []

@@ -225,8 +225,7 @@ def test_thread_without_context_gets_the_same_answers(device, stream):
         answers.append(Buffer.from_handle(0x1000, 1).device_id)
 
     thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert answers == [(0, True), -1]
 
 

@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import signal
 import subprocess
-import sys
 import time
 import warnings
 
@@ -21,6 +20,7 @@ from cupyrite._native.core import _deferred_pool_count as deferred_pool_count
 
 from helpers.device import check, on_cpu_device
 from helpers.processes import process
+from helpers.programs import start
 from helpers.threads import in_a_thread
 
 # The CPU device is not affected. A duration and not a number of rounds: how many rounds fit depends on the load of the
@@ -81,10 +81,7 @@ def outcome(running, limit):
 
 
 def test_streams_destroyed_after_a_pool_with_pending_frees():
-    words = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(SECONDS)]
-    running = [
-        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(PROCESSES)
-    ]
+    running = [start(PROGRAM, SECONDS, options=("-W", "ignore"), stderr=subprocess.STDOUT) for _ in range(PROCESSES)]
     begun = time.monotonic()
     try:
         ends = [outcome(one, max(1, begun + LIMIT - time.monotonic())) for one in running]

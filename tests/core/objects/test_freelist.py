@@ -404,10 +404,7 @@ def test_objects_destroyed_in_other_threads_and_by_the_collector(device, stream,
             failed.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failed
     gc.collect()
     device.sync()

@@ -23,7 +23,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check
 from helpers.programs import output
-from helpers.threads import join_all
+from helpers.threads import join_all, run_all
 
 
 @pytest.fixture
@@ -119,8 +119,7 @@ class TestCreation:
 
         outcome = []
         thread = threading.Thread(target=lambda: outcome.append(use()))
-        thread.start()
-        thread.join()
+        run_all([thread])
         assert outcome == [0]
 
     def test_subclasses(self, device):
@@ -474,8 +473,7 @@ print(default_stream() is PER_THREAD_DEFAULT_STREAM, default_stream() is LEGACY_
 
         outcome = []
         thread = threading.Thread(target=lambda: outcome.append(use()))
-        thread.start()
-        thread.join()
+        run_all([thread])
         assert outcome == [True]
 
 

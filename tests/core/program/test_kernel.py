@@ -14,6 +14,7 @@ from cuda.core._module import KernelAttributes, KernelOccupancy, ParamInfo
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, compile_cuda
+from helpers.threads import run_all
 
 SOURCE = """
 struct Mixed { char a; double b; int c; };
@@ -307,6 +308,5 @@ def test_threads_without_a_context(code, kernel):
         seen.append(int(kernel.attributes.num_regs))
 
     thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert seen == [kernel.occupancy.max_active_blocks_per_multiprocessor(128, 0), kernel.attributes.num_regs]

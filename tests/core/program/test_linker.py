@@ -194,8 +194,7 @@ def test_refused_machine_code_does_not_block_other_threads(nvjitlink, tmp_path):
         Linker(code, options=LinkerOptions(arch="sm_89")).link("cubin")
     linked = []
     thread = threading.Thread(target=lambda: linked.append(Linker(*parts("cubin")).link("cubin")), daemon=True)
-    thread.start()
-    thread.join(60)
+    run_all([thread])
     assert linked
 
 

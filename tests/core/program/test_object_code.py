@@ -217,8 +217,7 @@ def test_thread_without_context(ptx):
         seen.append(made.get_kernel("saxpy").num_arguments)
 
     thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert seen == [0, int(made.get_module()), 4]
 
 

@@ -12,6 +12,7 @@ from cuda.core.utils import StridedMemoryView
 
 from helpers.array_interface import floats
 from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
+from helpers.threads import run_all
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +107,7 @@ def test_exports_are_deleted_in_other_threads():
     capsules = [StridedMemoryView.from_array_interface(source).__dlpack__(max_version=(1, 0)) for _ in range(50)]
     del source
     thread = threading.Thread(target=capsules.clear)
-    thread.start()
-    thread.join()
+    run_all([thread])
     gc.collect()
     assert life() is None
 
