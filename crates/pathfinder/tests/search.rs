@@ -152,7 +152,11 @@ fn the_override_is_a_file_or_a_folder_and_final() {
             LoadErrorKind::InvalidSetting,
             "/other: does not contain it",
         ),
-        ("/mine/broken.so", LoadErrorKind::Failed, "not a library: text"),
+        (
+            "/mine/broken.so",
+            LoadErrorKind::Failed,
+            "not a library: text",
+        ),
     ] {
         for error in [
             with(path).load("nvrtc").unwrap_err(),

@@ -102,14 +102,8 @@ impl Ids {
             }
             namespace(&mut enums, lib, "EnumId", &own);
         }
-        let _ = writeln!(
-            out,
-            "\n/// Class indices.\npub mod class {{\n{classes}}}"
-        );
-        let _ = writeln!(
-            out,
-            "\n/// Enum indices.\npub mod enums {{\n{enums}}}"
-        );
+        let _ = writeln!(out, "\n/// Class indices.\npub mod class {{\n{classes}}}");
+        let _ = writeln!(out, "\n/// Enum indices.\npub mod enums {{\n{enums}}}");
         out
     }
 }

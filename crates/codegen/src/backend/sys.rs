@@ -33,7 +33,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
     let entry = if versioned { "EntryPoint, " } else { "" };
     let _ = write!(
         out,
-"//! {title}: C types, constants and functions.\n\
+        "//! {title}: C types, constants and functions.\n\
          //!\n\
          {HEADER}\n\
          //!\n\

@@ -54,7 +54,9 @@ pub fn sections(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String 
         .map(|(name, target)| vec![code(name), names.code(&lib.name, target)])
         .collect();
     if !rows.is_empty() {
-        out.push_str("<h2>Aliases and NumPy types</h2>\n<p>Aliases, and the NumPy types of classes.</p>\n");
+        out.push_str(
+            "<h2>Aliases and NumPy types</h2>\n<p>Aliases, and the NumPy types of classes.</p>\n",
+        );
         out.push_str(&table(&["name", "of"], &rows));
     }
     out
@@ -104,10 +106,7 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
              indexing, slicing and iteration; attributes are arrays if the length is above 1.",
             class.size
         ),
-        ClassKind::Handle => format!(
-            "A handle: an opaque pointer of {} bytes.",
-            class.size
-        ),
+        ClassKind::Handle => format!("A handle: an opaque pointer of {} bytes.", class.size),
         ClassKind::Integer { builtin } => {
             format!(
                 "An integer of {} bytes (<code>{}</code>).",

@@ -322,9 +322,7 @@ fn result(
             let by = python.args.get(*by).map_or("", |a| a.name.as_str());
             format!("the type depends on {}", code(by))
         }
-        ResultKind::Made { .. } => {
-            "a handle for this module's functions".to_owned()
-        }
+        ResultKind::Made { .. } => "a handle for this module's functions".to_owned(),
         _ => String::new(),
     };
     vec![
@@ -356,7 +354,9 @@ fn notes(
                 here(&errors.exception),
                 here(&errors.status_enum)
             ),
-            Ret::Value { .. } | Ret::Text | Ret::Void => "The C function reports no errors.".to_owned(),
+            Ret::Value { .. } | Ret::Text | Ret::Void => {
+                "The C function reports no errors.".to_owned()
+            }
         });
     }
     if let Some(c) = c {
