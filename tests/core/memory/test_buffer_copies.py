@@ -145,7 +145,7 @@ def test_incomplete_interfaces_raise(device, stream, fields, error, text):
     given = {"shape": (6,), "typestr": "<i4", "data": (other.handle, False), **fields}
     with pytest.raises(error, match=text):
         buffer.copy_to(Interface("__cuda_array_interface__", other, **given), stream=stream)
-    with pytest.raises(TypeError, match="no dictionary"):
+    with pytest.raises(TypeError, match="is not a dict"):
         foreign = Interface("x", None)
         foreign.__cuda_array_interface__ = 3
         buffer.copy_from(foreign, stream=stream)

@@ -278,7 +278,7 @@ def test_derived_classes(device, stream):
     assert buffer.memory_resource is resource and resource.name == "mine" and resource.is_handle_owned
     assert isinstance(resource, (_MemPool, MemoryResource))
     for unmade in (Forgetful(), _MemPool()):
-        with pytest.raises(RuntimeError, match="not made"):
+        with pytest.raises(RuntimeError, match="not initialized"):
             unmade.allocate(1, stream=stream)
     resource.buffer = buffer
     gone = weakref.ref(resource)

@@ -236,7 +236,7 @@ def test_layouts_that_cannot_be_reversed(shape, strides):
 def test_numbers_too_large_to_print(device, stream, call, words):
     with pytest.raises((OverflowError, ValueError, TypeError, BufferError, OSError), match=words) as raised:
         call(device, stream)
-    assert "too long to print" in str(raised.value)
+    assert "long repr" in str(raised.value)
 
 
 class Asked:

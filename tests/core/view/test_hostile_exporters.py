@@ -391,7 +391,7 @@ def test_keyword_only_arguments_of_exports(buffer):
     view = StridedMemoryView.from_dlpack(floats(), -1)
     for exporter in (view, buffer):
         name = type(exporter).__name__
-        with pytest.raises(TypeError, match=f"{name}.__dlpack__.*by name"):
+        with pytest.raises(TypeError, match=f"{name}.__dlpack__.*keyword arguments only"):
             exporter.__dlpack__(-1)
         with pytest.raises(TypeError, match=f"{name}.__dlpack__.*'streams'"):
             exporter.__dlpack__(streams=-1)

@@ -594,7 +594,7 @@ def test_invalid_constructor_arguments_raise_before_the_warning(buffer):
         warnings.simplefilter("error")
         with pytest.raises(TypeError, match="stream_ptr"):
             StridedMemoryView(Cai(buffer), "x")
-        with pytest.raises(BufferError, match="shows no memory"):
+        with pytest.raises(BufferError, match="exposes no memory"):
             StridedMemoryView(3)
         with pytest.raises(BufferError, match="from_any_interface"):
             StridedMemoryView(b"abc")
