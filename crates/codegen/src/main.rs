@@ -1,7 +1,6 @@
-//! `cupyrite-codegen [--check]`: what `cargo xtask codegen` runs; `--reference FOLDER`: what `cargo xtask reference` runs.
-//! `--dump` prints the IR as JSON instead, `--facts PATH`
-//! compares it with recorded facts about the Python interface: of `cuda.bindings` with the description, of
-//! `cuda.pathfinder` with the tables of `cupyrite-pathfinder`.
+//! Command line of the generator. `[--check]` regenerates or compares (`cargo xtask codegen`), `--reference FOLDER`
+//! writes the reference pages (`cargo xtask reference`), `--dump` prints the IR as JSON, `--facts PATH` compares an
+//! interface manifest with the IR (`cuda.bindings`) or with the tables of `cupyrite-pathfinder` (`cuda.pathfinder`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

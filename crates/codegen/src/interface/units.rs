@@ -1,4 +1,4 @@
-//! Units of numbers, which the reference pages tell.
+//! Units of numbers, for the reference pages.
 
 use crate::interface::overlay::Overlay;
 use crate::ir::LibraryApi;
@@ -7,7 +7,7 @@ use crate::ir::LibraryApi;
 ///
 /// # Errors
 ///
-/// An entry that no parameter and no member has the unit of.
+/// An entry matches no parameter and no member.
 pub fn note(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.units = overlay.units.clone();
     for key in overlay.units.keys() {

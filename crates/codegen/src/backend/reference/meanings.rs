@@ -1,20 +1,20 @@
-//! What members of enums mean: `api/meanings.toml`, where headers only have names and values.
+//! Descriptions of enum members: `api/meanings.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::ir::LibraryApi;
 
-/// Sentences by module and enum (`driver.CUresult`), then by member.
+/// Descriptions by module and enum (`driver.CUresult`), then by member.
 #[derive(Debug, Default)]
 pub struct Meanings(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Meanings {
-    /// Reads them, and looks for each name in the libraries.
+    /// Reads the descriptions and checks each name against the libraries.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is no TOML, or tells of something that is not there.
+    /// The file cannot be read, is not TOML, or contains an unknown name.
     pub fn load(root: &Path, libraries: &[&LibraryApi]) -> Result<Meanings, String> {
         let path = root.join("api/meanings.toml");
         let text =
@@ -41,7 +41,7 @@ impl Meanings {
         Ok(Meanings(all))
     }
 
-    /// What a member means; empty where nobody has said.
+    /// The description of a member; empty if there is none.
     pub fn of(&self, library: &str, name: &str, member: &str) -> &str {
         (self.0.get(&format!("{library}.{name}")))
             .and_then(|members| members.get(member))

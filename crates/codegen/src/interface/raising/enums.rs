@@ -1,8 +1,8 @@
 //! Enum classes and exceptions of the modules whose functions raise.
 //!
-//! Members have C's names without the prefix the overlay tells. An overlay entry a Python enum says which C enum it is,
-//! or which macros: an enumerator or macro that a newer header adds becomes a member by itself. A C enum that no entry
-//! names and `hide_types` does not list is an error.
+//! Members have C's names without the overlay's prefix. An overlay entry per Python enum names the C enum or a macro
+//! prefix; enumerators and macros of newer headers become members automatically. A C enum that neither an entry nor
+//! `hide_types` names is an error.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::ir::{Constant, LibraryApi, PyConstant, PyEnum, PyErrors, PyException}
 ///
 /// # Errors
 ///
-/// An overlay entry for something that is not there, and a C enum without one.
+/// An overlay entry has no counterpart, or a C enum has no entry.
 pub fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
     let major = overlay.library.major;
     let mut out = Vec::new();
@@ -61,7 +61,7 @@ pub fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String>
     Ok(out)
 }
 
-/// The C enum called `name`, or that a typedef of this name stands for.
+/// The C enum called `name`, or denoted by a typedef of this name.
 fn resolve<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a crate::ir::Enum> {
     let mut name = name;
     loop {
@@ -75,7 +75,7 @@ fn resolve<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a crate::ir::Enum> {
     }
 }
 
-/// The macros that begin with `prefix` and belong to no other enum with a longer one, by value.
+/// The macros that begin with `prefix` and with no longer prefix of another enum, by value.
 fn macros<'a>(lib: &'a LibraryApi, overlay: &Overlay, prefix: &str) -> Vec<(&'a str, i64)> {
     let longer: Vec<&str> = overlay
         .enums
@@ -90,7 +90,7 @@ fn macros<'a>(lib: &'a LibraryApi, overlay: &Overlay, prefix: &str) -> Vec<(&'a 
         .filter(|c| !longer.iter().any(|p| c.name.starts_with(p)))
         .map(|c| (c.name.as_str(), c.value))
         .collect();
-    // The macros are known by name only; their values are the nearest to an order of declaration.
+    // Macros have no declaration order; the order by value is the closest substitute.
     out.sort_by_key(|(_, value)| *value);
     out
 }
@@ -112,7 +112,7 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
             continue;
         }
         if let Some(target) = entry.also.get(&name) {
-            // C has both names.
+            // C declares both names.
             if let Some(prefix) = &entry.aliases {
                 let second = c.strip_prefix(prefix.as_str()).unwrap_or(c);
                 aliases.push((second.to_owned(), target.clone()));
@@ -148,7 +148,7 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
     {
         return Err(format!("{alias} stands for {target}, which is no member"));
     }
-    // A value that appears again is a second name too; second names are of the first.
+    // A repeated value is an alias of the first member.
     let mut seen: BTreeMap<i64, String> = BTreeMap::new();
     let mut again: Vec<(String, String)> = Vec::new();
     members.retain(|(name, value)| match seen.get(value) {
@@ -201,7 +201,7 @@ pub fn upper(camel: &str) -> String {
 ///
 /// # Errors
 ///
-/// One whose macro is not there.
+/// A macro is missing.
 pub fn constants(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyConstant>, String> {
     overlay
         .constants
@@ -214,11 +214,11 @@ pub fn constants(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyConstant>,
         .collect()
 }
 
-/// The exception classes, bases first, what raises them, and the second names of some.
+/// The exception classes, bases first, the statuses that raise them, and aliases.
 ///
 /// # Errors
 ///
-/// A status enum that is not there.
+/// The status enum is missing.
 #[allow(clippy::type_complexity)]
 pub fn exceptions(
     lib: &LibraryApi,
@@ -343,7 +343,7 @@ mod tests {
             "[(\"SUCCESS\", 0), (\"ERROR_NO_MEM\", 2)] [(\"ERROR_AGAIN\", \"ERROR_NO_MEM\"), \
              (\"Success\", \"SUCCESS\"), (\"ErrorNoMem\", \"ERROR_NO_MEM\"), (\"ErrorAgain\", \"ERROR_NO_MEM\")]"
         );
-        // Macros of the enum with the longer prefix are not this one's.
+        // Excludes macros of the enum with the longer prefix.
         assert_eq!(
             text(by_name("Cap")),
             "[(\"LAST\", 1), (\"A\", 2), (\"MAX\", 9)] []"
