@@ -78,11 +78,7 @@ fn an_old_library_gets_its_old_dependency() {
         );
         let code = "extern int jitlink_major(void); int cusparse(void) { return jitlink_major(); }";
         tree.library("site/nvidia/cusparse/lib/libcusparse.so.12", code, &[&old]);
-        in_child!(
-            an_old_library_gets_its_old_dependency,
-            tree,
-            &[]
-        );
+        in_child!(an_old_library_gets_its_old_dependency, tree, &[]);
     }
     let env = with_site();
     let located = Finder::new(&env).locate("cusparse").unwrap();
@@ -385,11 +381,7 @@ fn a_load_failure_quotes_the_loader() {
             "int who(void) { return 0; }",
             &[],
         );
-        in_child!(
-            a_load_failure_quotes_the_loader,
-            tree,
-            &[]
-        );
+        in_child!(a_load_failure_quotes_the_loader, tree, &[]);
     }
     let env = Environment {
         conda_prefix: Some(at("conda")),
