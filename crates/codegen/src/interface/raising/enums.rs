@@ -194,7 +194,7 @@ fn number(lib: &LibraryApi, given: &toml::Value) -> Result<i64, String> {
 
 /// `ErrorInvalidParam` is `ERROR_INVALID_PARAM`, `DlaSWVersion` is `DLA_SW_VERSION`.
 pub fn upper(camel: &str) -> String {
-    crate::interface::raising::structs::snake(camel).to_uppercase()
+    crate::naming::snake_case(camel, &[]).to_uppercase()
 }
 
 /// The constants the overlay names.

@@ -53,7 +53,7 @@ pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
 }
 
 /// `gpuInstanceId` is `gpu_instance_id`, `maxMHz` is `max_m_hz`.
-pub fn snake(camel: &str) -> String {
+fn snake(camel: &str) -> String {
     naming::snake_case(camel, &[])
 }
 
