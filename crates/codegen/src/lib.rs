@@ -140,7 +140,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     if options.check {
         if !differing.is_empty() {
             return Err(format!(
-                "{} generated files are not what the headers and the overlay give; run `cargo xtask codegen`",
+                "{} generated files are out of date; run `cargo xtask codegen`",
                 differing.len()
             ));
         }

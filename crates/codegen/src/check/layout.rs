@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nameless_members_are_reached_from_outside() {
+    fn nameless_members_are_asserted_through_the_container() {
         let int = || Type::Builtin {
             builtin: Builtin::Int,
         };

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_hold_parameters_beside_their_own_keys() {
+    fn function_tables_hold_parameters_and_keys() {
         let text = r#"
             [library]
             python = "m"

@@ -27,7 +27,7 @@ pub fn note(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
         });
         if !parameter && !member {
             return Err(format!(
-                "overlay of {}, units: nothing is called {key}",
+                "overlay of {}, units: no parameter or member has the unit {key}",
                 lib.name
             ));
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_whole_words_and_whole_names_win() {
+    fn suffixes_match_words_and_whole_names_win() {
         let mut lib = library();
         let units = [("MHz", "MHz"), ("power", "mW"), ("S.clockMHz", "GHz")];
         note(&mut lib, &overlay(&units)).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_without_use_is_an_error() {
+    fn an_unused_entry_is_an_error() {
         let error = note(&mut library(), &overlay(&[("Ns", "ns")])).unwrap_err();
         assert!(error.contains("Ns"), "{error}");
     }

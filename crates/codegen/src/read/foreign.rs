@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_in_the_other_library_with_their_meaning() {
+    fn foreign_names_resolve_with_their_type() {
         let mut lib = LibraryApi {
             name: "cufile".into(),
             typedefs: vec![
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_declares_is_an_error() {
+    fn an_undeclared_name_is_an_error() {
         let mut lib = LibraryApi {
             name: "cufile".into(),
             typedefs: vec![typedef("mine", pointer(named("CUevent")))],

@@ -152,7 +152,7 @@ pub fn check(files: &[(PathBuf, String)]) -> Result<(), String> {
         let ids = anchors.entry(name).or_default();
         for id in values(text, "id") {
             if !ids.insert(id) {
-                wrong.push(format!("{name}: two places are called {id}"));
+                wrong.push(format!("{name}: duplicate anchor {id}"));
             }
         }
     }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_links_to_the_own_page_first() {
+    fn names_link_to_the_same_page_first() {
         let mut names = Names::default();
         names.add("driver", "CUresult");
         names.add("nvml", "Result");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_columns_are_left_out() {
+    fn empty_columns_are_omitted() {
         let rows = vec![vec!["a".to_owned(), String::new()]];
         let html = table(&["one", "two"], &rows);
         assert!(html.contains("one") && !html.contains("two"));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_links_and_double_anchors_are_found() {
+    fn broken_links_and_duplicate_anchors_are_errors() {
         let file = |name: &str, text: &str| (PathBuf::from(name), text.to_owned());
         let good = [
             file(
@@ -241,7 +241,7 @@ mod tests {
         let error = check(&bad).unwrap_err();
         assert_eq!(
             error,
-            "a.html: no file c.html\na.html: no q in a.html\na.html: two places are called x"
+            "a.html: no file c.html\na.html: no q in a.html\na.html: duplicate anchor x"
         );
     }
 }

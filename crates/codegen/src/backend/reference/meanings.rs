@@ -31,10 +31,10 @@ impl Meanings {
                 .ok_or_else(|| format!("{key}: no module"))?;
             let found = (libraries.iter().find(|lib| lib.name == module))
                 .and_then(|lib| lib.python.enums.iter().find(|e| e.name == name))
-                .ok_or_else(|| format!("{key}: there is no such enum"))?;
+                .ok_or_else(|| format!("{key}: unknown enum"))?;
             for member in members.keys() {
                 if !found.members.iter().any(|(name, _)| name == member) {
-                    return Err(format!("{key}.{member}: there is no such member"));
+                    return Err(format!("{key}.{member}: unknown member"));
                 }
             }
         }
@@ -54,9 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_has_no_meaning() {
+    fn unknown_names_are_errors() {
         let error = Meanings::parse("[\"driver.CUresult\"]\nA = \"b\"\n", &[]).unwrap_err();
-        assert_eq!(error, "driver.CUresult: there is no such enum");
+        assert_eq!(error, "driver.CUresult: unknown enum");
         assert!(Meanings::parse("[CUresult]\nA = \"b\"\n", &[]).is_err());
         let none = Meanings::parse("", &[]).unwrap();
         assert_eq!(none.of("driver", "CUresult", "CUDA_SUCCESS"), "");

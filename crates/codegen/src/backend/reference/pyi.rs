@@ -261,7 +261,7 @@ def last() -> None: ...
 "#;
 
     #[test]
-    fn functions_classes_and_their_text() {
+    fn parses_functions_classes_and_docstrings() {
         let module = parse(TEXT);
         assert_eq!(module.doc, "What the module is for.\n\nMore of it.");
         let signatures: Vec<&str> = module.items.iter().map(|i| i.signature.as_str()).collect();
@@ -292,7 +292,7 @@ def last() -> None: ...
     }
 
     #[test]
-    fn what_a_module_exports_is_what_it_shows() {
+    fn only_exported_names_are_items() {
         let module = parse(
             "__version__: str\n\n__all__ = [\n    \"NAMES\",\n    \"f\",\n]\n\nNAMES: Final[tuple[str, ...]]\n\
              \"\"\"What can be asked for.\"\"\"\nOther: int\n\
@@ -308,7 +308,7 @@ def last() -> None: ...
     }
 
     #[test]
-    fn an_empty_module_has_nothing() {
+    fn an_empty_module_has_no_items() {
         assert_eq!(parse(""), Module::default());
         assert_eq!(parse("x = 1\n"), Module::default());
     }

@@ -297,12 +297,12 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_not_told() {
+    fn equal_tables_have_no_differences() {
         assert_eq!(compare(&agreeing()), Ok(Vec::new()));
     }
 
     #[test]
-    fn every_kind_of_difference_is_told_once() {
+    fn every_kind_of_difference_is_reported_once() {
         let module = "/modules/cuda.pathfinder/constants";
         for (pointer, value, told) in [
             (
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_keys_of_one_side_only_are_told() {
+    fn entries_of_one_side_only_are_reported() {
         let mut facts = agreeing();
         facts["dynamic_libs"]["nvnew"] = json!({ "linux_sonames": ["libnvnew.so.1"] });
         facts["dynamic_libs"]["nvrtc"]["new_key"] = json!(1);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_of_another_platform_are_refused() {
+    fn a_manifest_of_another_platform_is_an_error() {
         let mut facts = agreeing();
         facts["platform"] = json!("win-amd64");
         assert!(compare(&facts).is_err());

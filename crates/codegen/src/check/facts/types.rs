@@ -222,7 +222,7 @@ fn pods(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     for name in names(out, &what, ours.keys().copied().collect(), theirs) {
         let (c, fact) = (ours[name], &facts[name]);
         let ClassKind::Pod { record: of, array } = &c.kind else {
-            out.push(format!("{what} {name}: is no struct"));
+            out.push(format!("{what} {name}: not a struct"));
             continue;
         };
         // The manifest invents names for nameless structs.

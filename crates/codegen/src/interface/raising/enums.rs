@@ -135,7 +135,7 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
         members.push((name.clone(), value));
     }
     if let Some(stray) = (entry.leave_out.iter()).find(|l| !left_out.contains(&l.as_str())) {
-        return Err(format!("leave_out: there is no {stray}"));
+        return Err(format!("leave_out: unknown name {stray}"));
     }
     if members.is_empty() {
         return Err("has no members".to_owned());
@@ -146,7 +146,7 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
     if let Some((alias, target)) =
         (aliases.iter()).find(|(_, t)| members.iter().all(|(name, _)| name != t))
     {
-        return Err(format!("{alias} stands for {target}, which is no member"));
+        return Err(format!("{alias} is an alias of {target}, which is not a member"));
     }
     // A repeated value is an alias of the first member.
     let mut seen: BTreeMap<i64, String> = BTreeMap::new();
@@ -262,7 +262,7 @@ pub fn exceptions(
     }
     by_status.sort();
     if let Some(stray) = (rules.rename.keys()).find(|k| aliases.iter().all(|(a, _)| a != *k)) {
-        return Err(format!("exceptions of {}: there is no {stray}", lib.name));
+        return Err(format!("exceptions of {}: unknown name {stray}", lib.name));
     }
     let errors = PyErrors {
         exception: base,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn names_values_and_second_names() {
+    fn names_values_and_aliases() {
         let text = "[enums.Status]\nc = \"libStatus\"\nstrip = \"lib\"\nupper = true\naliases = \"lib\"\n\
             [enums.Cap]\nmacros = \"LIB_CAP_\"\nrename = { Z = \"LAST\" }\nextra = { MAX = 9 }\n[enums.Sub]\nmacros = \"LIB_CAP_SUB_\"\n";
         let made = enums(&library(), &overlay(text)).unwrap();
@@ -352,16 +352,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_overlay_must_not_say() {
+    fn invalid_overlay_entries_are_errors() {
         let unnamed = enums(&library(), &overlay("")).unwrap_err();
         assert!(unnamed.contains("libStatus"), "{unnamed}");
         let text = "[enums.Cap]\nmacros = \"LIB_CAP_\"\nleave_out = [\"Q\"]\n";
         let stray = enums(&library(), &overlay(text)).unwrap_err();
-        assert!(stray.contains("there is no Q"), "{stray}");
+        assert!(stray.contains("unknown name Q"), "{stray}");
     }
 
     #[test]
-    fn exceptions_have_the_names_of_the_statuses() {
+    fn exceptions_are_named_after_statuses() {
         let text = "[exceptions]\nstatus = \"Status\"\nby_status = true\nrename = { NoMemError = \"LibNoMemError\" }\n\
             [enums.Status]\nc = \"libStatus\"\nstrip = \"lib\"\nupper = true\n";
         let o = overlay(text);

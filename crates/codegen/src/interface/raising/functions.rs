@@ -190,7 +190,7 @@ fn function(
 ) -> Result<(PyFunction, Vec<Role>), String> {
     if let Some(stray) = (entry.params.keys()).find(|k| f.params.iter().all(|p| p.name != **k)) {
         return Err(format!(
-            "the overlay describes {stray}, which is no parameter"
+            "the overlay describes {stray}, which is not a parameter"
         ));
     }
     for (name, o) in &entry.params {
@@ -198,7 +198,7 @@ fn function(
         if let Some(count) = &o.count
             && f.params.iter().all(|p| p.name != *count)
         {
-            return wrong(&format!("count = {count:?} is no parameter"));
+            return wrong(&format!("count = {count:?} is not a parameter"));
         }
         let apart = !o.inputs.is_empty() || o.outputs.is_some();
         if apart && o.kind.as_deref() != Some("request") {
@@ -318,7 +318,7 @@ impl Work<'_> {
                 Type::Named { name } if lib.record(name).is_some_and(|r| r.size == 8) => {
                     Ret::CuFile
                 }
-                other => return Err(format!("returns {other:?}: say what it means (returns)")),
+                other => return Err(format!("returns {other:?}: the overlay must define its meaning (`returns`)")),
             },
             (Some(other), _) => return Err(format!("returns = {other:?}")),
         };
@@ -409,27 +409,27 @@ impl Work<'_> {
     }
 
     fn arg_named(&self, name: &str) -> Result<usize, String> {
-        (self.arg_at.get(name).copied()).ok_or_else(|| format!("{name} is no argument"))
+        (self.arg_at.get(name).copied()).ok_or_else(|| format!("{name} is not an argument"))
     }
 
     /// A number in the overlay: a literal, a macro's value, or `sizeof` a parameter's pointee.
     fn number(&self, value: &toml::Value) -> Result<u64, String> {
         match value {
-            toml::Value::Integer(n) => u64::try_from(*n).map_err(|_| format!("{n} is no length")),
+            toml::Value::Integer(n) => u64::try_from(*n).map_err(|_| format!("{n} is not a length")),
             toml::Value::String(name) => {
                 if let Some(param) = name.strip_prefix("sizeof ") {
                     let p = self.f.params.iter().find(|p| p.name == param);
                     let record = p.and_then(|p| self.record_of(&p.ty));
                     return record
                         .map(|r| r.size as u64)
-                        .ok_or_else(|| format!("{param} points at no struct"));
+                        .ok_or_else(|| format!("{param} does not point to a struct"));
                 }
                 let constant = self.lib.constants.iter().find(|c| c.name == *name);
                 constant
                     .and_then(|c| u64::try_from(c.value).ok())
-                    .ok_or_else(|| format!("{name} is no macro with a length"))
+                    .ok_or_else(|| format!("{name} is not a macro with a length"))
             }
-            other => Err(format!("{other} is no length")),
+            other => Err(format!("{other} is not a length")),
         }
     }
 
@@ -637,7 +637,7 @@ impl Work<'_> {
                                     &self.overlay.library.words,
                                 ),
                             },
-                            _ => return Err(format!("size = {name:?} names nothing")),
+                            _ => return Err(format!("size = {name:?} is unknown")),
                         },
                     },
                 });
@@ -712,7 +712,7 @@ impl Work<'_> {
         if o.kind.as_deref() == Some("custom") {
             return Ok(ResultKind::ByHand);
         }
-        let to = pointee(ty).ok_or("a result that is no pointer")?;
+        let to = pointee(ty).ok_or("a result that is not a pointer")?;
         let len = match (&o.count, &o.len) {
             (Some(_), _) => Some(Len::Counted),
             (None, Some(len)) => Some(self.len_of(len)?),

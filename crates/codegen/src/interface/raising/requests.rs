@@ -61,7 +61,7 @@ pub(crate) fn taken_apart(
     for text in &o.inputs {
         if let Some((name, kind)) = text.split_once(": ") {
             if work.python.special.is_none() {
-                return Err(format!("nobody makes a field of {name}"));
+                return Err(format!("no implementation writes the field {name}"));
             }
             let made = arg(name, simple_kind(kind)?);
             work.python.args.push(made);

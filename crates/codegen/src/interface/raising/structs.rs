@@ -169,7 +169,7 @@ fn class(
     let empty = BTreeMap::new();
     let entry = overlay.classes.get(name).unwrap_or(&empty);
     if let Some(stray) = (entry.keys()).find(|k| r.fields.iter().all(|f| f.name != **k)) {
-        return Err(format!("the overlay describes {stray}, which is no member"));
+        return Err(format!("the overlay describes {stray}, which is not a member"));
     }
     let counts: Vec<&str> = entry.values().filter_map(|o| o.count.as_deref()).collect();
     let none = MemberOverlay::default();
@@ -281,7 +281,7 @@ impl Member<'_> {
         };
         let f = self.r.fields.iter().find(|f| f.name == *name);
         f.map(|f| Some((f.offset, f.size)))
-            .ok_or_else(|| format!("count = {name:?} is no member"))
+            .ok_or_else(|| format!("count = {name:?} is not a member"))
     }
 
     fn hidden(&self) -> Result<(AttrKind, String), String> {

@@ -233,7 +233,7 @@ fn function(
 ) -> Result<(PyFunction, Vec<Role>), String> {
     if let Some(stray) = (entry.params.keys()).find(|k| f.params.iter().all(|p| p.name != **k)) {
         return Err(format!(
-            "the overlay describes {stray}, which is no parameter"
+            "the overlay describes {stray}, which is not a parameter"
         ));
     }
     let none = ParamOverlay::default();
@@ -370,7 +370,7 @@ impl Context<'_> {
         self.args
             .get(name)
             .copied()
-            .ok_or_else(|| format!("{name} is no argument"))
+            .ok_or_else(|| format!("{name} is not an argument"))
     }
 
     fn param_type(&self, name: &str) -> Option<&Type> {
@@ -406,7 +406,7 @@ impl Context<'_> {
                     None => (self.lib.functions.iter())
                         .position(|f| f.name == *s)
                         .map(|index| Len::Call { index })
-                        .ok_or_else(|| format!("len = {s:?} names nothing")),
+                        .ok_or_else(|| format!("len = {s:?} is unknown")),
                 },
             },
             _ => Err("needs len".to_owned()),
@@ -419,7 +419,7 @@ impl Context<'_> {
         let ty = pointee(ty).unwrap_or(ty);
         match ty {
             Type::Named { name } => Ok((name.clone(), arg)),
-            _ => Err(format!("{by} is no enum")),
+            _ => Err(format!("{by} is not an enum")),
         }
     }
 }
@@ -710,7 +710,7 @@ fn result_kind(
         Some("address") => return Ok(ResultKind::VoidPtr),
         _ => {}
     }
-    let to = pointee(ty).ok_or("a result that is no pointer")?;
+    let to = pointee(ty).ok_or("a result that is not a pointer")?;
     if o.kind.as_deref() == Some("list") {
         // `const T **`: the library's own array; `T *`: ours.
         let of = match to {
