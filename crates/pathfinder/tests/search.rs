@@ -480,7 +480,7 @@ fn a_missing_major_names_the_variable() {
         let text = error.to_string();
         assert!(text.contains("CUPYRITE_CUDA_MAJOR="), "{text}");
         assert!(
-            text.contains("set it to the number of a CUDA major"),
+            text.contains("set it to a CUDA major version"),
             "{text}"
         );
     }
