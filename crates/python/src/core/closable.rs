@@ -6,9 +6,9 @@ use std::ops::Deref;
 
 use cupyrite::{Event, MemoryPool, Stream, UniqueEvent, UniquePool, UniqueStream};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::cpython;
 use crate::cpython::gil_lock::Held;
 
 /// An object that can be closed while other threads use it: each of them works on a clone of its own, and the last
@@ -68,36 +68,6 @@ impl<T> Slot<T> {
     }
 }
 
-/// A thread without the GIL, also when what runs meanwhile panics.
-///
-/// It costs less than [`Python::detach`], which also sees to Python objects that are dropped meanwhile: here nothing of
-/// Python's may be touched at all, not even dropped.
-pub struct Detached {
-    state: *mut ffi::PyThreadState,
-}
-
-impl Detached {
-    /// Lets go of the GIL until this is dropped.
-    ///
-    /// # Safety
-    ///
-    /// Nothing of Python's is touched meanwhile.
-    #[inline(always)]
-    pub unsafe fn new(_attached: Python<'_>) -> Detached {
-        // SAFETY: the thread is attached.
-        let state = unsafe { ffi::PyEval_SaveThread() };
-        Detached { state }
-    }
-}
-
-impl Drop for Detached {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: the state that was saved on this thread.
-        unsafe { ffi::PyEval_RestoreThread(self.state) };
-    }
-}
-
 /// Drops something of the driver's from the destructor of a Python object, without the GIL.
 ///
 /// Destroying waits while another thread is inside a call that holds the driver's lock (`cuMemFree` waits for the device,
@@ -107,12 +77,7 @@ impl Drop for Detached {
 #[inline]
 pub fn drop_detached<T>(value: T) {
     // SAFETY: destructors of Python objects run attached, and nothing of Python's is touched until the thread is again.
-    // Dropping what the driver made does not panic: its errors go to `log`.
-    unsafe {
-        let state = ffi::PyEval_SaveThread();
-        drop(value);
-        ffi::PyEval_RestoreThread(state);
-    }
+    unsafe { cpython::detached(|| drop(value)) };
 }
 
 /// A value that ends as by [`drop_detached`], as unloading code should. It is part of a Python object, and holds none.

@@ -10,14 +10,15 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::core::closable::{Detached, Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Lent, Slot, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::options::flags::FlagPlaces;
 use crate::core::options::{OptionClass, Options};
-use crate::cpython::freelist::{Fresh, Parts, Recycled};
+use crate::cpython;
+use crate::cpython::internals::freelist::{Fresh, Parts, Recycled};
 use crate::cpython::method;
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
@@ -549,8 +550,7 @@ Lets go of the event: it is destroyed when nothing uses it any more.";
             // Most events: as `drop_detached` does it, in fewer steps.
             Some(Owned::Alone(event)) => {
                 // SAFETY: nothing but the driver is called.
-                let _detached = unsafe { Detached::new(py) };
-                event.destroy();
+                unsafe { cpython::detached(|| event.destroy()) };
             }
             Some(event) => drop_detached(event),
             None => {}

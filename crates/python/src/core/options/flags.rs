@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
 use crate::core::options::{OptionClass, Options};
-use crate::cpython;
+use crate::cpython::internals::{Trick, enabled, split_dict};
 
 /// Where the instances of an option class keep the values of their `N` fields.
 ///
@@ -28,20 +28,6 @@ pub struct FlagPlaces<const N: usize> {
     class: AtomicPtr<ffi::PyTypeObject>,
     /// The table of names.
     names: AtomicPtr<c_void>,
-}
-
-const WORD: usize = size_of::<usize>();
-/// The parts of a dictionary: its head, the number of its items, a word for who watches it, the table of names, and the row
-/// of values, null where the dictionary shares nothing.
-const NAMES: usize = size_of::<ffi::PyObject>() + 2 * WORD;
-const VALUES: usize = NAMES + WORD;
-const SIZE: usize = VALUES + WORD;
-
-/// Since Python 3.13 a row of values begins with a word about itself.
-#[inline(always)]
-fn first_value() -> usize {
-    // SAFETY: a constant of the interpreter's.
-    usize::from(unsafe { ffi::Py_Version } >= 0x030D_0000)
 }
 
 impl<const N: usize> FlagPlaces<N> {
@@ -66,9 +52,9 @@ impl<const N: usize> FlagPlaces<N> {
         // SAFETY: a dictionary of a version that has these parts, or else no class would have been put there. Nothing of
         // Python's runs while this thread looks at it, so that the values stay; only their addresses are looked at.
         let values = unsafe {
-            let (names, row) = parts(&fields);
+            let (names, row) = split_dict::parts(&fields);
             if ptr::eq(names, self.names.load(Ordering::Relaxed)) && !row.is_null() {
-                row.add(first_value()).cast::<[_; N]>().read()
+                row.cast::<[_; N]>().read()
             } else {
                 [ptr::null_mut(); N]
             }
@@ -95,7 +81,7 @@ impl<const N: usize> FlagPlaces<N> {
             Some(name) => name.py(),
             None => return,
         };
-        if self.asked.swap(true, Ordering::Relaxed) || !cpython::tuples_known_before(0x030E_0000) {
+        if self.asked.swap(true, Ordering::Relaxed) || !enabled(Trick::Dicts) {
             return;
         }
         // What fails here fails again, and is told, where Python is asked for the fields.
@@ -113,12 +99,6 @@ impl<const N: usize> FlagPlaces<N> {
         names: [&Bound<'_, PyString>; N],
     ) -> PyResult<Option<*mut c_void>> {
         let py = class.py();
-        let size = py
-            .get_type::<PyDict>()
-            .getattr(intern!(py, "__basicsize__"))?;
-        if size.extract::<usize>()? != SIZE {
-            return Ok(None);
-        }
         let instance = class.call_method1(intern!(py, "__new__"), (class,))?;
         let Some(fields) = Options::fields_of(&instance) else {
             return Ok(None);
@@ -131,11 +111,10 @@ impl<const N: usize> FlagPlaces<N> {
         // SAFETY: a dictionary has that size, and these versions have these parts in it. A row of values has room for as many
         // as there are items.
         let (table, found) = unsafe {
-            let (table, values) = parts(&fields);
+            let (table, values) = split_dict::parts(&fields);
             if table.is_null() || values.is_null() {
                 return Ok(None);
             }
-            let values = values.add(first_value());
             let is = |place: usize| ptr::eq(values.add(place).read(), wanted[place].as_ptr());
             (table, (0..N).all(is))
         };
@@ -148,25 +127,5 @@ impl<const N: usize> FlagPlaces<N> {
         // Kept, so that no other table gets the address of this one.
         let _ = ManuallyDrop::new((instance, fields));
         Ok(Some(table))
-    }
-}
-
-/// The table of names of a dictionary and its row of values.
-///
-/// # Safety
-///
-/// The interpreter's dictionaries have them there.
-#[inline(always)]
-unsafe fn parts(fields: &Bound<'_, PyDict>) -> (*mut c_void, *const *mut ffi::PyObject) {
-    let fields = fields.as_ptr();
-    // SAFETY: the caller's promise; a live dictionary.
-    unsafe {
-        (
-            fields.byte_add(NAMES).cast::<*mut c_void>().read(),
-            fields
-                .byte_add(VALUES)
-                .cast::<*const *mut ffi::PyObject>()
-                .read(),
-        )
     }
 }

@@ -21,6 +21,7 @@ use crate::core::view::class;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
 use crate::core::view::import::{Consumer, Keep, Parts};
+use crate::cpython::internals::{Trick, enabled};
 
 /// Where `cupy.ndarray` and `cupy.cuda.MemoryPointer` keep what a view needs: bytes from the beginning of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,6 +217,9 @@ fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
 
 /// The fields, if a class is CuPy's class of arrays and keeps them as is said above.
 pub fn find(class: &Bound<'_, PyType>) -> Option<Fields> {
+    if !enabled(Trick::Cupy) {
+        return None;
+    }
     let cupy = class::is_of(class, "cupy", "ndarray")?;
     // Whatever CuPy raises means that it is not the CuPy that is known here.
     Probes::make(&cupy, class)

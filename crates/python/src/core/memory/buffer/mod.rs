@@ -22,8 +22,8 @@ use crate::core::memory::buffer::release::{release, release_quietly, set_stream}
 use crate::core::memory::ipc::PyBufferDescriptor;
 use crate::core::pin_count::Uses;
 use crate::core::stream;
-use crate::cpython::freelist::{Fresh, Parts, Recycled};
 use crate::cpython::gil_lock::{Guard, Held};
+use crate::cpython::internals::freelist::{Fresh, Parts, Recycled};
 
 /// Memory that a memory resource allocated, or that somebody else owns.
 ///

@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::core::closable::{Detached, Lent};
+use crate::core::closable::Lent;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::memory::buffer::{Backing, GivenBack, PyBuffer, State};
 use crate::core::stream;
 use crate::core::stream::PyStream;
 use crate::core::view::import::Keep;
+use crate::cpython;
 use crate::cpython::method::Method;
 use crate::cpython::trashcan;
 
@@ -199,8 +200,7 @@ impl PyBuffer {
         let done = match memory {
             Backing::Pool(memory) => {
                 // SAFETY: the memory, its pool and its stream are the driver's alone.
-                let _detached = unsafe { Detached::new(py) };
-                memory.close(None)
+                unsafe { cpython::detached(|| memory.close(None)) }
             }
             // It was looked at above.
             _ => Ok(()),
@@ -248,11 +248,8 @@ stream : Stream, optional
             std::hint::cold_path();
             return close_otherwise(slf, stream);
         };
-        let (done, clone) = {
-            // SAFETY: the memory, its pool and its stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            memory.free_and_keep_stream()
-        };
+        // SAFETY: the memory, its pool and its stream are the driver's alone.
+        let (done, clone) = unsafe { cpython::detached(|| memory.free_and_keep_stream()) };
         match stream.and_then(stream::exact) {
             // Most memory is allocated on the stream that it is freed on.
             Some(shell) => shell.give_back(py, clone),

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::core::closable::{Detached, Lent, closed, drop_detached};
+use crate::core::closable::{Lent, closed, drop_detached};
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
@@ -18,6 +18,7 @@ use crate::core::memory::pool_attributes::{PyMemPoolAttributes, drop_pool};
 use crate::core::memory::resource::{PyMemoryResource, stream_or_default};
 use crate::core::numbers::{address_argument, size_argument, size_or_none};
 use crate::core::stream;
+use crate::cpython;
 use crate::cpython::gil_lock::{Guard, Held};
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
@@ -174,12 +175,9 @@ impl PyMemPool {
             std::hint::cold_path();
             return PyMemPool::allocate_otherwise(slf, pool, size, stream);
         };
-        let taken = {
-            // The driver may wait for a stream when memory is short.
-            // SAFETY: the pool and the stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            pool.allocate_raw_on(home, size, &stream)
-        };
+        // The driver may wait for a stream when memory is short.
+        // SAFETY: the pool and the stream are the driver's alone.
+        let taken = unsafe { cpython::detached(|| pool.allocate_raw_on(home, size, &stream)) };
         match taken {
             Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
             Err(error) => refused(py, *error, pool, stream),
@@ -213,12 +211,9 @@ impl PyMemPool {
             // It may keep a Python object.
             return PyMemPool::allocate_on_foreign(slf, pool, size, stream);
         }
-        let taken = {
-            // The driver may wait for a stream when memory is short.
-            // SAFETY: the pool and the stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            pool.allocate_raw(size, &stream)
-        };
+        // The driver may wait for a stream when memory is short.
+        // SAFETY: the pool and the stream are the driver's alone.
+        let taken = unsafe { cpython::detached(|| pool.allocate_raw(size, &stream)) };
         match taken {
             Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
             Err(error) => refused(py, error, pool, stream),

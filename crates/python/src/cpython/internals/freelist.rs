@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 
-use crate::cpython;
+use crate::cpython::internals::{Trick, enabled};
 
 /// A class whose objects [`Fresh`] makes.
 ///
@@ -153,7 +153,12 @@ impl<T: Recycled> Fresh<T> {
             unsafe { ffi::PyObject_GC_UnTrack(made.as_ptr().cast()) };
         }
         if self.place.load(Ordering::Relaxed) == 0 {
-            let place = Self::look(&made).unwrap_or(NOWHERE);
+            let place = if enabled(Trick::Freelist) {
+                Self::look(&made)
+            } else {
+                None
+            };
+            let place = place.unwrap_or(NOWHERE);
             self.place.store(place, Ordering::Relaxed);
             if place != NOWHERE {
                 let class = made.as_any().get_type_ptr();
@@ -171,9 +176,7 @@ impl<T: Recycled> Fresh<T> {
         let offset = |name| class.getattr(name).ok()?.extract::<usize>().ok();
         let py = made.py();
         // Known versions, with a GIL.
-        if !cpython::tuples_known_before(0x030F_0000)
-            || offset(intern!(py, "__dictoffset__")) != Some(0)
-        {
+        if !enabled(Trick::Freelist) || offset(intern!(py, "__dictoffset__")) != Some(0) {
             return;
         }
         // Negative where the list is before the object.
