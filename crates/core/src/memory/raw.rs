@@ -111,6 +111,10 @@ impl SimpleAllocation {
 
     #[inline(always)]
     fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
+        if let Some(context) = stream.context_if_destroyed() {
+            // SAFETY: the caller gives up the memory.
+            return unsafe { free_without_stream(address, context) }.map_err(Box::new);
+        }
         // As in `free_in_order`.
         let relaxed = RelaxedCapture::enter();
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
@@ -118,7 +122,7 @@ impl SimpleAllocation {
         let done = match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
             Err(error) => {
-                std::hint::cold_path();
+                crate::hint::cold_path();
                 // SAFETY: as above; the driver has refused the call for want of a context.
                 let again = stream.call_again(error, &|| unsafe {
                     driver!(cuMemFreeAsync(address, stream.handle()))
@@ -138,9 +142,27 @@ impl SimpleAllocation {
 ///
 /// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
 pub(crate) unsafe fn free_in_order(address: CUdeviceptr, stream: &Stream) -> Result<()> {
+    if let Some(context) = stream.context_if_destroyed() {
+        // SAFETY: the caller's promise.
+        return unsafe { free_without_stream(address, context) };
+    }
     let _relaxed = RelaxedCapture::enter();
     // SAFETY: the caller's promise.
     stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+}
+
+/// Frees memory of a pool whose stream the program has destroyed: in the legacy default stream of its context, which waits
+/// for what the stream held. After a reset of the context the driver has freed the memory, and returns an error.
+///
+/// # Safety
+///
+/// As [`free_in_order`].
+#[cold]
+#[inline(never)]
+unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
+    let _relaxed = RelaxedCapture::enter();
+    // SAFETY: the caller's promise.
+    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
 }
 
 impl DeviceBuffer {
@@ -300,11 +322,11 @@ impl DeviceBuffer {
             report(wait_before_end(stream, &others));
         }
         match &self.source {
-            Source::Pool(pool) if let Some(imports) = pool.imports() => {
-                imports.release(address, stream)
-            }
-            // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
-            Source::Pool(_) => unsafe { free_in_order(address, stream) },
+            Source::Pool(pool) => match pool.imports() {
+                Some(imports) => imports.release(address, stream),
+                // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
+                None => unsafe { free_in_order(address, stream) },
+            },
             Source::Resource(resource) => {
                 let _relaxed = RelaxedCapture::enter();
                 // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.

@@ -28,7 +28,6 @@ pub use entry::errors::Code;
 pub(crate) use entry::init::DRIVER_VERSION;
 pub use entry::init::describe;
 pub use stream::host_call::set_host_function_gate;
-pub(crate) use stream::queue::lock;
 pub use stream::queue::set_interrupt_hook;
 
 /// Answers for every entry point that this device does not have. It looks at no argument, so one serves all signatures.

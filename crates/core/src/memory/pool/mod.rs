@@ -611,14 +611,15 @@ impl MemoryPool {
         bytes: usize,
         stream: &Stream,
     ) -> std::result::Result<RawAllocation, Box<Error>> {
-        debug_assert!(stream.is_owned(), "fast_allocation_device() says so");
+        debug_assert!(stream.is_owned(), "fast_allocation_device() requires it");
+        stream.check_live().map_err(Box::new)?;
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;
         // SAFETY: `place` is a valid place for the result; both handles are live.
         if let Err(error) = unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) }
         {
-            std::hint::cold_path();
+            crate::hint::cold_path();
             // SAFETY: as above.
             let again = stream.call_again(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))

@@ -3,9 +3,10 @@
 //! The memory is a [`Storage`]; an [`Array`] is a handle to one level of it. Textures, surfaces and copies on their way
 //! hold the storage themselves, so that an array destroyed too early is never a crash.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
@@ -16,7 +17,6 @@ use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::entry::{Entry, Res};
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::queue::lock;
 use crate::memory::Charge;
 use crate::memory::pages::available_memory;
 use crate::texture::{Format, Level, Storage, StorageError};
@@ -158,13 +158,13 @@ impl Mipmapped {
     }
 
     fn forget_level(&self, level: u32) {
-        if let Some(slot) = lock(&self.levels).get_mut(level as usize) {
+        if let Some(slot) = self.levels.lock().get_mut(level as usize) {
             *slot = 0;
         }
     }
 
     fn forget_levels(&self) {
-        for handle in lock(&self.levels).drain(..) {
+        for handle in self.levels.lock().drain(..) {
             let _ = ARRAYS.remove(handle);
         }
     }
@@ -313,7 +313,7 @@ fn create(out: u64, read: impl FnOnce() -> Res<Description>) -> Res {
 }
 
 fn level(mipmapped: &Arc<Mipmapped>, level: u32) -> Res<u64> {
-    let mut levels = lock(&mipmapped.levels);
+    let mut levels = mipmapped.levels.lock();
     let slot = levels.get_mut(level as usize).ok_or(Code::INVALID_VALUE)?;
     if *slot == 0 {
         *slot = ARRAYS.insert(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUdevice_attribute as Attribute};
 
 use crate::driver::array;
 use crate::driver::context::{self, Context};
@@ -67,21 +67,21 @@ pub(crate) fn forget_context(context: u64) {
     });
 }
 
-const OF_ARRAY: u32 = 0;
-const OF_MIPMAPPED: u32 = 1;
-const OF_LINEAR: u32 = 2;
-const OF_PITCH_2D: u32 = 3;
+const OF_ARRAY: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_ARRAY.0;
+const OF_MIPMAPPED: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
+const OF_LINEAR: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_LINEAR.0;
+const OF_PITCH_2D: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D.0;
 
 /// Attribute numbers.
-const TEXTURE_ALIGNMENT: i32 = 14;
-const TEXTURE_PITCH_ALIGNMENT: i32 = 51;
-const LINEAR_WIDTH: i32 = 69;
-const PITCH_2D_WIDTH: i32 = 70;
-const PITCH_2D_HEIGHT: i32 = 71;
-const PITCH_2D_PITCH: i32 = 72;
+const TEXTURE_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
+const TEXTURE_PITCH_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT;
+const LINEAR_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
+const PITCH_2D_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH;
+const PITCH_2D_HEIGHT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT;
+const PITCH_2D_PITCH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH;
 
 /// A value of the context's device that bounds something.
-fn limit(context: &Context, attribute: i32) -> Res<u64> {
+fn limit(context: &Context, attribute: Attribute) -> Res<u64> {
     attributes::get(device::by_ordinal(context.device)?, attribute).map(|v| v as u64)
 }
 

@@ -1,22 +1,21 @@
-//! How busy a device is: the share of the last second in which at least one kernel ran.
+//! Device utilisation: the share of the last second in which at least one kernel ran.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::driver::stream::queue::now;
 
-/// Length of one part of the window, in nanoseconds, and how many parts the window has.
+/// Length of one window slice, in nanoseconds, and the number of slices in the window.
 const PART: u64 = 100_000_000;
 const PARTS: usize = 10;
 
-/// Kernels of one device.
+/// Kernel activity of one device.
 struct Activity {
-    /// How many run now, and since when at least one does.
+    /// Number of running kernels, and the time since which at least one runs.
     running: u32,
     since: u64,
-    /// Busy nanoseconds of the latest parts of time, by the part's number modulo [`PARTS`] plus the one that is not
-    /// over yet.
+    /// Busy nanoseconds of the latest slices, by slice number modulo `PARTS + 1`: the window and the current slice.
     busy: [u64; PARTS + 1],
-    /// Number of the newest part in `busy`.
+    /// Number of the newest slice in `busy`.
     newest: u64,
 }
 
@@ -28,7 +27,7 @@ impl Activity {
         newest: 0,
     };
 
-    /// Forgets the parts that are too long ago at `time`.
+    /// Clears the slices that have left the window at `time`.
     fn advance(&mut self, time: u64) {
         let part = time / PART;
         for gone in (self.newest + 1..=part).take(PARTS + 1) {
@@ -40,7 +39,7 @@ impl Activity {
     /// Counts the time from `since` to `time` as busy.
     fn credit(&mut self, time: u64) {
         self.advance(time);
-        // What lies before the window does not matter any more.
+        // Time before the window is irrelevant.
         let mut from = self
             .since
             .max(self.newest.saturating_sub(PARTS as u64) * PART);
@@ -65,7 +64,7 @@ impl Activity {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// Percent of the window before `time`, which is the time since the start if that is shorter.
+    /// Percentage of the window before `time` that was busy. The window starts no earlier than time zero.
     fn percent(&mut self, time: u64) -> u32 {
         if self.running > 0 {
             self.credit(time);
@@ -85,28 +84,28 @@ static DEVICES_ACTIVITY: [Mutex<Activity>; DEVICES] =
 
 fn with<T>(device: i32, look: impl FnOnce(&mut Activity, u64) -> T) -> Option<T> {
     let activity = DEVICES_ACTIVITY.get(usize::try_from(device).ok()?)?;
-    let mut activity = activity.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut activity = activity.lock();
     Some(look(&mut activity, now()))
 }
 
-/// A kernel that runs, until it is dropped.
-pub(crate) struct Running(i32);
+/// Counts as a running kernel until it is dropped.
+pub(crate) struct RunningKernel(i32);
 
-impl Running {
-    /// Says that a kernel begins on that device.
+impl RunningKernel {
+    /// Marks the start of a kernel on a device.
     pub(crate) fn on(device: i32) -> Self {
         with(device, Activity::begin);
-        Running(device)
+        RunningKernel(device)
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningKernel {
     fn drop(&mut self) {
         with(self.0, Activity::end);
     }
 }
 
-/// Percent of the last second in which a kernel ran on that device. Zero in a forked child, where none can.
+/// Percentage of the last second in which a kernel ran on the device. Zero in a forked child, which cannot run kernels.
 pub(crate) fn busy_percent(device: i32) -> u32 {
     if crate::driver::entry::init::forked() {
         return 0;
@@ -119,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_the_time() {
+    fn half_busy_reports_half() {
         let mut a = Activity::IDLE;
         for second in 0..10 {
             for part in 0..10 {
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_kernels_count_once_and_long_ones_while_they_run() {
+    fn overlapping_kernels_count_once_and_running_kernels_count() {
         let mut a = Activity::IDLE;
         a.begin(0);
         a.begin(PART);
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_little_is_not_nothing() {
+    fn short_activity_rounds_up() {
         let mut a = Activity::IDLE;
         a.begin(20 * PART);
         a.end(20 * PART + 1000);

@@ -1,12 +1,15 @@
-//! Contexts: what is current on a thread, what belongs to a context, and what ends it.
+//! Contexts: the per-thread context stack, what a context owns, and its destruction.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+
+use cupyrite_sys::driver::{self as sys, CUlimit as Limit};
+use parking_lot::Mutex;
 
 use crate::driver::array;
 use crate::driver::array::texture;
-use crate::driver::context::printf::Printf;
+use crate::driver::context::printf::PrintfBuffer;
 use crate::driver::device;
 use crate::driver::device::peers;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
@@ -24,7 +27,7 @@ use crate::driver::module::library;
 use crate::driver::stream;
 use crate::driver::stream::Stream;
 use crate::driver::stream::event;
-use crate::driver::stream::queue::{self, lock};
+use crate::driver::stream::queue;
 use crate::memory::AddressSpace;
 
 pub(crate) mod activity;
@@ -37,14 +40,14 @@ pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
 
 pub(crate) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
 
-/// Number of `CUlimit` values kept.
-const LIMITS: usize = 11;
+/// Number of `CUlimit` values stored.
+const LIMITS: usize = Limit::CU_LIMIT_MAX.0 as usize;
 /// Index of the stack limit in [`Context::limits`].
-const STACK_SIZE: usize = 0;
-/// Index of the heap limit.
-const HEAP_SIZE: usize = 2;
+const STACK_SIZE: usize = Limit::CU_LIMIT_STACK_SIZE.0 as usize;
+/// Index of the heap limit in [`Context::limits`].
+const HEAP_SIZE: usize = Limit::CU_LIMIT_MALLOC_HEAP_SIZE.0 as usize;
 
-/// A context. The primary context of a device is one object for the life of the process, made active and inactive.
+/// A context. A device's primary context is one object for the life of the process; it is activated and deactivated.
 pub(crate) struct Context {
     pub(crate) id: u64,
     pub(crate) handle: u64,
@@ -53,16 +56,17 @@ pub(crate) struct Context {
     active: AtomicBool,
     pub(crate) flags: AtomicU32,
     api_version: u32,
-    /// The error every later call returns, or zero.
+    /// The sticky error that every later call returns, or zero.
     sticky: AtomicU32,
-    /// Looked at by running kernels.
+    /// Polled by running kernels.
     pub(crate) cancel: AtomicBool,
-    /// Held while an op is entered into streams, so that all streams agree on the order.
+    /// Held while an op is enqueued, so that all streams agree on the order.
     pub(crate) order: Mutex<()>,
     pub(crate) streams: Mutex<Vec<Arc<Stream>>>,
-    /// Made on first use; taken out when the context ends, as the stream holds the context in turn.
+    /// Created on first use. Taken out when the context is destroyed, because the stream owns a reference to the
+    /// context.
     legacy: Mutex<Option<Arc<Stream>>>,
-    pub(crate) printf: Printf,
+    pub(crate) printf: PrintfBuffer,
     limits: [AtomicU64; LIMITS],
     cache_config: AtomicU32,
     shared_config: AtomicU32,
@@ -84,7 +88,7 @@ impl Context {
             order: Mutex::new(()),
             streams: Mutex::new(Vec::new()),
             legacy: Mutex::new(None),
-            printf: Printf::default(),
+            printf: PrintfBuffer::default(),
             limits: std::array::from_fn(|_| AtomicU64::new(0)),
             cache_config: AtomicU32::new(0),
             shared_config: AtomicU32::new(1),
@@ -94,7 +98,7 @@ impl Context {
         context
     }
 
-    /// The primary context of a device, not yet active.
+    /// The primary context of a device, initially inactive.
     pub(crate) fn new_primary(device: i32) -> Arc<Context> {
         let context = Self::new(device, true, 0, API_VERSION);
         context.active.store(false, Ordering::SeqCst);
@@ -108,15 +112,16 @@ impl Context {
         }
     }
 
-    /// Bytes of stack a thread may use beyond what its kernel declares. The interpreter's frames are several times those
-    /// of machine code, which keeps most of a function in registers; recursion that fits a GPU's stack must fit here.
+    /// Bytes of stack a thread may use beyond its kernel's declaration. The interpreter's frames are several times
+    /// larger than those of machine code, which keeps most values in registers; recursion that fits a GPU's stack must
+    /// fit here.
     pub(crate) fn stack_limit(&self) -> u32 {
         const FRAME_RATIO: u64 = 8;
         const MOST: u64 = 512 << 10;
         (self.limits[STACK_SIZE].load(Ordering::Relaxed) * FRAME_RATIO).min(MOST) as u32
     }
 
-    /// Bytes that `malloc` in kernels may give out.
+    /// Bytes that `malloc` in kernels may allocate.
     pub(crate) fn heap_limit(&self) -> u64 {
         self.limits[HEAP_SIZE].load(Ordering::Relaxed)
     }
@@ -125,7 +130,7 @@ impl Context {
         self.active.load(Ordering::SeqCst)
     }
 
-    /// The sticky error, if there is one, or what is wrong with a context that is gone.
+    /// Returns the sticky error, or `CONTEXT_IS_DESTROYED` for an inactive context.
     pub(crate) fn check(&self) -> Res {
         if !self.is_active() {
             return Err(Code::CONTEXT_IS_DESTROYED);
@@ -136,34 +141,35 @@ impl Context {
         }
     }
 
-    /// Makes `code` the answer of every later call. The first failure stays.
+    /// Makes every later call return `code`. The first failure wins.
     pub(crate) fn fail(&self, code: Code) {
         let _ = self
             .sticky
             .compare_exchange(0, code.0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Whether work that is still queued is to be skipped.
+    /// Whether queued work must be skipped.
     pub(crate) fn has_failed(&self) -> bool {
         self.sticky.load(Ordering::SeqCst) != 0
     }
 
-    /// The caller pressed Ctrl-C: stop the kernels and fail.
+    /// Cancels the running kernels and fails the context, after Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.fail(Code::LAUNCH_TIMEOUT);
         self.cancel.store(true, Ordering::SeqCst);
     }
 
-    /// The default stream that waits for the others.
+    /// The legacy default stream, which synchronises with the blocking streams.
     pub(crate) fn legacy_stream(self: &Arc<Self>) -> Arc<Stream> {
-        lock(&self.legacy)
+        self.legacy
+            .lock()
             .get_or_insert_with(|| Stream::default_of(self, stream::Sort::Legacy))
             .clone()
     }
 
-    /// Waits for everything that is queued, then flushes what kernels printed.
+    /// Waits for all queued work, then flushes kernel `printf` output.
     pub(crate) fn synchronize(&self) -> Res {
-        let streams = lock(&self.streams).clone();
+        let streams = self.streams.lock().clone();
         for s in &streams {
             if let Some(op) = s.tail() {
                 queue::wait(&op, self)?;
@@ -175,20 +181,22 @@ impl Context {
         self.check()
     }
 
-    /// Drops destroyed streams whose work is done.
+    /// Drops destroyed streams that have completed their work.
     pub(crate) fn forget_finished_streams(&self) {
-        lock(&self.streams).retain(|s| !s.is_abandoned() || s.tail().is_some());
+        self.streams
+            .lock()
+            .retain(|s| !s.is_abandoned() || s.tail().is_some());
     }
 
-    /// Ends the context: waits for its work, frees what it owns, invalidates its handles. A primary context can be
-    /// made active again.
+    /// Waits for the context's work, frees what it owns and invalidates its handles. A primary context can be activated
+    /// again.
     fn tear_down(self: &Arc<Self>) {
         if !self.active.swap(false, Ordering::SeqCst) {
             return;
         }
-        // A kernel that never ends has been interrupted or will be by the hook; either way the wait comes back.
+        // The hook interrupts a kernel that never finishes, so the wait returns.
         if self.synchronize() == Err(Code::LAUNCH_TIMEOUT) {
-            for s in lock(&self.streams).clone() {
+            for s in self.streams.lock().clone() {
                 for _ in 0..100 {
                     if s.tail().is_none() {
                         break;
@@ -205,14 +213,14 @@ impl Context {
         texture::forget_context(self.id);
         array::forget_context(self.id);
         peers::forget_context(self.id);
-        let streams = std::mem::take(&mut *lock(&self.streams));
-        // Threads still hold their default streams of this context; they must not use them again, and what they capture
-        // would forbid things to the whole process for ever.
+        let streams = std::mem::take(&mut *self.streams.lock());
+        // Threads may still refer to their default streams of this context. These become unusable; an unfinished
+        // capture would restrict the whole process permanently.
         for stream in &streams {
             graph::capture::stream_ends(stream);
             stream.abandon();
         }
-        *lock(&self.legacy) = None;
+        *self.legacy.lock() = None;
         drop(streams);
         for region in AddressSpace::global().free_owned(self.id) {
             pointer::forget(&region);
@@ -221,7 +229,7 @@ impl Context {
         }
     }
 
-    /// Makes a primary context usable again, as good as new.
+    /// Activates a primary context in its initial state.
     fn revive(&self) {
         if !self.is_active() {
             self.cancel.store(false, Ordering::SeqCst);
@@ -232,7 +240,7 @@ impl Context {
     }
 }
 
-/// What `cuCtxGetApiVersion` says of contexts made by the current entry points.
+/// The value of `cuCtxGetApiVersion` for contexts created by the current entry points.
 const API_VERSION: u32 = 3020;
 
 thread_local! {
@@ -246,19 +254,19 @@ fn with_stack<R>(f: impl FnOnce(&mut Vec<Arc<Context>>) -> R) -> Res<R> {
         .map_err(|_| Code::UNKNOWN)
 }
 
-/// The current context whatever its state.
+/// The current context in any state.
 pub(crate) fn current_any() -> Res<Option<Arc<Context>>> {
     with_stack(|s| s.last().cloned())
 }
 
-/// The current context, live and without a sticky error.
+/// The current context; it is active and has no sticky error.
 pub(crate) fn current() -> Res<Arc<Context>> {
     let context = current_any()?.ok_or(Code::INVALID_CONTEXT)?;
     context.check()?;
     Ok(context)
 }
 
-/// The context with that handle, live.
+/// The active context of that handle.
 fn by_handle(handle: u64) -> Res<Arc<Context>> {
     let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
     if context.is_active() {
@@ -268,7 +276,7 @@ fn by_handle(handle: u64) -> Res<Arc<Context>> {
     }
 }
 
-/// Bytes that the active contexts of a device hold; `None` if there is no such context, in a forked child for one.
+/// Bytes owned by the active contexts of a device. `None` if there is no active context, and in a forked child.
 pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
     if !crate::driver::entry::init::initialised() || crate::driver::entry::init::forked() {
         return None;
@@ -279,7 +287,7 @@ pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
     (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)) + array::bytes_in(&ids))
 }
 
-/// The context with that handle, or the current one for null.
+/// The context of that handle, or the current one for a null handle.
 pub(crate) fn by_handle_or_current(handle: u64) -> Res<Arc<Context>> {
     if handle == 0 {
         return current();
@@ -289,11 +297,19 @@ pub(crate) fn by_handle_or_current(handle: u64) -> Res<Arc<Context>> {
     Ok(context)
 }
 
-/// Exactly one scheduling flag, and none that does not exist.
+/// Accepts one scheduling flag and otherwise only known flags.
 fn check_flags(flags: u32) -> Res {
-    const SCHEDULING: u32 = 0x07;
-    const ALL: u32 = 0xFF;
-    if flags & !ALL != 0 || !matches!(flags & SCHEDULING, 0 | 1 | 2 | 4) {
+    const SCHEDULING: u32 = sys::CUctx_flags::CU_CTX_SCHED_MASK.0;
+    const ALL: u32 = sys::CUctx_flags::CU_CTX_FLAGS_MASK.0;
+    if flags & !ALL != 0
+        || !matches!(
+            sys::CUctx_flags(flags & SCHEDULING),
+            sys::CUctx_flags::CU_CTX_SCHED_AUTO
+                | sys::CUctx_flags::CU_CTX_SCHED_SPIN
+                | sys::CUctx_flags::CU_CTX_SCHED_YIELD
+                | sys::CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC
+        )
+    {
         return Err(Code::INVALID_VALUE);
     }
     Ok(())
@@ -311,10 +327,10 @@ fn create(out: u64, flags: u32, ordinal: i32, api_version: u32) -> Res {
     pushed
 }
 
-/// Makes `device`'s primary context active and returns it.
+/// Activates `device`'s primary context and returns it.
 pub(crate) fn retain_primary(ordinal: i32) -> Res<Arc<Context>> {
     let device = device::by_ordinal(ordinal)?;
-    let mut primary = lock(&device.primary);
+    let mut primary = device.primary.lock();
     primary.retained += 1;
     primary
         .context
@@ -325,11 +341,26 @@ pub(crate) fn retain_primary(ordinal: i32) -> Res<Arc<Context>> {
 }
 
 fn known_limit(limit: u32, readable: bool) -> Res<usize> {
-    // The device runtime's limits need code that launches kernels from kernels; CIG contexts do not exist here.
-    match limit {
-        0..=6 => Ok(limit as usize),
-        7..=9 if readable => Ok(limit as usize),
-        7..=10 => Err(Code::UNSUPPORTED_LIMIT),
+    // The device runtime's limits apply to dynamic parallelism, which is absent; so are CIG contexts.
+    match Limit(limit) {
+        Limit::CU_LIMIT_STACK_SIZE
+        | Limit::CU_LIMIT_PRINTF_FIFO_SIZE
+        | Limit::CU_LIMIT_MALLOC_HEAP_SIZE
+        | Limit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH
+        | Limit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT
+        | Limit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY
+        | Limit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => Ok(limit as usize),
+        Limit::CU_LIMIT_SHMEM_SIZE
+        | Limit::CU_LIMIT_CIG_ENABLED
+        | Limit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED
+            if readable =>
+        {
+            Ok(limit as usize)
+        }
+        Limit::CU_LIMIT_SHMEM_SIZE
+        | Limit::CU_LIMIT_CIG_ENABLED
+        | Limit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED
+        | Limit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE => Err(Code::UNSUPPORTED_LIMIT),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -361,7 +392,7 @@ entries! {
     fn ctx_destroy "cuCtxDestroy_v2" (handle: u64) {
         let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
         if context.primary {
-            // The owner of a primary context is its device: release or reset it there.
+            // A primary context is owned by its device; it is released or reset there.
             return Err(Code::INVALID_CONTEXT);
         }
         CONTEXTS.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
@@ -439,12 +470,12 @@ entries! {
         let index = known_limit(limit, false)?;
         let context = current()?;
         graph::capture::reject_if_capturing()?;
-        // The hardware rounds and caps; so does this: a stack of at most 512 KiB a thread, L2 granularity up to 128.
-        let value = match index {
-            STACK_SIZE => value.checked_next_multiple_of(16).filter(|&v| v <= 512 << 10).ok_or(Code::INVALID_VALUE)?,
-            1 | 2 if value > AddressSpace::global().capacity() => return Err(Code::OUT_OF_MEMORY),
-            5 => value.min(128),
-            6 => 0,
+        // Rounds and caps as hardware does: at most 512 KiB of stack a thread, L2 fetch granularity up to 128 bytes.
+        let value = match Limit(limit) {
+            Limit::CU_LIMIT_STACK_SIZE => value.checked_next_multiple_of(16).filter(|&v| v <= 512 << 10).ok_or(Code::INVALID_VALUE)?,
+            Limit::CU_LIMIT_PRINTF_FIFO_SIZE | Limit::CU_LIMIT_MALLOC_HEAP_SIZE if value > AddressSpace::global().capacity() => return Err(Code::OUT_OF_MEMORY),
+            Limit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => value.min(128),
+            Limit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
             _ => value,
         };
         context.limits[index].store(value, Ordering::Relaxed);
@@ -455,7 +486,7 @@ entries! {
         put(out, current()?.cache_config.load(Ordering::Relaxed))
     }
     fn ctx_set_cache_config "cuCtxSetCacheConfig" (config: u32) {
-        if config > 3 {
+        if config > sys::CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
             return Err(Code::INVALID_VALUE);
         }
         current()?.cache_config.store(config, Ordering::Relaxed);
@@ -466,10 +497,10 @@ entries! {
         put(out, current()?.shared_config.load(Ordering::Relaxed))
     }
     fn ctx_set_shared_config "cuCtxSetSharedMemConfig" (config: u32) {
-        if config > 2 {
+        if config > sys::CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
             return Err(Code::INVALID_VALUE);
         }
-        // Fixed at four bytes on everything newer than Kepler: accepted and without effect.
+        // Devices after Kepler have a fixed bank size of four bytes: accepted without effect.
         current()?;
         Ok(())
     }
@@ -514,10 +545,10 @@ entries! {
     }
     fn primary_reset "cuDevicePrimaryCtxReset_v2" (device: i32) {
         let device = device::by_ordinal(device)?;
-        let context = lock(&device.primary).context.clone();
+        let context = device.primary.lock().context.clone();
         context.tear_down();
-        // Whoever retained it keeps it: it comes back empty, as if just made.
-        if lock(&device.primary).retained > 0 {
+        // A retained context stays valid and returns to its initial state.
+        if device.primary.lock().retained > 0 {
             context.revive();
         }
         Ok(())
@@ -526,7 +557,7 @@ entries! {
         non_null(flags)?;
         non_null(active)?;
         let device = device::by_ordinal(device)?;
-        let primary = lock(&device.primary);
+        let primary = device.primary.lock();
         let (f, a) = (primary.flags, i32::from(primary.context.is_active()));
         drop(primary);
         put(flags, f)?;
@@ -535,7 +566,7 @@ entries! {
     fn primary_set_flags "cuDevicePrimaryCtxSetFlags_v2" (device: i32, flags: u32) {
         check_flags(flags)?;
         let device = device::by_ordinal(device)?;
-        let mut primary = lock(&device.primary);
+        let mut primary = device.primary.lock();
         primary.flags = flags;
         primary.context.flags.store(flags, Ordering::Relaxed);
         Ok(())
@@ -550,18 +581,18 @@ entries! {
 
 fn release_primary(ordinal: i32) -> Res {
     let device = device::by_ordinal(ordinal)?;
-    let mut primary = lock(&device.primary);
+    let mut primary = device.primary.lock();
     if primary.retained == 0 {
         return Err(Code::INVALID_CONTEXT);
     }
     primary.retained -= 1;
     if primary.retained == 0 {
-        // Not under the lock: the wait for running work may call back.
+        // Released before the wait, because running work may call back into the driver.
         let context = primary.context.clone();
         drop(primary);
         context.tear_down();
-        // Somebody may have retained it meanwhile.
-        if lock(&device.primary).retained > 0 {
+        // Another thread may have retained it in the meantime.
+        if device.primary.lock().retained > 0 {
             context.revive();
         }
     }

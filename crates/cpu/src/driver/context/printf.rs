@@ -1,24 +1,25 @@
-//! What kernels print. It is kept until a synchronising call and then written to standard output in one go, as a GPU's
-//! driver does: by synchronising calls, blocking copies, module unloading and the end of the context. A buffer that
-//! exceeds [`FULL`] is written at once, so that nothing is lost (a GPU would overwrite the oldest text).
+//! Output of `printf` in kernels.
+//!
+//! As in NVIDIA's driver, output is buffered until a synchronising call, a blocking copy, module unloading or context
+//! destruction, and then written to standard output at once. A buffer that exceeds [`FULL`] is written immediately, so
+//! that no text is lost; a GPU would overwrite the oldest text.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
-use crate::driver::stream::queue::lock;
 use crate::engine::PrintfSink;
 
-/// Bytes after which nothing is gained by waiting.
+/// Buffer size at which output is written immediately, in bytes.
 const FULL: usize = 1 << 20;
 
-/// A context's output that is not yet written.
+/// A context's pending output.
 #[derive(Default)]
-pub(crate) struct Printf {
+pub(crate) struct PrintfBuffer {
     text: Mutex<Vec<u8>>,
 }
 
-impl PrintfSink for Printf {
+impl PrintfSink for PrintfBuffer {
     fn emit(&self, bytes: &[u8]) {
-        let mut text = lock(&self.text);
+        let mut text = self.text.lock();
         text.extend_from_slice(bytes);
         if text.len() >= FULL {
             write_out(&std::mem::take(&mut *text));
@@ -26,17 +27,17 @@ impl PrintfSink for Printf {
     }
 }
 
-impl Printf {
-    /// Writes everything out. The lock is held meanwhile, so that two threads do not swap their parts.
+impl PrintfBuffer {
+    /// Writes all pending output. Holds the lock while writing, so that two threads do not reorder their output.
     pub(crate) fn flush(&self) {
-        let mut text = lock(&self.text);
+        let mut text = self.text.lock();
         if !text.is_empty() {
             write_out(&std::mem::take(&mut *text));
         }
     }
 }
 
-/// Descriptor 1 directly: whatever the program buffers above it (C's `stdout`, Python's `sys.stdout`) is not ours.
+/// Writes to descriptor 1, below the buffers of the program (C's `stdout`, Python's `sys.stdout`).
 fn write_out(mut bytes: &[u8]) {
     while !bytes.is_empty() {
         // SAFETY: the buffer is valid for its length.

@@ -1,9 +1,12 @@
-//! Devices: how many there are, what they are called, what they can do.
+//! Devices: enumeration, names, properties.
 //!
-//! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) says how many devices there are; they share the processor and its memory.
-//! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) says what they present themselves as.
+//! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) sets the number of devices; they share the processor and its memory.
+//! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) sets the compute capability they present.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::Context;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
@@ -31,15 +34,15 @@ pub(crate) struct Device {
     pub(crate) primary: Mutex<Primary>,
 }
 
-/// A device's primary context and who holds it.
+/// A device's primary context and its retain count.
 pub(crate) struct Primary {
     pub(crate) context: Arc<Context>,
     pub(crate) retained: u64,
     pub(crate) flags: u32,
 }
 
-/// Most devices that can be asked for.
-const MOST_DEVICES: i32 = 16;
+/// Maximum number of devices.
+const MAX_DEVICES: i32 = 16;
 
 fn cpu_model() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -64,7 +67,7 @@ fn settings() -> Option<(i32, (i32, i32))> {
             .trim()
             .parse()
             .ok()
-            .filter(|n| (1..=MOST_DEVICES).contains(n))?,
+            .filter(|n| (1..=MAX_DEVICES).contains(n))?,
         Err(_) => 1,
     };
     let capability = match std::env::var("CUPYRITE_CPU_COMPUTE_CAPABILITY") {
@@ -81,17 +84,17 @@ fn settings() -> Option<(i32, (i32, i32))> {
     Some((count, capability))
 }
 
-/// All devices; made on the first call.
+/// All devices, created on the first call.
 ///
 /// # Errors
-/// `INVALID_VALUE` if an environment variable above does not say what it should.
+/// `INVALID_VALUE` if one of the environment variables above is invalid.
 pub(crate) fn all() -> Res<&'static [Device]> {
     static DEVICES: OnceLock<Option<Vec<Device>>> = OnceLock::new();
     DEVICES
         .get_or_init(|| {
             let Some((count, capability)) = settings() else {
                 eprintln!(
-                    "cupyrite: CUPYRITE_CPU_DEVICES must be a number from 1 to {MOST_DEVICES}, \
+                    "cupyrite: CUPYRITE_CPU_DEVICES must be an integer from 1 to {MAX_DEVICES}, \
                      CUPYRITE_CPU_COMPUTE_CAPABILITY a version such as 8.9"
                 );
                 return None;
@@ -118,7 +121,7 @@ pub(crate) fn all() -> Res<&'static [Device]> {
         .ok_or(Code::INVALID_VALUE)
 }
 
-/// The device with that ordinal, which is its `CUdevice` too.
+/// The device of that ordinal. A `CUdevice` is the ordinal.
 pub(crate) fn by_ordinal(ordinal: i32) -> Res<&'static Device> {
     usize::try_from(ordinal)
         .ok()
@@ -127,7 +130,7 @@ pub(crate) fn by_ordinal(ordinal: i32) -> Res<&'static Device> {
 }
 
 impl Device {
-    /// A version 8 UUID that begins with the project's name and ends with the ordinal.
+    /// A version 8 UUID that starts with the project's name and ends with the ordinal.
     fn uuid(&self) -> [u8; 16] {
         let mut uuid = *b"cupyrite\x80\x00\x00\x00\x00\x00\x00\x00";
         uuid[6] = (uuid[6] & 0x0F) | 0x80;
@@ -135,7 +138,7 @@ impl Device {
         uuid
     }
 
-    /// `domain:bus:device.function`: a domain that no machine has.
+    /// `domain:bus:device.function`, in a domain that no real machine uses.
     fn pci_bus_id(&self) -> String {
         format!(
             "{:04X}:{:02X}:00.0",
@@ -145,7 +148,7 @@ impl Device {
     }
 }
 
-/// What NVML tells of a device.
+/// What NVML reports about a device.
 pub(crate) struct DeviceFacts {
     pub(crate) ordinal: i32,
     pub(crate) name: String,
@@ -155,7 +158,7 @@ pub(crate) struct DeviceFacts {
     pub(crate) pci_bus: u32,
 }
 
-/// All devices as NVML tells of them; `None` where [`all`] fails.
+/// [`DeviceFacts`] of all devices; `None` if [`all`] fails.
 pub(crate) fn facts() -> Option<Vec<DeviceFacts>> {
     let facts = |d: &Device| DeviceFacts {
         ordinal: d.ordinal,
@@ -203,9 +206,9 @@ entries! {
         by_ordinal(device)?;
         put(out, AddressSpace::global().capacity())
     }
-    fn device_get_attribute "cuDeviceGetAttribute" (out: u64, attribute: i32, device: i32) {
+    fn device_get_attribute "cuDeviceGetAttribute" (out: u64, attribute: u32, device: i32) {
         non_null(out)?;
-        put(out, attributes::get(by_ordinal(device)?, attribute)?)
+        put(out, attributes::get(by_ordinal(device)?, sys::CUdevice_attribute(attribute))?)
     }
     fn device_compute_capability "cuDeviceComputeCapability" (major: u64, minor: u64, device: i32) {
         non_null(major)?;
@@ -217,11 +220,26 @@ entries! {
     fn device_get_properties "cuDeviceGetProperties" (out: u64, device: i32) {
         non_null(out)?;
         let device = by_ordinal(device)?;
-        // The fields of CUdevprop in order; texture alignment is the last.
-        let ids = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
-        let mut fields = [0i32; 14];
-        for (field, id) in fields.iter_mut().zip(ids) {
-            *field = attributes::get(device, id)?;
+        // The fields of `CUdevprop`, in declaration order.
+        const FIELDS: [sys::CUdevice_attribute; 14] = [
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
+        ];
+        let mut fields = [0i32; FIELDS.len()];
+        for (field, attribute) in fields.iter_mut().zip(FIELDS) {
+            *field = attributes::get(device, attribute)?;
         }
         put(out, fields)
     }
@@ -235,7 +253,7 @@ entries! {
     fn device_get_by_pci_bus_id "cuDeviceGetByPCIBusId" (out: u64, id: u64) {
         non_null(out)?;
         let wanted = get_name(id)?;
-        // `domain:bus:device`, with or without the function, and without the domain if it is zero.
+        // `domain:bus:device`, with or without the function; the domain may be omitted if it is zero.
         let hexadecimal = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
         if !wanted.contains(':') || !wanted.split([':', '.']).all(hexadecimal) {
             return Err(Code::INVALID_VALUE);
@@ -258,11 +276,11 @@ entries! {
         if from.ordinal == to.ordinal {
             return Err(Code::INVALID_DEVICE);
         }
-        // Performance rank, access, native atomics, array access, partial atomics.
-        let value = match attribute {
-            1 | 4 => 0,
-            2 | 3 => 1,
-            5 => 0,
+        use sys::CUdevice_P2PAttribute as Attribute;
+        let value = match Attribute(attribute) {
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED => 0,
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED | Attribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED => 1,
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
             _ => return Err(Code::INVALID_VALUE),
         };
         put(out, value)

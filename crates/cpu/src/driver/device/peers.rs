@@ -1,10 +1,13 @@
-//! Peers: which context may use the memory of which other one, and what that means for its kernels.
+//! Peer access: which context's kernels may access which other context's memory.
 //!
-//! Copies of what `cuMemAlloc` gave need no permission, as with the real driver: it moves data between any two devices
-//! itself. Memory of pools and mappings is copied by the rights that those give: see `copy::check_rights`.
+//! Copies of memory from `cuMemAlloc` need no permission, as with NVIDIA's driver, which moves data between any two
+//! devices itself. Copies of pool memory and of mappings follow their own access rights: see `copy::check_rights`.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::Context;
 use crate::driver::device;
@@ -12,10 +15,9 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::stream::queue::lock;
 use crate::memory::Viewer;
 
-/// Pairs (context, peer): kernels of the first may use what the second has allocated.
+/// Pairs (context, peer): kernels of the first may access what the second has allocated.
 static PEERS: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
 
 /// Lets kernels of `mine` use the memory of `peer`.
@@ -23,7 +25,7 @@ static PEERS: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
 /// # Errors
 /// `PEER_ACCESS_ALREADY_ENABLED`.
 pub(crate) fn enable(mine: u64, peer: u64) -> Res {
-    let new = lock(&PEERS).get_or_insert_default().insert((mine, peer));
+    let new = PEERS.lock().get_or_insert_default().insert((mine, peer));
     if new {
         Ok(())
     } else {
@@ -31,12 +33,12 @@ pub(crate) fn enable(mine: u64, peer: u64) -> Res {
     }
 }
 
-/// The reverse of [`enable`].
+/// Reverts [`enable`].
 ///
 /// # Errors
 /// `PEER_ACCESS_NOT_ENABLED`.
 pub(crate) fn disable(mine: u64, peer: u64) -> Res {
-    let known = lock(&PEERS).get_or_insert_default().remove(&(mine, peer));
+    let known = PEERS.lock().get_or_insert_default().remove(&(mine, peer));
     if known {
         Ok(())
     } else {
@@ -44,16 +46,17 @@ pub(crate) fn disable(mine: u64, peer: u64) -> Res {
     }
 }
 
-/// Forgets what a context that ends was allowed, and allowed others.
+/// Removes all permissions from and to a destroyed context.
 pub(crate) fn forget_context(context: u64) {
-    lock(&PEERS)
+    PEERS
+        .lock()
         .get_or_insert_default()
         .retain(|&(mine, peer)| mine != context && peer != context);
 }
 
-/// Who a kernel of that context is to memory.
+/// Identifies the context's kernels in memory access checks.
 pub(crate) fn viewer(context: &Context) -> Viewer {
-    let mut guard = lock(&PEERS);
+    let mut guard = PEERS.lock();
     let peers: Arc<[u64]> = guard
         .get_or_insert_default()
         .iter()
@@ -66,35 +69,39 @@ pub(crate) fn viewer(context: &Context) -> Viewer {
     }
 }
 
-/// What can be done natively with a `CUatomicOperation` on memory of the host or of a peer, as
-/// `CUatomicOperationCapability` bits. It is what kernels can do on memory of their own: there is one memory.
+/// Atomic capabilities of a `CUatomicOperation` on host or peer memory, as `CUatomicOperationCapability` bits. They
+/// equal the capabilities on a kernel's own memory, because all memory is host memory.
 ///
 /// # Errors
-/// `INVALID_VALUE` for a number that is no operation.
+/// `INVALID_VALUE` for an unknown operation.
 fn capabilities(operation: u32) -> Res<u32> {
-    const SIGNED: u32 = 1;
-    const UNSIGNED: u32 = 2;
-    const REDUCTION: u32 = 4;
-    const SCALAR_32: u32 = 8;
-    const SCALAR_64: u32 = 16;
+    use sys::CUatomicOperation as Operation;
+    const SIGNED: u32 = sys::CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SIGNED.0;
+    const UNSIGNED: u32 = sys::CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_UNSIGNED.0;
+    const REDUCTION: u32 = sys::CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_REDUCTION.0;
+    const SCALAR_32: u32 = sys::CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SCALAR_32.0;
+    const SCALAR_64: u32 = sys::CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SCALAR_64.0;
     const BOTH: u32 = SCALAR_32 | SCALAR_64;
-    Ok(match operation {
-        // Integers: add, minimum, maximum.
-        0..=2 => SIGNED | UNSIGNED | REDUCTION | BOTH,
-        // Increment and decrement with a bound.
-        3 | 4 => UNSIGNED | REDUCTION | SCALAR_32,
-        // And, or, exclusive or.
-        5..=7 => UNSIGNED | REDUCTION | BOTH,
-        // Exchange, compare and swap.
-        8 | 9 => UNSIGNED | BOTH,
-        // Floating point: add; there is no instruction for minimum and maximum.
-        10 => SIGNED | REDUCTION | BOTH,
-        11 | 12 => 0,
+    Ok(match Operation(operation) {
+        Operation::CU_ATOMIC_OPERATION_INTEGER_ADD
+        | Operation::CU_ATOMIC_OPERATION_INTEGER_MIN
+        | Operation::CU_ATOMIC_OPERATION_INTEGER_MAX => SIGNED | UNSIGNED | REDUCTION | BOTH,
+        Operation::CU_ATOMIC_OPERATION_INTEGER_INCREMENT
+        | Operation::CU_ATOMIC_OPERATION_INTEGER_DECREMENT => UNSIGNED | REDUCTION | SCALAR_32,
+        Operation::CU_ATOMIC_OPERATION_AND
+        | Operation::CU_ATOMIC_OPERATION_OR
+        | Operation::CU_ATOMIC_OPERATION_XOR => UNSIGNED | REDUCTION | BOTH,
+        Operation::CU_ATOMIC_OPERATION_EXCHANGE | Operation::CU_ATOMIC_OPERATION_CAS => {
+            UNSIGNED | BOTH
+        }
+        // Floating point has `add`, but no instruction for minimum and maximum.
+        Operation::CU_ATOMIC_OPERATION_FLOAT_ADD => SIGNED | REDUCTION | BOTH,
+        Operation::CU_ATOMIC_OPERATION_FLOAT_MIN | Operation::CU_ATOMIC_OPERATION_FLOAT_MAX => 0,
         _ => return Err(Code::INVALID_VALUE),
     })
 }
 
-fn tell_capabilities(out: u64, operations: u64, count: u32) -> Res {
+fn put_capabilities(out: u64, operations: u64, count: u32) -> Res {
     non_null(out)?;
     non_null(operations)?;
     if count == 0 {
@@ -113,13 +120,13 @@ fn tell_capabilities(out: u64, operations: u64, count: u32) -> Res {
 entries! {
     fn host_atomics "cuDeviceGetHostAtomicCapabilities" (out: u64, operations: u64, count: u32, device: i32) {
         device::by_ordinal(device)?;
-        tell_capabilities(out, operations, count)
+        put_capabilities(out, operations, count)
     }
     fn peer_atomics "cuDeviceGetP2PAtomicCapabilities"
         (out: u64, operations: u64, count: u32, from: i32, to: i32) {
         if device::by_ordinal(from)?.ordinal == device::by_ordinal(to)?.ordinal {
             return Err(Code::INVALID_DEVICE);
         }
-        tell_capabilities(out, operations, count)
+        put_capabilities(out, operations, count)
     }
 }

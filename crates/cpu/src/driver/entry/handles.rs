@@ -1,24 +1,27 @@
-//! Handles: opaque numbers that name live objects. A handle is never dereferenced and never given out twice, so a
-//! freed, foreign or made-up one is found out by looking it up.
+//! Handles: opaque numbers that name live objects.
+//!
+//! A handle is never dereferenced and never reused, so a table lookup detects destroyed, foreign and invented handles.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::RwLock;
 
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
 
-/// The bits every handle begins with: no mapped address looks like it.
+/// The high bits of every handle; no mapped address has them.
 const TAG: u64 = 0x00C0_0000_0000_0000;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A number no other object of the process has.
+/// Returns a number that is unique in the process.
 pub(crate) fn fresh_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What a handle names; part of its value, so that a handle of another kind cannot be mistaken.
+/// The type of object a handle names. It is part of the handle's value, so handles of different types never match.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum HandleKind {
@@ -64,17 +67,17 @@ impl std::fmt::Display for HandleKind {
             HandleKind::Exec => "executable graph",
             HandleKind::UserObject => "user object",
             HandleKind::Linker => "linker state",
-            HandleKind::LogCallback => "callback for logs",
+            HandleKind::LogCallback => "log callback",
         })
     }
 }
 
-/// The value of the handle that the object `id` of that kind has.
+/// The handle of object `id` of type `kind`.
 pub(crate) const fn handle_of(kind: HandleKind, id: u64) -> u64 {
     TAG | (kind as u64) << 48 | id << 4
 }
 
-/// The live objects of one kind.
+/// The live objects of one type, by handle.
 pub(crate) struct Table<T> {
     kind: HandleKind,
     live: LazyLock<RwLock<HashMap<u64, Arc<T>>>>,
@@ -88,83 +91,72 @@ impl<T> Table<T> {
         }
     }
 
-    /// Makes `object` known under the handle of `id`.
+    /// Registers `object` under the handle of `id`.
     pub(crate) fn insert(&self, id: u64, object: Arc<T>) -> u64 {
         let handle = handle_of(self.kind, id);
         self.insert_handle(handle, object);
         handle
     }
 
-    /// Makes `object` known under a handle of this kind.
+    /// Registers `object` under `handle`.
     pub(crate) fn insert_handle(&self, handle: u64, object: Arc<T>) {
-        self.live
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(handle, object);
+        self.live.write().insert(handle, object);
     }
 
     pub(crate) fn find(&self, handle: u64) -> Option<Arc<T>> {
-        self.live
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&handle)
-            .cloned()
+        self.live.read().get(&handle).cloned()
     }
 
-    /// The object, or `INVALID_HANDLE`.
+    /// Returns the object, or `INVALID_HANDLE`.
     pub(crate) fn get(&self, handle: u64) -> Result<Arc<T>, Code> {
         self.find(handle).ok_or_else(|| self.unknown(handle))
     }
 
-    /// `INVALID_HANDLE` for what names no live object.
+    /// Reports `INVALID_HANDLE` for a handle that names no live object.
     fn unknown(&self, handle: u64) -> Code {
         let kind = self.kind;
         logs::because(Code::INVALID_HANDLE, || {
             if handle == 0 {
-                format!("a null handle was given where a {kind} is needed")
+                format!("the {kind} handle is null")
             } else {
                 format!(
-                    "{handle:#x} is no {kind} that exists: never made, destroyed, or of another kind"
+                    "{handle:#x} is not a live {kind} handle: it was never created, was destroyed, or names another type"
                 )
             }
         })
     }
 
-    /// Forgets the handle and gives the object back, or `INVALID_HANDLE`.
+    /// Removes the handle and returns its object, or `INVALID_HANDLE`.
     pub(crate) fn remove(&self, handle: u64) -> Result<Arc<T>, Code> {
         self.live
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
             .remove(&handle)
             .ok_or_else(|| self.unknown(handle))
     }
 
-    /// The objects that `wanted` picks, in no particular order.
+    /// Returns the objects that match `wanted`, in no particular order.
     pub(crate) fn pick(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
-        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.read();
         live.values()
             .filter(|object| wanted(object))
             .cloned()
             .collect()
     }
 
-    /// Forgets every object that `doomed` picks; they are dropped after the lock is released.
+    /// Removes every object that matches `doomed`. The objects are dropped after the lock is released.
     pub(crate) fn remove_where(&self, mut doomed: impl FnMut(&T) -> bool) {
         self.remove_where_key(|_, object| doomed(object));
     }
 
-    /// [`Table::remove_where`] for those who need to know the handles.
+    /// [`Table::remove_where`] for callers that need the handles.
     pub(crate) fn remove_where_key(&self, mut doomed: impl FnMut(u64, &T) -> bool) {
         let mut gone = Vec::new();
-        self.live
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|&handle, object| {
-                let dead = doomed(handle, object);
-                if dead {
-                    gone.push(object.clone());
-                }
-                !dead
-            });
+        self.live.write().retain(|&handle, object| {
+            let dead = doomed(handle, object);
+            if dead {
+                gone.push(object.clone());
+            }
+            !dead
+        });
     }
 }

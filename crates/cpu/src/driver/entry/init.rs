@@ -1,4 +1,4 @@
-//! Starting up: `cuInit`, the driver's version, what a fork means, and how the device introduces itself.
+//! Initialisation: `cuInit`, the driver version, fork detection, and the one-line device summary.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use crate::driver::entry::caller_memory::put;
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 
-/// The CUDA version this driver presents: that of the newest toolkit whose API it implements.
+/// The CUDA version this driver reports: that of the newest toolkit whose API it implements.
 pub(crate) const DRIVER_VERSION: i32 = 13050;
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
@@ -18,8 +18,8 @@ pub(crate) fn initialised() -> bool {
     INITIALISED.load(Ordering::Acquire)
 }
 
-/// Whether this process is a fork of one that had initialised the driver. As with a GPU, CUDA cannot be used here:
-/// the threads that ran the streams exist in the parent only.
+/// Whether this process was forked after the driver was initialised. As with a GPU, CUDA cannot be used in such a
+/// child: the threads that run the streams exist only in the parent.
 pub(crate) fn forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
@@ -52,7 +52,8 @@ entries! { bare;
     }
 }
 
-/// One line about the device for people: its name, threads, memory and presented capability; or why there is none.
+/// One line that describes the device: name, threads, memory and presented compute capability, or why there is no
+/// device.
 pub fn describe() -> String {
     match device::all() {
         Ok(devices) => {
@@ -74,7 +75,7 @@ pub fn describe() -> String {
             )
         }
         Err(_) => {
-            "no CPU device: CUPYRITE_CPU_DEVICES or CUPYRITE_CPU_COMPUTE_CAPABILITY is not valid"
+            "no CPU device: CUPYRITE_CPU_DEVICES or CUPYRITE_CPU_COMPUTE_CAPABILITY is invalid"
                 .into()
         }
     }

@@ -1,10 +1,10 @@
-//! What went wrong, in words (CUDA driver API, "Error Log Management Functions").
+//! Error log messages (CUDA driver API, "Error Log Management Functions").
 //!
-//! Whoever refuses something says why with [`because`]; if the refusal becomes the call's answer, the reason is kept as a
-//! message, after it which call answered what. Kernels that fail say so when they do. Messages go to a buffer of limited
-//! size, to the callbacks that were registered, and to the file that `CUDA_LOG_FILE` names.
+//! Code that refuses a request records the reason with [`because`]. If the call returns that code, the reason becomes a
+//! message, followed by the call's name and code. Kernels report failures when they occur. Messages go to a bounded
+//! buffer, to the registered callbacks, and to the file named by `CUDA_LOG_FILE`.
 //!
-//! Costs a call that succeeds the look at one flag of its thread.
+//! A successful call costs one read of a thread-local flag.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,37 +12,40 @@ use std::ffi::{c_char, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
+
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, is_code, non_null, put, put_bytes, put_optional};
+use crate::driver::entry::caller_memory::{
+    get, is_executable_address, non_null, put, put_bytes, put_optional,
+};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::stream::host_call;
-use crate::driver::stream::queue::lock;
 use crate::memory::checked;
 
-/// Most bytes of messages that are kept: what the manual calls the maximum size of the buffer.
+/// Maximum size of the message buffer, in bytes (the value in CUDA's documentation).
 const MOST: usize = 25600;
-/// Longest message, so that one cannot push out all others.
+/// Longest message, so that one message cannot evict all others.
 const LONGEST: usize = 4096;
 
 /// `CUlogLevel`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Error = 0,
-    #[allow(dead_code, reason = "there is nothing to warn of so far")]
+    #[allow(dead_code, reason = "no warnings are issued yet")]
     Warning = 1,
 }
 
-/// The messages kept, the oldest first, each as its line in a dump.
+/// The retained messages, oldest first, formatted as dump lines.
 #[derive(Default)]
 struct Buffer {
     lines: VecDeque<String>,
     bytes: usize,
-    /// Number of the first line: how many were dropped before it. Numbers wrap around.
+    /// Number of the first line, that is, how many lines were dropped before it. Wraps around.
     first: u32,
 }
 
@@ -64,11 +67,11 @@ impl Buffer {
         self.first.wrapping_add(self.lines.len() as u32)
     }
 
-    /// The lines from `iterator` on, and whether some before them are lost.
+    /// The lines from `iterator` on, and whether earlier ones were dropped.
     fn since(&self, iterator: Option<u32>) -> (impl DoubleEndedIterator<Item = &String>, bool) {
         let lost = match iterator {
             None => self.first != 0,
-            // More than half the numbers ahead means behind.
+            // A distance of more than half the number range means that `iterator` is behind.
             Some(at) => at.wrapping_sub(self.first) > u32::MAX / 2,
         };
         let skip = match iterator {
@@ -88,35 +91,36 @@ struct Callback {
 }
 
 static CALLBACKS: Table<Callback> = Table::new(HandleKind::LogCallback);
-/// How many there are.
+/// Number of registered callbacks.
 static REGISTERED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Whether `REASONS` holds something.
+    /// Whether `REASONS` is non-empty.
     static REASONED: Cell<bool> = const { Cell::new(false) };
-    /// Why the call that runs on this thread is going to fail.
+    /// Reasons recorded by the call that runs on this thread.
     static REASONS: RefCell<Vec<(Code, String)>> = const { RefCell::new(Vec::new()) };
-    /// Set while a callback runs: what it causes itself is not told to callbacks.
+    /// Set while a callback runs: messages that it causes do not reach callbacks.
     static CALLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The code, and why it is going to be the answer: the words are kept if it really becomes that.
+/// Records `reason` for a failure with `code` and returns `code`. The reason is logged only if the call returns that
+/// code.
 pub(crate) fn because(code: Code, reason: impl FnOnce() -> String) -> Code {
     REASONED.set(true);
     REASONS.with_borrow_mut(|reasons| {
-        // A search that tries many things may fail at each.
+        // A search may try and fail many times.
         reasons.truncate(15);
         reasons.push((code, reason()));
     });
     code
 }
 
-/// `Err` with [`because`].
+/// [`because`] as an `Err`.
 pub(crate) fn refuse<T>(code: Code, reason: impl FnOnce() -> String) -> Res<T> {
     Err(because(code, reason))
 }
 
-/// A call has succeeded, whatever was tried on the way.
+/// Discards the recorded reasons: the call has succeeded.
 #[inline]
 pub(crate) fn succeeded() {
     if REASONED.get() {
@@ -125,14 +129,14 @@ pub(crate) fn succeeded() {
     }
 }
 
-/// A call has failed with this code.
+/// Logs the recorded reasons and the call's failure.
 pub(crate) fn failed(call: &str, code: Code) {
     let reasons = if REASONED.replace(false) {
         REASONS.take()
     } else {
         Vec::new()
     };
-    // An answer, not a failure.
+    // `NOT_READY` is a query result, not a failure.
     if code == Code::NOT_READY {
         return;
     }
@@ -141,11 +145,12 @@ pub(crate) fn failed(call: &str, code: Code) {
     }
     message(
         Level::Error,
-        &format!("{call} answers {} ({})", code.name(), code.0),
+        &format!("{call} returned {} ({})", code.name(), code.0),
     );
 }
 
-/// Keeps a message and tells it to everybody. No lock may be held: callbacks are the program's.
+/// Stores a message and delivers it to the file and the callbacks. No lock may be held, because callbacks run program
+/// code.
 pub(crate) fn message(level: Level, text: &str) {
     let mut text = text.trim_end();
     while text.len() > LONGEST {
@@ -154,10 +159,10 @@ pub(crate) fn message(level: Level, text: &str) {
     }
     let line = line(level, text);
     if let Some(file) = file() {
-        // Nobody to tell if the file cannot be written.
-        let _ = file.lock().map(|mut f| f.write_all(line.as_bytes()));
+        // A failure to write the log file cannot be reported.
+        let _ = file.lock().write_all(line.as_bytes());
     }
-    lock(&BUFFER).get_or_insert_default().push(line);
+    BUFFER.lock().get_or_insert_default().push(line);
     if REGISTERED.load(Ordering::Relaxed) == 0 || CALLING.replace(true) {
         return;
     }
@@ -167,19 +172,19 @@ pub(crate) fn message(level: Level, text: &str) {
     CALLING.set(false);
 }
 
-/// `[time][thread][CUDA][E] message`, as the CUDA programming guide shows it.
+/// `[time][thread][CUDA][E] message`, the format of the CUDA programming guide.
 fn line(level: Level, text: &str) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let seconds = now.as_secs() as libc::time_t;
-    // SAFETY: a plain structure of numbers, which `localtime_r` fills; both places are valid.
+    // SAFETY: `tm` is a plain structure of numbers that `localtime_r` fills; both pointers are valid.
     let time = unsafe {
         let mut time: libc::tm = std::mem::zeroed();
         libc::localtime_r(&raw const seconds, &raw mut time);
         time
     };
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: `gettid` takes no arguments and cannot fail.
     let thread = unsafe { libc::gettid() };
     let letter = match level {
         Level::Error => 'E',
@@ -194,7 +199,7 @@ fn line(level: Level, text: &str) -> String {
     )
 }
 
-/// Where `CUDA_LOG_FILE` sends messages.
+/// The file that `CUDA_LOG_FILE` names.
 fn file() -> Option<&'static Mutex<Box<dyn Write + Send>>> {
     static FILE: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
     FILE.get_or_init(|| {
@@ -222,12 +227,12 @@ fn call(callback: &Callback, level: Level, text: &str) {
     if !host_call::open() {
         return;
     }
-    // C wants a text it may change.
+    // C receives a mutable string.
     let mut bytes: Vec<u8> = text.bytes().filter(|&b| b != 0).collect();
     let length = bytes.len();
     bytes.push(0);
-    // SAFETY: whoever registered the address promised that it is a function of this type, to be called with this data;
-    // the text ends in NUL and lives until the call is over.
+    // SAFETY: the program registered the address as a function of this type, to be called with this data; the text ends
+    // in NUL and outlives the call.
     unsafe {
         std::mem::transmute::<u64, Function>(callback.function)(
             callback.data as *mut c_void,
@@ -238,7 +243,7 @@ fn call(callback: &Callback, level: Level, text: &str) {
     }
 }
 
-/// Reads the iterator a caller points to, if any.
+/// Reads the caller's optional iterator.
 fn start(iterator: u64) -> Res<Option<u32>> {
     if iterator == 0 {
         return Ok(None);
@@ -246,20 +251,20 @@ fn start(iterator: u64) -> Res<Option<u32>> {
     Ok(Some(get::<u32>(iterator)?))
 }
 
-fn unused(flags: u32) -> Res {
+fn reject_flags(flags: u32) -> Res {
     if flags == 0 {
         return Ok(());
     }
-    refuse(Code::INVALID_VALUE, || {
-        format!("flags has to be 0, {flags} was given")
-    })
+    refuse(Code::INVALID_VALUE, || format!("flags={flags}: must be 0"))
 }
 
-const LOST: &str =
-    "[CUDA] messages before these were lost: the buffer holds the latest ones only\n";
-const OMITTED: &str = "[CUDA] messages before these were left out: the buffer given is too small\n";
+const LOST: &str = "[CUDA] earlier messages were dropped: the log buffer keeps only the latest
+";
+const OMITTED: &str = "[CUDA] earlier messages were omitted: the destination buffer is too small
+";
 
-/// What a dump into `room` bytes holds: all lines, or a remark and the latest ones that fit. `None` if not even one fits.
+/// Formats a dump of at most `room` bytes: all lines, or a remark and the latest lines that fit. `None` if no line
+/// fits.
 fn dump<'l>(
     lines: impl DoubleEndedIterator<Item = &'l String>,
     lost: bool,
@@ -296,9 +301,9 @@ fn dump<'l>(
 
 entries! { bare;
     fn logs_register "cuLogsRegisterCallback" (function: u64, data: u64, out: u64) {
-        if !is_code(function) {
+        if !is_executable_address(function) {
             return refuse(Code::INVALID_VALUE, || {
-                format!("callbackFunc ({function:#x}) is no address of a function")
+                format!("callbackFunc={function:#x}: not the address of a function")
             });
         }
         let handle = CALLBACKS.insert(fresh_id(), Arc::new(Callback { function, data }));
@@ -310,29 +315,29 @@ entries! { bare;
     }
     fn logs_unregister "cuLogsUnregisterCallback" (handle: u64) {
         CALLBACKS.remove(handle).map_err(|_| {
-            because(Code::INVALID_VALUE, || format!("callback: {handle:#x} is no registered callback"))
+            because(Code::INVALID_VALUE, || format!("callback={handle:#x}: not a registered callback"))
         })?;
         REGISTERED.fetch_sub(1, Ordering::Relaxed);
         Ok(())
     }
     fn logs_current "cuLogsCurrent" (out: u64, flags: u32) {
         non_null(out)?;
-        unused(flags)?;
-        put(out, lock(&BUFFER).get_or_insert_default().end())
+        reject_flags(flags)?;
+        put(out, BUFFER.lock().get_or_insert_default().end())
     }
     fn logs_to_file "cuLogsDumpToFile" (iterator: u64, path: u64, flags: u32) {
         non_null(path)?;
-        unused(flags)?;
+        reject_flags(flags)?;
         let from = start(iterator)?;
         let path = std::ffi::OsString::from_vec(checked::read_c_string(path, 1 << 16)?);
         let (text, end) = {
-            let mut guard = lock(&BUFFER);
+            let mut guard = BUFFER.lock();
             let buffer = guard.get_or_insert_default();
             let (lines, lost) = buffer.since(from);
             (dump(lines, lost, usize::MAX).unwrap_or_default(), buffer.end())
         };
         std::fs::write(&path, text).map_err(|e| {
-            because(Code::INVALID_VALUE, || format!("pathToFile: {}: {e}", path.to_string_lossy()))
+            because(Code::INVALID_VALUE, || format!("pathToFile={}: {e}", path.to_string_lossy()))
         })?;
         put_optional(iterator, end)
     }
@@ -341,19 +346,19 @@ entries! { bare;
             let which = if buffer == 0 { "buffer" } else { "size" };
             return refuse(Code::INVALID_VALUE, || format!("{which} is a null pointer"));
         }
-        unused(flags)?;
+        reject_flags(flags)?;
         let from = start(iterator)?;
         let room = usize::try_from(get::<u64>(size)?).unwrap_or(usize::MAX);
         let (text, end) = {
-            let mut guard = lock(&BUFFER);
+            let mut guard = BUFFER.lock();
             let kept = guard.get_or_insert_default();
             let (lines, lost) = kept.since(from);
-            // The NUL at the end needs room too.
+            // Leaves room for the terminating NUL.
             (room.checked_sub(1).and_then(|room| dump(lines, lost, room)), kept.end())
         };
         let Some(text) = text else {
             put(size, 0u64)?;
-            return refuse(Code::INVALID_VALUE, || format!("the buffer of {room} bytes holds not even one message"));
+            return refuse(Code::INVALID_VALUE, || format!("size={room}: the buffer is too small for one message"));
         };
         put_bytes(buffer, &[text.as_bytes(), b"\0"].concat())?;
         put(size, text.len() as u64)?;
@@ -366,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_lines_make_room() {
+    fn oldest_lines_are_dropped() {
         let mut buffer = Buffer::default();
         for n in 0..1000 {
             buffer.push(format!("{n:099}\n"));
@@ -383,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_keeps_the_latest() {
+    fn dump_keeps_the_latest_lines() {
         let lines: Vec<String> = (10..40).map(|n| format!("line {n}\n")).collect();
         assert_eq!(dump(lines.iter(), false, 240).unwrap(), lines.concat());
         let room = OMITTED.len() + 17;

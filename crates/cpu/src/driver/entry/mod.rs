@@ -13,7 +13,7 @@ pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod proc_address;
 
-/// What the inside of the driver returns.
+/// Result of the driver's internal functions.
 pub(crate) type Res<T = ()> = Result<T, Code>;
 
 /// One entry point: exported name and address.
@@ -22,14 +22,14 @@ pub(crate) struct Entry {
     pub(crate) address: *const c_void,
 }
 
-// SAFETY: an entry is a constant name and the address of a function.
+// SAFETY: an entry holds a constant name and a function address.
 unsafe impl Sync for Entry {}
 
 /// Defines entry points and the table `ENTRIES` that lists them.
 ///
-/// `fn name "cuName" (args) { body }`, where the body is a [`Res`]. A second string names the variant whose default
-/// stream is the calling thread's own; the body tells them apart by the constant `PER_THREAD`. `bare;` at the start leaves
-/// out the check that `cuInit` was called.
+/// Each is `fn name "cuName" (args) { body }`, where the body returns a [`Res`]. An optional second string names the
+/// variant for the per-thread default stream; the body distinguishes the two by the constant `PER_THREAD`. A leading
+/// `bare;` omits the check that `cuInit` was called.
 macro_rules! entries {
     (bare; $($rest:tt)*) => { $crate::driver::entry::entries!(@with $crate::driver::entry::guard_bare; $($rest)*); };
     (@with $guard:path; $($(#[$doc:meta])* fn $name:ident $c:literal $(| $ptds:literal)?
@@ -59,7 +59,7 @@ macro_rules! entries {
 }
 pub(crate) use entries;
 
-/// Runs an entry point's body: forked children and panics are answered here, failures are logged.
+/// Runs an entry point's body. Refuses forked children, turns panics into `CUDA_ERROR_UNKNOWN`, and logs failures.
 pub(crate) fn guard_bare(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
     if init::forked() {
         return Code::NOT_INITIALIZED.0;
@@ -76,7 +76,7 @@ pub(crate) fn guard_bare(name: &'static str, body: impl FnOnce() -> Res) -> u32 
     code.0
 }
 
-/// [`guard_bare`] for everything that needs `cuInit` first.
+/// [`guard_bare`] for entry points that require `cuInit`.
 pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
     if !init::initialised() {
         logs::failed(name, Code::NOT_INITIALIZED);

@@ -215,7 +215,7 @@ entries! {
     }
     fn node_type "cuGraphNodeGetType" (node: u64, out: u64) {
         non_null(out)?;
-        put(out, super::payload_of(node)?.kind())
+        put(out, super::payload_of(node)?.kind().0)
     }
     fn child_graph "cuGraphChildGraphNodeGetGraph" (node: u64, out: u64) {
         non_null(out)?;

@@ -1,6 +1,9 @@
 //! Executable graphs: instantiation and launch.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::objects::Objects;
 use super::plan::Plan;
@@ -10,20 +13,23 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_opt
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::stream;
-use crate::driver::stream::queue::{Op, lock};
+use crate::driver::stream::queue::Op;
 
 static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
 
 /// `CUgraphInstantiate_flags`.
 pub(super) const AUTO_FREE_ON_LAUNCH: u64 = 1;
-const UPLOAD: u64 = 2;
-const DEVICE_LAUNCH: u64 = 4;
-const USE_NODE_PRIORITY: u64 = 8;
+const UPLOAD: u64 = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as u64;
+const DEVICE_LAUNCH: u64 =
+    sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
+const USE_NODE_PRIORITY: u64 =
+    sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as u64;
 
 /// `CUgraphInstantiateResult`.
-const RESULT_SUCCESS: u32 = 0;
-const RESULT_ERROR: u32 = 1;
-const RESULT_INVALID_STRUCTURE: u32 = 2;
+const RESULT_SUCCESS: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS.0;
+const RESULT_ERROR: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR.0;
+const RESULT_INVALID_STRUCTURE: u32 =
+    sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0;
 
 /// An executable graph.
 pub(in crate::driver) struct Exec {
@@ -43,7 +49,7 @@ pub(super) struct State {
 
 impl Exec {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 

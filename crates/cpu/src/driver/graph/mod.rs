@@ -14,13 +14,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::driver::entry::Entry;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
-use crate::driver::stream::queue::lock;
 
 mod build;
 pub(super) mod capture;
@@ -148,7 +149,7 @@ impl Graph {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     /// A copy with all nodes, edges and references to user objects, graphs within included. `level` says how deep the

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cupyrite_sys::driver::CUgraphNodeType as NodeType;
+
 use super::{Graph, memory};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
@@ -33,19 +35,19 @@ pub(in crate::driver) enum Payload {
 
 impl Payload {
     /// `CUgraphNodeType`.
-    pub(super) fn kind(&self) -> u32 {
+    pub(super) fn kind(&self) -> NodeType {
         match self {
-            Payload::Kernel(_) => 0,
-            Payload::Memcpy(_) => 1,
-            Payload::Memset(_) => 2,
-            Payload::Host(_) => 3,
-            Payload::Graph(_) => 4,
-            Payload::Empty => 5,
-            Payload::EventWait(_) => 6,
-            Payload::EventRecord(_) => 7,
-            Payload::MemAlloc(_) => 10,
-            Payload::MemFree(_) => 11,
-            Payload::MemOps(_) => 12,
+            Payload::Kernel(_) => NodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+            Payload::Memcpy(_) => NodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
+            Payload::Memset(_) => NodeType::CU_GRAPH_NODE_TYPE_MEMSET,
+            Payload::Host(_) => NodeType::CU_GRAPH_NODE_TYPE_HOST,
+            Payload::Graph(_) => NodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Payload::Empty => NodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            Payload::EventWait(_) => NodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+            Payload::EventRecord(_) => NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+            Payload::MemAlloc(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+            Payload::MemFree(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
+            Payload::MemOps(_) => NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
         }
     }
 

@@ -3,7 +3,8 @@
 //! An address is checked when the call is made (so that the caller gets `INVALID_VALUE`) and again when the copy runs
 //! (so that memory freed meanwhile is an error and not a crash).
 
-use std::sync::Mutex;
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
@@ -13,7 +14,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::queue::{self, lock};
+use crate::driver::stream::queue;
 use crate::driver::stream::{self, Place, Stream};
 use crate::memory::{Access, Kind, checked};
 
@@ -222,7 +223,7 @@ pub(crate) fn perform(
     let report = outcome.clone();
     let op = stream.enqueue(&[], Place::HereIfIdle, move |_| {
         let _pin = space().pin();
-        *lock(&report) = copy();
+        *report.lock() = copy();
         Ok(())
     });
     queue::wait(&op, &stream.context)?;
@@ -230,7 +231,7 @@ pub(crate) fn perform(
         stream.context.printf.flush();
     }
     stream.context.check()?;
-    *lock(&outcome)
+    *outcome.lock()
 }
 
 const DD: (Expect, Expect) = (Expect::Device, Expect::Device);
@@ -240,9 +241,9 @@ const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
 const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
 
 /// `CUmemorytype`.
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const UNIFIED: u32 = 4;
+const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
+const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
+const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
 
 fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
     // Copies within the device do not wait for the host, even in the blocking calls.

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use cupyrite_sys::driver as sys;
+
 use crate::driver::array;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
@@ -27,15 +29,18 @@ const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
 /// When the source is read, which is how a call behaves towards its caller.
 fn mode(order: u32, flags: u32) -> Res<Mode> {
     /// `CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE`: a hint.
-    const HINT: u32 = 1;
+    const HINT: u32 = sys::CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0;
     if flags & !HINT != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    match order {
+    use sys::CUmemcpySrcAccessOrder as Order;
+    match Order(order) {
         // In the stream's order, or whenever it suits.
-        1 | 3 => Ok(Mode::Async),
+        Order::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM | Order::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => {
+            Ok(Mode::Async)
+        }
         // Before the call returns.
-        2 => Ok(Mode::Sync),
+        Order::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(Mode::Sync),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -120,8 +125,8 @@ fn copy_batch(
 
 /// Bytes of an element of the array an operand names, if it names one.
 fn element(operand: &[u64]) -> Res<Option<u64>> {
-    const POINTER: u32 = 1;
-    const ARRAY: u32 = 2;
+    const POINTER: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER.0;
+    const ARRAY: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY.0;
     match operand[0] as u32 {
         POINTER => Ok(None),
         ARRAY => {
@@ -139,8 +144,8 @@ fn element(operand: &[u64]) -> Res<Option<u64>> {
 
 /// One side of a `CUDA_MEMCPY3D`: its eleven words. Lengths of the operand are in elements of `bytes` bytes.
 fn side(operand: &[u64], is_array: bool, bytes: u64) -> Res<[u64; 11]> {
-    const ARRAY: u64 = 3;
-    const UNIFIED: u64 = 4;
+    const ARRAY: u64 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0 as u64;
+    const UNIFIED: u64 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0 as u64;
     let scaled = |n: u64| n.checked_mul(bytes).ok_or(Code::INVALID_VALUE);
     let &[_, address, second, third, fourth] = operand else {
         return Err(Code::INVALID_VALUE);

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use cupyrite_sys::driver as sys;
+
 use crate::driver::array;
 use crate::driver::array::Array;
 use crate::driver::context;
@@ -91,10 +93,10 @@ struct Place {
     height: u64,
 }
 
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const ARRAY: u32 = 3;
-const UNIFIED: u32 = 4;
+const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
+const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
+const ARRAY: u32 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
+const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
 /// What attribute `MAX_PITCH` says.
 const MAX_PITCH: u64 = i32::MAX as u64;
 

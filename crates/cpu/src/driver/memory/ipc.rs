@@ -8,8 +8,11 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
@@ -21,12 +24,12 @@ use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool::{self, Pool, Sort};
-use crate::driver::stream::queue::lock;
 use crate::memory::files::{self, Process};
 use crate::memory::{Access, Arena, Kind, Reach, Region, SharedRange};
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
-pub(crate) const DESCRIPTOR: u32 = 1;
+pub(crate) const DESCRIPTOR: u32 =
+    sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 /// What the names of the files of pools begin with.
 const POOL: &str = "cupyrite-pool-";
 /// What the names of the files begin with that describe memory of a handle.
@@ -170,7 +173,7 @@ impl Shareable {
         let offset = space()
             .offset_in(&self.arena, region.base)
             .ok_or(Code::INVALID_VALUE)?;
-        let mut slots = lock(&self.slots);
+        let mut slots = self.slots.lock();
         let slot = match slots.free.pop() {
             Some(slot) => slot,
             None => {
@@ -228,7 +231,7 @@ impl Exported {
 impl Drop for Exported {
     fn drop(&mut self) {
         files::write_words(self.pool.arena.file(), SLOTS + self.slot * SLOT, &[0]);
-        lock(&self.pool.slots).free.push(self.slot);
+        self.pool.slots.lock().free.push(self.slot);
     }
 }
 
@@ -343,8 +346,8 @@ pub(crate) fn forget(region: &Region) {
     if KNOWN.load(Ordering::Relaxed) == 0 {
         return;
     }
-    let token = lock(&TOKENS).get_or_insert_default().remove(&region.id);
-    let opened = lock(&OPENED).get_or_insert_default().remove(&region.id);
+    let token = TOKENS.lock().get_or_insert_default().remove(&region.id);
+    let opened = OPENED.lock().get_or_insert_default().remove(&region.id);
     if token.is_some() || opened.is_some() {
         KNOWN.fetch_sub(1, Ordering::Relaxed);
     }
@@ -353,7 +356,8 @@ pub(crate) fn forget(region: &Region) {
 /// Whether the region was opened by a handle: only `cuIpcCloseMemHandle` lets go of it.
 pub(crate) fn is_opened(region: &Region) -> bool {
     KNOWN.load(Ordering::Relaxed) != 0
-        && lock(&OPENED)
+        && OPENED
+            .lock()
             .get_or_insert_default()
             .contains_key(&region.id)
 }
@@ -363,7 +367,7 @@ pub(crate) fn device_of(region: &Region) -> Option<i32> {
     if KNOWN.load(Ordering::Relaxed) == 0 {
         return None;
     }
-    let opened = lock(&OPENED);
+    let opened = OPENED.lock();
     Some(opened.as_ref()?.get(&region.id)?.ordinal)
 }
 
@@ -393,7 +397,7 @@ fn get_handle(address: u64) -> Res<Message> {
             0,
         ])
     };
-    if let Some(token) = lock(&TOKENS).get_or_insert_default().get(&region.id) {
+    if let Some(token) = TOKENS.lock().get_or_insert_default().get(&region.id) {
         return Ok(message(token));
     }
     let memory = match space().share(address) {
@@ -421,7 +425,7 @@ fn get_handle(address: u64) -> Res<Message> {
     if !files::write_words(&file, 0, &words) {
         return Err(Code::OUT_OF_MEMORY);
     }
-    let mut tokens = lock(&TOKENS);
+    let mut tokens = TOKENS.lock();
     let tokens = tokens.get_or_insert_default();
     // Another thread may have been first: then that one stays.
     let token = tokens.entry(region.id).or_insert_with(|| {
@@ -460,7 +464,7 @@ fn open_handle(handle: &Message, lazy_peers: bool) -> Res<u64> {
             "a memory handle is opened by another process than the one that made it".into()
         });
     }
-    let mut opened = lock(&OPENED);
+    let mut opened = OPENED.lock();
     let opened = opened.get_or_insert_default();
     let known = |o: &&mut Opened| o.context == context.id && o.nonce == [a, b];
     if let Some(again) = opened.values_mut().find(known) {
@@ -535,7 +539,7 @@ fn close_handle(address: u64) -> Res {
         .ok_or(Code::INVALID_VALUE)?;
     context.synchronize()?;
     let last = {
-        let mut opened = lock(&OPENED);
+        let mut opened = OPENED.lock();
         let entry = opened
             .get_or_insert_default()
             .get_mut(&region.id)

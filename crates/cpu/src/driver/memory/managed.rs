@@ -5,7 +5,9 @@
 //! page by page, because `cuMemRangeGetAttribute` tells it back.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context;
 use crate::driver::device;
@@ -15,15 +17,14 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
-use crate::driver::stream::queue::lock;
 use crate::driver::stream::{self, Stream};
 use crate::memory::{Kind, Region};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
-const DEVICE: u32 = 1;
-const HOST: u32 = 2;
-const HOST_NUMA: u32 = 3;
-const HOST_NUMA_CURRENT: u32 = 4;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const HOST_NUMA_CURRENT: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
 /// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
 const CPU: i32 = -1;
 const INVALID: i32 = -2;
@@ -178,7 +179,7 @@ impl Ranges {
 /// Forgets what was said about memory that is freed.
 pub(crate) fn forget(region: &Region) {
     if region.kind == Kind::Managed {
-        lock(&SAID).forget(region.base, region.end());
+        SAID.lock().forget(region.base, region.end());
     }
 }
 
@@ -204,12 +205,12 @@ fn pages(address: u64, size: u64) -> Res<(u64, u64)> {
 }
 
 fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
-    const SET_READ_MOSTLY: u32 = 1;
-    const UNSET_READ_MOSTLY: u32 = 2;
-    const SET_PREFERRED: u32 = 3;
-    const UNSET_PREFERRED: u32 = 4;
-    const SET_ACCESSED_BY: u32 = 5;
-    const UNSET_ACCESSED_BY: u32 = 6;
+    const SET_READ_MOSTLY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY.0;
+    const UNSET_READ_MOSTLY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY.0;
+    const SET_PREFERRED: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION.0;
+    const UNSET_PREFERRED: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION.0;
+    const SET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY.0;
+    const UNSET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0;
     context::current()?;
     // Only some advices look at the location; all want it to be of a kind there is.
     let location = match advice {
@@ -232,7 +233,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     let (start, end) = pages(address, size)?;
-    lock(&SAID).change(start, end, |said| match advice {
+    SAID.lock().change(start, end, |said| match advice {
         SET_READ_MOSTLY => said.read_mostly = true,
         UNSET_READ_MOSTLY => said.read_mostly = false,
         SET_PREFERRED => said.preferred = location,
@@ -248,7 +249,8 @@ fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread
     non_null(address)?;
     let location = location.check(Code::INVALID_DEVICE)?;
     let (start, end) = pages(address, size)?;
-    lock(&SAID).change(start, end, |said| said.prefetched = location);
+    SAID.lock()
+        .change(start, end, |said| said.prefetched = location);
     stream.mark(&[]);
     Ok(())
 }
@@ -265,13 +267,15 @@ fn common<T: PartialEq + Copy>(parts: &[Said], value: impl Fn(&Said) -> T, none:
 
 /// What `cuMemRangeGetAttribute` writes: `size` bytes.
 fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
-    const ACCESSED_BY: u32 = 3;
+    use sys::CUmem_range_attribute as Attribute;
     let preferred = common(parts, |s| s.preferred, Location::NONE);
     let prefetched = common(parts, |s| s.prefetched, Location::NONE);
-    let value = match id {
-        1 => i32::from(parts.iter().all(|s| s.read_mostly)),
-        2 => preferred.as_device(),
-        ACCESSED_BY => {
+    let value = match Attribute(id) {
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => {
+            i32::from(parts.iter().all(|s| s.read_mostly))
+        }
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => preferred.as_device(),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
             const MOST: u64 = 1 << 16;
             if size == 0 || !size.is_multiple_of(4) || size > MOST {
                 return Err(Code::INVALID_VALUE);
@@ -284,11 +288,11 @@ fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
             ids.resize(size as usize / 4, INVALID);
             return Ok(ids.iter().flat_map(|id| id.to_ne_bytes()).collect());
         }
-        4 => prefetched.as_device(),
-        5 => preferred.kind as i32,
-        6 => preferred.id,
-        7 => prefetched.kind as i32,
-        8 => prefetched.id,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => prefetched.as_device(),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => preferred.kind as i32,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.id,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => prefetched.kind as i32,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.id,
         _ => return Err(Code::INVALID_VALUE),
     };
     if size != 4 {
@@ -300,7 +304,7 @@ fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
 fn said_of(address: u64, size: u64) -> Res<Vec<Said>> {
     context::current()?;
     let (start, end) = pages(address, size)?;
-    Ok(lock(&SAID).within(start, end))
+    Ok(SAID.lock().within(start, end))
 }
 
 /// The stream of a call about several ranges, which may not be the legacy default stream.
@@ -380,7 +384,7 @@ fn batch(
     for (i, &(address, size)) in ranges.iter().enumerate() {
         todo.push((pages(address, size)?, places.as_ref().map(|p| p[i])));
     }
-    let mut said = lock(&SAID);
+    let mut said = SAID.lock();
     for ((start, end), location) in todo {
         if let Some(location) = location {
             said.change(start, end, |said| said.prefetched = location);

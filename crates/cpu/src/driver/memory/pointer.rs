@@ -1,7 +1,9 @@
 //! What a pointer points to: `cuPointerGetAttribute` and its relatives.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+
+use cupyrite_sys::driver::{self as sys, CUpointer_attribute as Attribute};
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, CONTEXTS, Context};
 use crate::driver::device::peers;
@@ -14,26 +16,26 @@ use crate::driver::memory::allocation::space;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
 use crate::driver::memory::virtual_memory;
-use crate::driver::stream::queue::lock;
 use crate::memory::{Access, Kind, Region};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
 static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
 
 pub(crate) fn remember_host_flags(id: u64, flags: u32) {
-    lock(&HOST_FLAGS).get_or_insert_default().insert(id, flags);
+    HOST_FLAGS.lock().get_or_insert_default().insert(id, flags);
 }
 
 /// Drops what is remembered of a freed region.
 pub(crate) fn forget(region: &Region) {
-    lock(&HOST_FLAGS).get_or_insert_default().remove(&region.id);
+    HOST_FLAGS.lock().get_or_insert_default().remove(&region.id);
     ipc::forget(region);
 }
 
 /// What `cuMemHostGetFlags` says. Under unified addressing host memory is always mapped for the device.
 pub(crate) fn host_flags(region: &Region) -> u32 {
     const MAPPED: u32 = 2;
-    let given = lock(&HOST_FLAGS)
+    let given = HOST_FLAGS
+        .lock()
         .get_or_insert_default()
         .get(&region.id)
         .copied()
@@ -45,8 +47,8 @@ pub(crate) fn host_flags(region: &Region) -> u32 {
     }
 }
 
-const MEMORYTYPE_HOST: u32 = 1;
-const MEMORYTYPE_DEVICE: u32 = 2;
+const MEMORYTYPE_HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
+const MEMORYTYPE_DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
 
 /// A value as the caller's type has it: four or eight bytes.
 enum Value {
@@ -93,67 +95,107 @@ fn access_flags(context: &Context, region: &Region) -> u32 {
 }
 
 /// The value of a `CUpointer_attribute` of `address`.
-fn query(context: &Context, attribute: u32, address: u64, region: Option<&Region>) -> Res<Value> {
+fn query(
+    context: &Context,
+    attribute: Attribute,
+    address: u64,
+    region: Option<&Region>,
+) -> Res<Value> {
     use Value::{Long, Word};
     // What a reservation is can be asked whether or not anything is mapped.
-    if matches!(attribute, 11 | 12)
-        && region.is_none_or(|r| r.kind == Kind::Virtual)
+    if matches!(
+        attribute,
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
+            | Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE
+    ) && region.is_none_or(|r| r.kind == Kind::Virtual)
         && let Some((base, size)) = space().reservation_of(address)
     {
-        return Ok(Long(if attribute == 11 { base } else { size }));
+        return Ok(Long(
+            if attribute == Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR {
+                base
+            } else {
+                size
+            },
+        ));
     }
-    // These two can be asked of any address.
-    match (attribute, region) {
-        (8, None) => return Ok(Word(0)),
-        (13, None) => return Ok(Word(0)),
-        (1..=22, None) => return Err(Code::INVALID_VALUE),
-        _ => {}
-    }
-    let region = region.ok_or(Code::INVALID_VALUE)?;
+    let Some(region) = region else {
+        return match attribute {
+            Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => {
+                Ok(Word(0))
+            }
+            _ => Err(Code::INVALID_VALUE),
+        };
+    };
     let host =
         matches!(region.kind, Kind::Host | Kind::Registered) || virtual_memory::is_host(region);
     Ok(match attribute {
-        1 => Long(if region.owner == 0 {
+        Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => Long(if region.owner == 0 {
             0
         } else {
             handle_of(HandleKind::Context, region.owner)
         }),
-        2 => Word(if host {
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => Word(if host {
             MEMORYTYPE_HOST
         } else {
             MEMORYTYPE_DEVICE
         }),
-        3 => Long(address),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Long(address),
         // Device memory proper is not the host's to touch, as on a GPU.
-        4 if host || region.kind == Kind::Managed => Long(address),
-        4 => return Err(Code::INVALID_VALUE),
-        5 => return Err(Code::NOT_SUPPORTED),
-        6 => Word(0),
-        7 | 20 => Long(region.id),
-        8 => Word(u32::from(region.kind == Kind::Managed)),
-        9 => Word(device_of(region) as u32),
-        10 => Word(ipc::has_handle(region).into()),
-        11 | 19 => Long(region.base),
-        12 | 18 => Long(region.size),
-        13 => Word(1),
-        14 => Long(virtual_memory::handle_types(region) | pool::handle_types(region)),
-        15 => Word(0),
-        16 => Word(access_flags(context, region)),
-        17 => Long(pool::pool_of(region)),
-        21 => Word(0),
-        22 => Word(u32::MAX),
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if host || region.kind == Kind::Managed => {
+            Long(address)
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => return Err(Code::INVALID_VALUE),
+        Attribute::CU_POINTER_ATTRIBUTE_P2P_TOKENS => return Err(Code::NOT_SUPPORTED),
+        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID
+        | Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Long(region.id),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => Word(u32::from(region.kind == Kind::Managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Word(device_of(region) as u32),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
+            Word(ipc::has_handle(region).into())
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
+        | Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => Long(region.base),
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE
+        | Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => Long(region.size),
+        Attribute::CU_POINTER_ATTRIBUTE_MAPPED => Word(1),
+        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
+            Long(virtual_memory::handle_types(region) | pool::handle_types(region))
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => Word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Word(access_flags(context, region)),
+        Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Long(pool::pool_of(region)),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL => Word(u32::MAX),
         _ => return Err(Code::INVALID_VALUE),
     })
 }
 
 /// What `cuPointerGetAttributes` writes for an address of no region.
 fn unknown(attribute: u32) -> Res<Value> {
-    Ok(match attribute {
-        2 | 6 | 8 | 10 | 13 | 15 | 16 | 21 => Value::Word(0),
-        9 => Value::Word(-2i32 as u32),
-        22 => Value::Word(u32::MAX),
-        5 => Value::Pair([0; 2]),
-        1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => Value::Long(0),
+    Ok(match Attribute(attribute) {
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        | Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+        | Attribute::CU_POINTER_ATTRIBUTE_MAPPED
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
+        | Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(-2i32 as u32),
+        Attribute::CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL => Value::Word(u32::MAX),
+        Attribute::CU_POINTER_ATTRIBUTE_P2P_TOKENS => Value::Pair([0; 2]),
+        Attribute::CU_POINTER_ATTRIBUTE_CONTEXT
+        | Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+        | Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER
+        | Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID
+        | Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
+        | Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE
+        | Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES
+        | Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+        | Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
+        | Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
+        | Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Value::Long(0),
         _ => return Err(Code::INVALID_VALUE),
     })
 }
@@ -162,7 +204,7 @@ entries! {
     fn pointer_get_attribute "cuPointerGetAttribute" (out: u64, attribute: u32, address: u64) {
         non_null(out)?;
         let context = context::current()?;
-        query(&context, attribute, address, region_of(address).as_ref())?.put(out)
+        query(&context, Attribute(attribute), address, region_of(address).as_ref())?.put(out)
     }
     fn pointer_get_attributes "cuPointerGetAttributes" (count: u32, attributes: u64, outs: u64, address: u64) {
         non_null(attributes)?;
@@ -175,7 +217,7 @@ entries! {
         let outs = get_array::<u64>(outs, count as usize)?;
         let region = region_of(address);
         for (attribute, out) in attributes.into_iter().zip(outs) {
-            query(&context, attribute, address, region.as_ref()).or_else(|_| unknown(attribute))?.put(out)?;
+            query(&context, Attribute(attribute), address, region.as_ref()).or_else(|_| unknown(attribute))?.put(out)?;
         }
         Ok(())
     }

@@ -3,7 +3,10 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -14,23 +17,22 @@ use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
-use crate::driver::stream::queue::lock;
 use crate::memory::{Access, Kind, MemoryError, Physical, Region};
 
 /// Sizes, offsets and addresses are multiples of this, as on GPUs.
 const GRANULARITY: u64 = 2 << 20;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: u32 = 1;
-const MANAGED: u32 = 2;
+const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
+const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
 /// `CU_MEM_LOCATION_TYPE_*`.
-const DEVICE: u32 = 1;
-const HOST: u32 = 2;
-const HOST_NUMA: u32 = 3;
-const LAST_HOST: u32 = 4;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const LAST_HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
 /// What memory of the host is called where that of a device has the device's number.
 const OF_THE_HOST: &str = "host";
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
-const DESCRIPTOR: u32 = 1;
+const DESCRIPTOR: u32 = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 
 /// `CUmemAllocationProp` as 32-bit words: allocation type, handle types, location {type, id}, a Windows pointer (two
 /// words), then compression (8 bits), RDMA (8 bits) and usage (16 bits), and a reserved word.
@@ -49,7 +51,7 @@ struct Allocation {
 static ALLOCATIONS: Mutex<Option<HashMap<u64, Allocation>>> = Mutex::new(None);
 
 fn with_allocation<T>(handle: u64, f: impl FnOnce(&mut Allocation) -> Res<T>) -> Res<T> {
-    let mut guard = lock(&ALLOCATIONS);
+    let mut guard = ALLOCATIONS.lock();
     guard
         .get_or_insert_default()
         .values_mut()
@@ -69,7 +71,7 @@ fn remember(physical: Arc<Physical>, properties: Properties) -> u64 {
         properties,
         held: Some((physical, 1)),
     };
-    let mut guard = lock(&ALLOCATIONS);
+    let mut guard = ALLOCATIONS.lock();
     let all = guard.get_or_insert_default();
     all.retain(|_, a| a.memory.strong_count() > 0);
     all.insert(tag, allocation);
@@ -94,7 +96,7 @@ fn release(handle: u64) -> Res {
 
 fn properties_at(address: u64) -> Option<Properties> {
     let tag = space().mapping_at(address)?.physical.tag();
-    let mut guard = lock(&ALLOCATIONS);
+    let mut guard = ALLOCATIONS.lock();
     Some(guard.get_or_insert_default().get(&tag)?.properties)
 }
 
@@ -235,7 +237,7 @@ entries! {
         let memory = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?.physical;
         let handle = handle_of(HandleKind::Memory, memory.tag());
         {
-            let mut guard = lock(&ALLOCATIONS);
+            let mut guard = ALLOCATIONS.lock();
             let known = guard.get_or_insert_default().get_mut(&memory.tag()).ok_or(Code::INVALID_VALUE)?;
             known.held.get_or_insert((memory, 0)).1 += 1;
         }

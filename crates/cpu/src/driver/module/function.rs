@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use cupyrite_sys::driver::{self as sys, CUfunction_attribute as Attribute};
+use parking_lot::Mutex;
 
 use crate::driver::context;
 use crate::driver::context::Context;
@@ -15,7 +18,6 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::module::Module;
 use crate::driver::module::library::{self, KERNELS};
-use crate::driver::stream::queue::lock;
 use crate::engine::{Image, Kernel};
 
 pub(crate) static FUNCTIONS: Table<Function> = Table::new(HandleKind::Function);
@@ -89,7 +91,7 @@ impl Function {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        *lock(&self.settings)
+        *self.settings.lock()
     }
 
     pub(crate) fn device(&self) -> Res<&'static Device> {
@@ -124,7 +126,7 @@ pub(crate) fn find_for(
 pub(crate) fn intern(name: &str) -> &'static CStr {
     static NAMES: Mutex<Option<HashSet<&'static CStr>>> = Mutex::new(None);
     let name = CString::new(name).unwrap_or_default();
-    let mut names = lock(&NAMES);
+    let mut names = NAMES.lock();
     let names = names.get_or_insert_default();
     if let Some(known) = names.get(name.as_c_str()) {
         return known;
@@ -142,24 +144,30 @@ pub(crate) fn attribute(
     id: u32,
 ) -> Res<i32> {
     let (major, minor) = device.capability;
-    Ok(match id {
-        0 => kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) as i32,
-        1 => kernel.static_shared as i32,
-        2 => kernel.const_bytes as i32,
-        3 => kernel.local_bytes as i32,
-        4 => kernel.num_regs as i32,
+    Ok(match Attribute(id) {
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
+            kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) as i32
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => kernel.const_bytes as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_bytes as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => kernel.num_regs as i32,
         // Major version times ten plus minor version, of the virtual architecture here.
-        5 => kernel.ptx_target as i32,
-        6 => major * 10 + minor,
-        7 => 0,
-        8 => settings.max_dynamic_shared,
-        9 => settings.carveout,
-        10 => 0,
-        11..=13 => settings.cluster[id as usize - 11],
-        14 => settings.non_portable,
-        15 => settings.cluster_policy,
-        16 => 0,
-        17 => settings.shared_mode,
+        Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => kernel.ptx_target as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => major * 10 + minor,
+        Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => settings.max_dynamic_shared,
+        Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => settings.carveout,
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => settings.cluster[0],
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => settings.cluster[1],
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => settings.cluster[2],
+        Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => settings.non_portable,
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+            settings.cluster_policy
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE => settings.shared_mode,
         _ => return Err(Code::INVALID_VALUE),
     })
 }
@@ -172,8 +180,8 @@ pub(crate) fn set_attribute(
     id: u32,
     value: i32,
 ) -> Res {
-    match id {
-        8 => {
+    match Attribute(id) {
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
             let limit = device
                 .multiprocessor()
                 .shared_optin
@@ -183,22 +191,44 @@ pub(crate) fn set_attribute(
             }
             settings.max_dynamic_shared = value;
         }
-        9 if (-1..=100).contains(&value) => settings.carveout = value,
+        Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            if (-1..=100).contains(&value) =>
+        {
+            settings.carveout = value
+        }
         // Clusters do not exist on this device: a size of one is the only one.
-        11..=13 if matches!(value, 0 | 1) => settings.cluster[id as usize - 11] = value,
-        14 if matches!(value, 0 | 1) => settings.non_portable = value,
-        15 if (0..=2).contains(&value) => settings.cluster_policy = value,
-        17 if (0..=2).contains(&value) => settings.shared_mode = value,
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH if matches!(value, 0 | 1) => {
+            settings.cluster[0] = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT if matches!(value, 0 | 1) => {
+            settings.cluster[1] = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH if matches!(value, 0 | 1) => {
+            settings.cluster[2] = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            if matches!(value, 0 | 1) =>
+        {
+            settings.non_portable = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            if (0..=2).contains(&value) =>
+        {
+            settings.cluster_policy = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE if (0..=2).contains(&value) => {
+            settings.shared_mode = value
+        }
         _ => return Err(Code::INVALID_VALUE),
     }
     Ok(())
 }
 
 pub(crate) fn set_cache_config(settings: &Shared, config: u32) -> Res {
-    if config > 3 {
+    if config > sys::CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
         return Err(Code::INVALID_VALUE);
     }
-    lock(settings).cache_config = config;
+    settings.lock().cache_config = config;
     Ok(())
 }
 
@@ -221,14 +251,14 @@ entries! {
     }
     fn func_set_attribute "cuFuncSetAttribute" (handle: u64, id: u32, value: i32) {
         let f = find(handle)?;
-        set_attribute(&f.kernel, &mut lock(&f.settings), f.device()?, id, value)
+        set_attribute(&f.kernel, &mut f.settings.lock(), f.device()?, id, value)
     }
     fn func_set_cache_config "cuFuncSetCacheConfig" (handle: u64, config: u32) {
         set_cache_config(&find(handle)?.settings, config)
     }
     fn func_set_shared_config "cuFuncSetSharedMemConfig" (handle: u64, config: u32) {
         find(handle)?;
-        if config > 2 { Err(Code::INVALID_VALUE) } else { Ok(()) }
+        if config > sys::CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 { Err(Code::INVALID_VALUE) } else { Ok(()) }
     }
     fn func_get_module "cuFuncGetModule" (out: u64, handle: u64) {
         non_null(out)?;
@@ -248,8 +278,7 @@ entries! {
     fn func_is_loaded "cuFuncIsLoaded" (out: u64, handle: u64) {
         non_null(out)?;
         find(handle)?;
-        // CU_FUNCTION_LOADING_STATE_LOADED
-        put(out, 1u32)
+        put(out, sys::CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED.0)
     }
     fn func_load "cuFuncLoad" (handle: u64) {
         find(handle).map(|_| ())

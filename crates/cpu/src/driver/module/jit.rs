@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use cupyrite_sys::driver::CUjit_option as JitOption;
+
 use crate::code::{self, Problem, Unit};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_bytes};
@@ -53,7 +55,7 @@ pub(crate) struct JitOptions {
     pub(crate) arithmetic: [Option<bool>; 4],
 }
 
-const OPTION_COUNT: u32 = 36;
+const OPTION_COUNT: u32 = JitOption::CU_JIT_NUM_OPTIONS.0;
 
 impl JitOptions {
     /// Reads `count` options and their values; a value is as wide as a pointer and holds numbers in its low half.
@@ -74,18 +76,27 @@ impl JitOptions {
             .enumerate()
         {
             let slot = values + 8 * i as u64;
-            match id {
-                2 => jit.wall_time = slot,
-                3 => jit.info.buffer = value,
-                4 => (jit.info.size, jit.info.used) = (value as u32, slot),
-                5 => jit.error.buffer = value,
-                6 => (jit.error.size, jit.error.used) = (value as u32, slot),
-                12 => jit.verbose = value as u32 != 0,
+            match JitOption(id) {
+                JitOption::CU_JIT_WALL_TIME => jit.wall_time = slot,
+                JitOption::CU_JIT_INFO_LOG_BUFFER => jit.info.buffer = value,
+                JitOption::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => {
+                    (jit.info.size, jit.info.used) = (value as u32, slot)
+                }
+                JitOption::CU_JIT_ERROR_LOG_BUFFER => jit.error.buffer = value,
+                JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => {
+                    (jit.error.size, jit.error.used) = (value as u32, slot)
+                }
+                JitOption::CU_JIT_LOG_VERBOSE => jit.verbose = value as u32 != 0,
                 // Architectures for one chip or one family have numbers of their own above.
-                9 => jit.target = Some(value as u32 & 0xFFFF),
+                JitOption::CU_JIT_TARGET => jit.target = Some(value as u32 & 0xFFFF),
                 // CU_JIT_GLOBAL_SYMBOL_*: an image is complete in itself here.
-                17..=19 => return Err(Code::NOT_SUPPORTED),
-                21..=24 => jit.arithmetic[id as usize - 21] = Some(value as u32 != 0),
+                JitOption::CU_JIT_GLOBAL_SYMBOL_NAMES
+                | JitOption::CU_JIT_GLOBAL_SYMBOL_ADDRESSES
+                | JitOption::CU_JIT_GLOBAL_SYMBOL_COUNT => return Err(Code::NOT_SUPPORTED),
+                JitOption::CU_JIT_FTZ => jit.arithmetic[0] = Some(value as u32 != 0),
+                JitOption::CU_JIT_PREC_DIV => jit.arithmetic[1] = Some(value as u32 != 0),
+                JitOption::CU_JIT_PREC_SQRT => jit.arithmetic[2] = Some(value as u32 != 0),
+                JitOption::CU_JIT_FMA => jit.arithmetic[3] = Some(value as u32 != 0),
                 // Everything about optimisation and targets has nothing to act on.
                 _ if id < OPTION_COUNT => {}
                 _ => return Err(Code::INVALID_VALUE),

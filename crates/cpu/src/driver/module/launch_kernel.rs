@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use cupyrite_sys::driver::CUlaunchAttributeID as Attribute;
+
 use crate::driver::context::Context;
-use crate::driver::context::activity::Running;
+use crate::driver::context::activity::RunningKernel;
 use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use crate::driver::device::peers;
 use crate::driver::entry::Res;
@@ -111,7 +113,7 @@ impl Launch {
     pub(crate) fn run(&self) -> Res {
         let context = &self.function.context;
         let _pin = space().pin();
-        let _running = Running::on(context.device);
+        let _running = RunningKernel::on(context.device);
         let outcome = engine::launch(&LaunchSpec {
             kernel: &self.function.kernel,
             grid: self.request.grid,
@@ -366,9 +368,10 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
     non_null(address)?;
     found.raw = get_array::<RawAttribute>(address, count as usize)?;
     for words in &found.raw {
-        match words[0] as u32 {
-            2 => found.cooperative = words[1] as u32 != 0,
-            4 | 11 => {
+        match Attribute(words[0] as u32) {
+            Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => found.cooperative = words[1] as u32 != 0,
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
                 let dims = [words[1] as u32, (words[1] >> 32) as u32, words[2] as u32];
                 if dims.contains(&0) {
                     return Err(Code::INVALID_VALUE);
@@ -383,12 +386,33 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
                     });
                 }
             }
-            7 | 12 if words[1] != 0 => found.events.push(words[1]),
-            7 | 12 => return Err(Code::INVALID_HANDLE),
+            Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
+                if words[1] != 0 =>
+            {
+                found.events.push(words[1])
+            }
+            Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+                return Err(Code::INVALID_HANDLE);
+            }
             // A node that is updated from the device.
-            13 => return Err(Code::NOT_SUPPORTED),
+            Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
+                return Err(Code::NOT_SUPPORTED);
+            }
             // Hints: access windows, policies, priorities, domains, carve-outs, overlap.
-            0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 14..=18 => {}
+            Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+            | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            | Attribute::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE => {}
             _ => return Err(Code::INVALID_VALUE),
         }
     }

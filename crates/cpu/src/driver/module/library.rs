@@ -1,7 +1,10 @@
 //! Libraries: code that is loaded once and usable in every context.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+
+use cupyrite_sys::driver::CUlibraryOption as LibraryOption;
+use parking_lot::Mutex;
 
 use crate::code::Unit;
 use crate::driver::context::{self, Context};
@@ -15,7 +18,6 @@ use crate::driver::graph;
 use crate::driver::module::function::{self, Function, Shared};
 use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
-use crate::driver::stream::queue::lock;
 use crate::engine::{Image, Kernel};
 
 static LIBRARIES: Table<Library> = Table::new(HandleKind::Library);
@@ -48,11 +50,11 @@ impl Library {
 
     /// The library's module in a context; loaded there on first use.
     fn module_in(&self, context: &Arc<Context>) -> Res<Arc<Module>> {
-        let mut modules = lock(&self.modules);
+        let mut modules = self.modules.lock();
         if let Some(m) = modules.get(&context.id) {
             return Ok(m.clone());
         }
-        let image = if std::mem::replace(&mut *lock(&self.first_taken), true) {
+        let image = if std::mem::replace(&mut *self.first_taken.lock(), true) {
             jit::load(&self.units).map_err(|r| r.code)?
         } else {
             self.first.clone()
@@ -63,7 +65,7 @@ impl Library {
     }
 
     fn kernel(self: &Arc<Self>, name: &str) -> Res<Arc<LibraryKernel>> {
-        let mut kernels = lock(&self.kernels);
+        let mut kernels = self.kernels.lock();
         if let Some(k) = kernels.get(name) {
             return Ok(k.clone());
         }
@@ -82,10 +84,10 @@ impl Library {
 
     fn unload(&self) {
         let _ = LIBRARIES.remove(self.handle());
-        for (_, kernel) in lock(&self.kernels).drain() {
+        for (_, kernel) in self.kernels.lock().drain() {
             let _ = KERNELS.remove(kernel.handle());
         }
-        let modules: Vec<_> = lock(&self.modules).drain().collect();
+        let modules: Vec<_> = self.modules.lock().drain().collect();
         for (_, module) in modules {
             module.unload();
         }
@@ -110,7 +112,7 @@ pub(crate) fn function_in(kernel: &LibraryKernel, context: &Arc<Context>) -> Res
 pub(crate) fn forget_context(context: u64) {
     // Nothing is removed from the table; `remove_where` is the way to visit every library.
     LIBRARIES.remove_where(|l| {
-        lock(&l.modules).remove(&context);
+        l.modules.lock().remove(&context);
         false
     });
 }
@@ -139,10 +141,12 @@ fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
             return Err(Code::INVALID_VALUE);
         }
         for id in get_array::<u32>(ids, count as usize)? {
-            match id {
-                // CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE needs code of the host's for the device.
-                0 => return Err(Code::NOT_SUPPORTED),
-                1 => non_null(values)?,
+            match LibraryOption(id) {
+                // Needs device code that the host program carries.
+                LibraryOption::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE => {
+                    return Err(Code::NOT_SUPPORTED);
+                }
+                LibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED => non_null(values)?,
                 _ => return Err(Code::INVALID_VALUE),
             }
         }
@@ -231,13 +235,13 @@ entries! {
     fn kernel_get_attribute "cuKernelGetAttribute" (out: u64, id: u32, handle: u64, device: i32) {
         non_null(out)?;
         let kernel = KERNELS.get(handle)?;
-        let settings = *lock(&kernel.settings);
+        let settings = *kernel.settings.lock();
         put(out, function::attribute(&kernel.kernel, &settings, device::by_ordinal(device)?, id)?)
     }
     fn kernel_set_attribute "cuKernelSetAttribute" (id: u32, value: i32, handle: u64, device: i32) {
         let kernel = KERNELS.get(handle)?;
         let device = device::by_ordinal(device)?;
-        function::set_attribute(&kernel.kernel, &mut lock(&kernel.settings), device, id, value)
+        function::set_attribute(&kernel.kernel, &mut kernel.settings.lock(), device, id, value)
     }
     fn kernel_set_cache_config "cuKernelSetCacheConfig" (handle: u64, config: u32, device: i32) {
         device::by_ordinal(device)?;

@@ -5,7 +5,10 @@
 //! it is completed, and once more when it is loaded. LTO IR needs nvJitLink, as everywhere.
 
 use std::ffi::CString;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::code::{self, Content, Data, Unit};
 use crate::driver::context;
@@ -18,7 +21,6 @@ use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::module;
 use crate::driver::module::jit::{JitOptions, Rejected};
-use crate::driver::stream::queue::lock;
 use crate::engine;
 use crate::memory::checked;
 use crate::toolchain::{Lto, lto_to_ptx};
@@ -26,9 +28,9 @@ use crate::toolchain::{Lto, lto_to_ptx};
 static LINKERS: Table<Linker> = Table::new(HandleKind::Linker);
 
 /// `CUjitInputType`
-const CUBIN: u32 = 0;
-const PTX: u32 = 1;
-const LAST_KIND: u32 = 5;
+const CUBIN: u32 = sys::CUjitInputType::CU_JIT_INPUT_CUBIN.0;
+const PTX: u32 = sys::CUjitInputType::CU_JIT_INPUT_PTX.0;
+const LAST_KIND: u32 = sys::CUjitInputType::CU_JIT_INPUT_NVVM.0;
 const KINDS: [&str; 6] = [
     "a cubin",
     "PTX",
@@ -90,7 +92,7 @@ impl Linker {
     }
 
     fn add(&self, kind: u32, bytes: &[u8], name: &str, own: &JitOptions) -> Res {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.image.is_some() {
             return refuse(Code::INVALID_VALUE, || {
                 "the link is complete: nothing can be added".into()
@@ -110,7 +112,7 @@ impl Linker {
     }
 
     fn complete(&self) -> Res<Arc<[u8]>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(image) = &state.image {
             return Ok(image.clone());
         }

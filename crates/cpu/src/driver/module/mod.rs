@@ -1,7 +1,10 @@
 //! Modules: code loaded into one context.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use self::function::Function;
 use crate::code::{self, Unit};
@@ -13,7 +16,6 @@ use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::{Entry, Res};
 use crate::driver::graph;
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
-use crate::driver::stream::queue::lock;
 use crate::engine::Image;
 use crate::memory::checked;
 
@@ -76,7 +78,7 @@ impl Module {
         name: &str,
         settings: Option<&function::Shared>,
     ) -> Res<Arc<Function>> {
-        let mut functions = lock(&self.functions);
+        let mut functions = self.functions.lock();
         if let Some(f) = functions.get(name) {
             return Ok(f.clone());
         }
@@ -90,7 +92,7 @@ impl Module {
     pub(crate) fn unload(&self) {
         let _ = MODULES.remove(self.handle());
         function::forget_module(self.id);
-        lock(&self.functions).clear();
+        self.functions.lock().clear();
         self.context.printf.flush();
     }
 }
@@ -102,7 +104,7 @@ pub(crate) fn forget_context(context: u64) {
         let gone = m.context.id == context;
         if gone {
             ids.push(m.id);
-            lock(&m.functions).clear();
+            m.functions.lock().clear();
         }
         gone
     });
@@ -217,7 +219,6 @@ entries! {
         Ok(())
     }
     fn module_loading_mode "cuModuleGetLoadingMode" (out: u64) {
-        // CU_MODULE_EAGER_LOADING
-        put(out, 1u32)
+        put(out, sys::CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING.0)
     }
 }

@@ -1,6 +1,9 @@
 //! Events: markers in streams, with the time at which they were passed.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
@@ -12,7 +15,7 @@ use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
-use crate::driver::stream::queue::{self, Op, lock};
+use crate::driver::stream::queue::{self, Op};
 use crate::driver::stream::shared_event::SharedEvent;
 use crate::driver::stream::{self, Stream};
 
@@ -20,10 +23,10 @@ static EVENTS: Table<Event> = Table::new(HandleKind::Event);
 
 /// Flag of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: in a capture, a node that records or waits when the graph
 /// runs, where the plain call only says what depends on what.
-const EXTERNAL: u32 = 1;
+const EXTERNAL: u32 = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL.0;
 
-const DISABLE_TIMING: u32 = 2;
-const INTERPROCESS: u32 = 4;
+const DISABLE_TIMING: u32 = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
+const INTERPROCESS: u32 = sys::CUevent_flags::CU_EVENT_INTERPROCESS.0;
 const ALL_FLAGS: u32 = 7;
 
 /// An event.
@@ -52,7 +55,7 @@ impl Event {
     /// The op of the latest record, if it was outside a capture. For a record of another process it is a new one, done
     /// when that record is.
     pub(crate) fn latest(&self) -> Option<Arc<Op>> {
-        let recorded = lock(&self.recorded).clone();
+        let recorded = self.recorded.lock().clone();
         match (recorded, &self.shared) {
             (Recorded::Op(op), _) => Some(op),
             (Recorded::Captured(_), _) | (Recorded::Never, None) => None,
@@ -72,7 +75,7 @@ impl Event {
     fn is_done(&self) -> bool {
         if let Some(shared) = &self.shared {
             let number = shared.latest();
-            if !matches!(&*lock(&self.recorded), Recorded::Numbered(_, mine) if *mine == number) {
+            if !matches!(&*self.recorded.lock(), Recorded::Numbered(_, mine) if *mine == number) {
                 return shared.is_done(number);
             }
         }
@@ -85,12 +88,12 @@ impl Event {
             Some(shared) => Recorded::Numbered(op.clone(), shared.record(&op)),
             None => Recorded::Op(op),
         };
-        *lock(&self.recorded) = recorded;
+        *self.recorded.lock() = recorded;
     }
 
     /// The place in a capture that the latest record marked.
     fn moment(&self) -> Option<graph::capture::Moment> {
-        match &*lock(&self.recorded) {
+        match &*self.recorded.lock() {
             Recorded::Captured(moment) => Some(moment.clone()),
             _ => None,
         }
@@ -137,7 +140,7 @@ pub(crate) fn record_in(event: u64, stream: &Arc<Stream>) -> Res {
         return Err(Code::INVALID_HANDLE);
     }
     match graph::capture::moment(stream)? {
-        Some(moment) => *lock(&event.recorded) = Recorded::Captured(moment),
+        Some(moment) => *event.recorded.lock() = Recorded::Captured(moment),
         None => event.set(stream.mark(&[])),
     }
     Ok(())
@@ -151,8 +154,8 @@ pub(crate) fn record_context(context: &Arc<Context>, event: u64) -> Res {
     }
     let op = Op::new(None);
     {
-        let _order = lock(&context.order);
-        for s in lock(&context.streams).iter() {
+        let _order = context.order.lock();
+        for s in context.streams.lock().iter() {
             if let Some(before) = s.tail() {
                 op.after(&before);
             }
@@ -168,7 +171,7 @@ pub(crate) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
     let event = find(event)?;
     event.refuse_captured(true)?;
     if let Some(op) = event.latest() {
-        for s in lock(&context.streams).clone() {
+        for s in context.streams.lock().clone() {
             s.mark(std::slice::from_ref(&op));
         }
     }
@@ -178,7 +181,7 @@ pub(crate) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
 /// `cuStreamWaitEvent`: an event that was never recorded holds nothing back.
 pub(crate) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> Res {
     let found = find(event)?;
-    let recorded = lock(&found.recorded).clone();
+    let recorded = found.recorded.lock().clone();
     if let Recorded::Captured(moment) = &recorded {
         if flags & EXTERNAL != 0 {
             return Err(Code::ILLEGAL_STATE);

@@ -3,13 +3,18 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use self::queue::{Op, Work, lock};
+use cupyrite_sys::driver as sys;
+use parking_lot::{Condvar, Mutex};
+
+use self::queue::{Op, Work};
 use crate::driver::context::{self, Context};
-use crate::driver::entry::caller_memory::{get, is_code, non_null, put, put_optional};
+use crate::driver::entry::caller_memory::{
+    get, is_executable_address, non_null, put, put_optional,
+};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
@@ -42,7 +47,7 @@ const LEGACY_HANDLE: u64 = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD_HANDLE: u64 = 2;
 /// `CU_STREAM_NON_BLOCKING`.
-const NON_BLOCKING: u32 = 1;
+const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING.0;
 
 /// How a stream stands to the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +86,10 @@ const MOST_PENDING: usize = 4096;
 
 impl Backlog {
     fn add(&self, ops: usize) {
-        *lock(&self.count) += ops;
+        *self.count.lock() += ops;
     }
     fn remove(&self, ops: usize) {
-        let mut count = lock(&self.count);
+        let mut count = self.count.lock();
         let before = *count;
         *count -= ops;
         if before > MOST_PENDING / 2 && *count <= MOST_PENDING / 2 {
@@ -94,16 +99,12 @@ impl Backlog {
     /// Waits while too much is pending. Gives up after a while rather than deadlock with a callback that waits for the
     /// caller.
     fn wait_for_room(&self) {
-        let mut count = lock(&self.count);
+        let mut count = self.count.lock();
         for _ in 0..100 {
             if *count < MOST_PENDING {
                 return;
             }
-            count = self
-                .shrunk
-                .wait_timeout(count, Duration::from_millis(50))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.shrunk.wait_for(&mut count, Duration::from_millis(50));
         }
     }
 }
@@ -131,7 +132,7 @@ impl Stream {
             attributes: Mutex::default(),
         });
         context.forget_finished_streams();
-        lock(&context.streams).push(stream.clone());
+        context.streams.lock().push(stream.clone());
         stream
     }
 
@@ -146,7 +147,7 @@ impl Stream {
 
     /// The last op, if it is not done.
     pub(crate) fn tail(&self) -> Option<Arc<Op>> {
-        let mut tail = lock(&self.tail);
+        let mut tail = self.tail.lock();
         if tail.as_ref().is_some_and(|op| op.is_done()) {
             *tail = None;
         }
@@ -211,13 +212,13 @@ impl Stream {
     /// Takes a place in the stream: `first` comes after everything the rules of streams say and after `also`, and what
     /// is entered later comes after `last`.
     fn line_up(self: &Arc<Self>, first: &Arc<Op>, last: &Arc<Op>, also: &[Arc<Op>]) {
-        let _order = lock(&self.context.order);
+        let _order = self.context.order.lock();
         if let Some(before) = self.tail() {
             first.after(&before);
         }
         match self.sort {
             Sort::Legacy => {
-                for other in lock(&self.context.streams).iter() {
+                for other in self.context.streams.lock().iter() {
                     if matches!(other.sort, Sort::Blocking | Sort::PerThread)
                         && let Some(before) = other.tail()
                     {
@@ -235,7 +236,7 @@ impl Stream {
         for before in also {
             first.after(before);
         }
-        *lock(&self.tail) = Some(last.clone());
+        *self.tail.lock() = Some(last.clone());
     }
 
     /// Enters `count` ops as one piece of work. `build` gets the op that ends the wait for what stands before in the
@@ -289,7 +290,10 @@ impl Stream {
             return false;
         }
         self.sort != Sort::Legacy
-            || !lock(&self.context.streams)
+            || !self
+                .context
+                .streams
+                .lock()
                 .iter()
                 .any(|s| matches!(s.sort, Sort::Blocking | Sort::PerThread) && s.tail().is_some())
     }
@@ -418,7 +422,7 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
 
 /// The address of a caller's function, checked to lie in executable memory.
 fn code(address: u64) -> Res<u64> {
-    if is_code(address) {
+    if is_executable_address(address) {
         Ok(address)
     } else {
         Err(Code::INVALID_VALUE)
@@ -480,7 +484,7 @@ fn attribute_id(id: u32) -> Res<u32> {
         Err(Code::INVALID_VALUE)
     }
 }
-const PRIORITY_ATTRIBUTE: u32 = 8;
+const PRIORITY_ATTRIBUTE: u32 = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 
 entries! {
     fn stream_create "cuStreamCreate" (out: u64, flags: u32) {
@@ -576,7 +580,7 @@ entries! {
         non_null(out)?;
         let stream = look_up(handle, PER_THREAD)?;
         let id = attribute_id(id)?;
-        let mut value = lock(&stream.attributes).get(&id).copied().unwrap_or([0; 64]);
+        let mut value = stream.attributes.lock().get(&id).copied().unwrap_or([0; 64]);
         if id == PRIORITY_ATTRIBUTE {
             value[..4].copy_from_slice(&stream.priority.to_ne_bytes());
         }
@@ -587,13 +591,13 @@ entries! {
         let stream = look_up(handle, PER_THREAD)?;
         let id = attribute_id(id)?;
         let value = get::<[u8; 64]>(value)?;
-        lock(&stream.attributes).insert(id, value);
+        stream.attributes.lock().insert(id, value);
         Ok(())
     }
     fn stream_copy_attributes "cuStreamCopyAttributes" | "cuStreamCopyAttributes_ptsz" (to: u64, from: u64) {
         let (to, from) = (look_up(to, PER_THREAD)?, look_up(from, PER_THREAD)?);
-        let attributes = lock(&from.attributes).clone();
-        *lock(&to.attributes) = attributes;
+        let attributes = from.attributes.lock().clone();
+        *to.attributes.lock() = attributes;
         Ok(())
     }
 }

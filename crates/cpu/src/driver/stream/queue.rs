@@ -8,8 +8,10 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
@@ -34,10 +36,6 @@ struct Inner {
     work: Option<Work>,
     dependents: Vec<Arc<Op>>,
     waiters: usize,
-}
-
-pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Nanoseconds since the first call.
@@ -72,7 +70,7 @@ impl Op {
 
     /// Makes `self` wait for `other`.
     pub(crate) fn after(self: &Arc<Self>, other: &Arc<Op>) {
-        let mut inner = lock(&other.inner);
+        let mut inner = other.inner.lock();
         if !other.is_done() {
             self.waiting.fetch_add(1, Ordering::AcqRel);
             inner.dependents.push(self.clone());
@@ -86,7 +84,7 @@ impl Op {
 
     /// Takes the work out of an op that is not yet released, to be done by the caller.
     pub(crate) fn take_work(&self) -> Option<Work> {
-        lock(&self.inner).work.take()
+        self.inner.lock().work.take()
     }
 
     /// Ends the set-up: the op runs as soon as its dependencies are done.
@@ -100,7 +98,7 @@ impl Op {
     fn start(op: Arc<Op>) {
         let mut ready = vec![op];
         while let Some(op) = ready.pop() {
-            if lock(&op.inner).work.is_some() {
+            if op.inner.lock().work.is_some() {
                 hand_over(op);
             } else {
                 ready.append(&mut op.finish());
@@ -111,7 +109,7 @@ impl Op {
     /// Marks the op done; returns the ops that this set free.
     fn finish(&self) -> Vec<Arc<Op>> {
         self.finished.store(now(), Ordering::Release);
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         self.done.store(true, Ordering::Release);
         let dependents = std::mem::take(&mut inner.dependents);
         if inner.waiters > 0 {
@@ -135,7 +133,7 @@ impl Op {
             }
             let mut ready = op.finish();
             while let Some(op) = ready.pop() {
-                if lock(&op.inner).work.is_none() {
+                if op.inner.lock().work.is_none() {
                     ready.append(&mut op.finish());
                 } else if let Some(other) = current.replace(op) {
                     hand_over(other);
@@ -163,7 +161,7 @@ const MOST_WORKERS: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn hand_over(op: Arc<Op>) {
-    let mut workers = lock(&WORKERS);
+    let mut workers = WORKERS.lock();
     workers.queue.push_back(op);
     if workers.queue.len() <= workers.idle {
         ARRIVED.notify_one();
@@ -179,7 +177,7 @@ fn hand_over(op: Arc<Op>) {
         .stack_size(4 << 20)
         .spawn(worker);
     if spawned.is_err() {
-        let mut workers = lock(&WORKERS);
+        let mut workers = WORKERS.lock();
         workers.total -= 1;
         // No thread to be had at all: do the work here, as slow as it may be.
         if workers.total == 0
@@ -198,19 +196,16 @@ thread_local! {
 
 fn worker() {
     IS_WORKER.set(true);
-    let mut workers = lock(&WORKERS);
+    let mut workers = WORKERS.lock();
     loop {
         if let Some(op) = workers.queue.pop_front() {
             drop(workers);
             op.run();
-            workers = lock(&WORKERS);
+            workers = WORKERS.lock();
             continue;
         }
         workers.idle += 1;
-        let (guard, timeout) = ARRIVED
-            .wait_timeout(workers, PATIENCE)
-            .unwrap_or_else(PoisonError::into_inner);
-        workers = guard;
+        let timeout = ARRIVED.wait_for(&mut workers, PATIENCE);
         workers.idle -= 1;
         if timeout.timed_out() && workers.queue.is_empty() {
             workers.total -= 1;
@@ -226,7 +221,7 @@ static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
 /// the context are cancelled, the context fails with `CUDA_ERROR_LAUNCH_TIMEOUT` and the wait ends. No lock of the driver
 /// is held during the call.
 pub fn set_interrupt_hook(hook: fn() -> bool) {
-    *lock(&HOOK) = Some(hook);
+    *HOOK.lock() = Some(hook);
 }
 
 const HOOK_PERIOD: Duration = Duration::from_millis(50);
@@ -254,25 +249,21 @@ pub(crate) fn wait(op: &Op, context: &Context) -> Res {
     }
     loop {
         let deadline = Instant::now() + HOOK_PERIOD;
-        let mut inner = lock(&op.inner);
+        let mut inner = op.inner.lock();
         while !op.is_done() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             inner.waiters += 1;
-            inner = op
-                .changed
-                .wait_timeout(inner, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            op.changed.wait_for(&mut inner, left);
             inner.waiters -= 1;
         }
         drop(inner);
         if op.is_done() {
             return Ok(());
         }
-        let hook = *lock(&HOOK);
+        let hook = *HOOK.lock();
         if hook.is_some_and(|interrupted| interrupted()) {
             context.interrupt();
             return Err(Code::LAUNCH_TIMEOUT);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
+use cupyrite_sys::driver::{CUstreamBatchMemOpType as OpType, CUstreamWaitValue_flags as Flags};
+
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null};
@@ -49,13 +51,15 @@ const MOST: u32 = 256;
 impl Test {
     fn of(flags: u32) -> Res<Test> {
         /// Needs `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`, which this device has not.
-        const FLUSH: u32 = 1 << 30;
-        match flags {
-            0 => Ok(Test::NotBefore),
-            1 => Ok(Test::Equal),
-            2 => Ok(Test::And),
-            3 => Ok(Test::Nor),
-            _ if flags & FLUSH != 0 && flags & !FLUSH <= 3 => Err(Code::NOT_SUPPORTED),
+        const FLUSH: u32 = Flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
+        match Flags(flags) {
+            Flags::CU_STREAM_WAIT_VALUE_GEQ => Ok(Test::NotBefore),
+            Flags::CU_STREAM_WAIT_VALUE_EQ => Ok(Test::Equal),
+            Flags::CU_STREAM_WAIT_VALUE_AND => Ok(Test::And),
+            Flags::CU_STREAM_WAIT_VALUE_NOR => Ok(Test::Nor),
+            _ if flags & FLUSH != 0 && flags & !FLUSH <= Flags::CU_STREAM_WAIT_VALUE_NOR.0 => {
+                Err(Code::NOT_SUPPORTED)
+            }
             _ => Err(Code::INVALID_VALUE),
         }
     }
@@ -113,16 +117,19 @@ impl Operation {
     fn parse(words: [u64; 6]) -> Res<Operation> {
         let [kind, address, value, flags, ..] = words;
         let flags = flags as u32;
-        match kind as u32 {
-            1 => Self::wait(address, value, flags, false),
-            2 => Self::write(address, value & 0xFFFF_FFFF, flags, false),
-            4 => Self::wait(address, value, flags, true),
-            5 => Self::write(address, value, flags, true),
+        match OpType(kind as u32) {
+            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => Self::wait(address, value, flags, false),
+            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                Self::write(address, value & 0xFFFF_FFFF, flags, false)
+            }
+            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => Self::wait(address, value, flags, true),
+            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => Self::write(address, value, flags, true),
             // CU_STREAM_MEMORY_BARRIER_TYPE_SYS or GPU, in the word's upper half.
-            6 if kind >> 32 <= 1 => Ok(Operation::Barrier),
-            6 => Err(Code::INVALID_VALUE),
+            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(Operation::Barrier),
+            OpType::CU_STREAM_MEM_OP_BARRIER => Err(Code::INVALID_VALUE),
             // Flushing remote writes and reductions: the attributes say that they cannot be done.
-            3 | 8 => Err(Code::NOT_SUPPORTED),
+            OpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
+            | OpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => Err(Code::NOT_SUPPORTED),
             _ => Err(Code::INVALID_VALUE),
         }
     }
@@ -274,10 +281,10 @@ fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
 }
 
 /// `CUstreamBatchMemOpType`.
-const WAIT_32: u64 = 1;
-const WRITE_32: u64 = 2;
-const WAIT_64: u64 = 4;
-const WRITE_64: u64 = 5;
+const WAIT_32: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32.0 as u64;
+const WRITE_32: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as u64;
+const WAIT_64: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as u64;
+const WRITE_64: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as u64;
 
 entries! {
     fn wait_32 "cuStreamWaitValue32_v2" | "cuStreamWaitValue32_v2_ptsz"

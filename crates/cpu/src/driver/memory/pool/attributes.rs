@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cupyrite_sys::driver::{self as sys, CUmemPool_attribute as Attribute};
+
 use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Place, Pool};
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -9,14 +11,13 @@ use crate::driver::entry::caller_memory::{get, get_array, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::queue::lock;
 use crate::memory::{Access, Kind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
     match access {
-        Access::None => 0,
-        Access::Read => 1,
-        Access::ReadWrite => 3,
+        Access::None => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE.0,
+        Access::Read => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ.0,
+        Access::ReadWrite => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0,
     }
 }
 
@@ -25,10 +26,10 @@ pub(super) fn access_flags(access: Access) -> u32 {
 /// # Errors
 /// `INVALID_VALUE` for flags there are not.
 pub(crate) fn access_of(flags: u32) -> Res<Access> {
-    match flags {
-        0 => Ok(Access::None),
-        1 => Ok(Access::Read),
-        3 => Ok(Access::ReadWrite),
+    match sys::CUmemAccess_flags(flags) {
+        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(Access::None),
+        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ => Ok(Access::Read),
+        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Ok(Access::ReadWrite),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -43,66 +44,77 @@ fn made_here(pool: &Pool) -> Res {
     Ok(())
 }
 
-pub(super) fn attribute(pool: &Pool, attribute: u32, out: u64) -> Res {
+/// Index in [`State::reuse`](super::State) of one of the three `CU_MEMPOOL_ATTR_REUSE_*` attributes.
+fn reuse_index(attribute: Attribute) -> usize {
+    (attribute.0 - Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES.0) as usize
+}
+
+pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
     made_here(pool)?;
-    let state = lock(&pool.state);
+    let state = pool.state.lock();
     let (place, kind) = pool.sort;
     let word = |v: u32| put(out, v);
     let long = |v: u64| put(out, v);
     match attribute {
-        1..=3 => word(state.reuse[attribute as usize - 1]),
-        4 => long(state.release_threshold),
-        5 => long(state.reserved),
-        6 => long(state.reserved_high),
-        7 => long(state.used),
-        8 => long(state.used_high),
-        9 => word(if kind == Kind::Managed {
+        Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
+            word(state.reuse[reuse_index(attribute)])
+        }
+        Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => long(state.release_threshold),
+        Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => long(state.reserved),
+        Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => long(state.reserved_high),
+        Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => long(state.used),
+        Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => long(state.used_high),
+        Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == Kind::Managed {
             MANAGED
         } else {
             PINNED
         }),
         // Handle types, location id and type.
-        10 => word(pool.sharing.handle_types()),
-        11 => word(match place {
+        Attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => word(pool.sharing.handle_types()),
+        Attribute::CU_MEMPOOL_ATTR_LOCATION_ID => word(match place {
             Place::Device(id) | Place::Node(id) => id as u32,
             Place::Host | Place::Anywhere => 0,
         }),
-        12 => word(match place {
+        Attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => word(match place {
             Place::Device(_) => DEVICE,
             Place::Host => HOST,
             Place::Node(_) => HOST_NUMA,
             Place::Anywhere => NOWHERE,
         }),
-        13 => long(if pool.most == 0 {
+        Attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => long(if pool.most == 0 {
             space().capacity()
         } else {
             pool.most
         }),
         // Decompression by hardware.
-        14 => word(0),
-        15 => Err(Code::NOT_SUPPORTED),
+        Attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => word(0),
+        Attribute::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID => Err(Code::NOT_SUPPORTED),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-pub(super) fn set_attribute(pool: &Pool, attribute: u32, value: u64) -> Res {
+pub(super) fn set_attribute(pool: &Pool, attribute: Attribute, value: u64) -> Res {
     made_here(pool)?;
     match attribute {
-        1..=3 => {
+        Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
             let value = get::<u32>(value)?;
-            lock(&pool.state).reuse[attribute as usize - 1] = u32::from(value != 0);
+            pool.state.lock().reuse[reuse_index(attribute)] = u32::from(value != 0);
         }
-        4 => {
+        Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => {
             let value = get::<u64>(value)?;
-            lock(&pool.state).release_threshold = value;
+            pool.state.lock().release_threshold = value;
         }
         // The high-water marks can only be reset.
-        6 | 8 => {
+        Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
             if get::<u64>(value)? != 0 {
                 return Err(Code::INVALID_VALUE);
             }
-            let mut state = lock(&pool.state);
-            if attribute == 6 {
+            let mut state = pool.state.lock();
+            if attribute == Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH {
                 state.reserved_high = state.reserved;
             } else {
                 state.used_high = state.used;
@@ -135,8 +147,8 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
         changes.push((device, access));
     }
     // The allocations first, then the pool: see `allocate`.
-    let members = lock(&MEMBERS);
-    let mut state = lock(&pool.state);
+    let members = MEMBERS.lock();
+    let mut state = pool.state.lock();
     if pool.sort.1 != Kind::Device {
         return Ok(());
     }

@@ -6,8 +6,11 @@
 //! stream's order, and only what a stream has really freed is used again. All pools stand on one heap.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
 
 use crate::driver::context::Context;
 use crate::driver::device;
@@ -20,7 +23,6 @@ use crate::driver::entry::logs::{because, refuse};
 use crate::driver::graph;
 use crate::driver::memory::allocation::{short, space};
 use crate::driver::memory::ipc::{self, Exported, Shareable, Sharing};
-use crate::driver::stream::queue::lock;
 use crate::driver::stream::{self, Place as Where, Stream};
 use crate::memory::{Access, Kind, MemoryError, Parked, Reach, Region};
 
@@ -32,14 +34,14 @@ use self::attributes::{access_flags, attribute, set_access, set_attribute};
 static POOLS: Table<Pool> = Table::new(HandleKind::Pool);
 
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: u32 = 1;
+const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
 /// `CU_MEM_ALLOCATION_TYPE_MANAGED`.
-const MANAGED: u32 = 2;
+const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
 /// `CU_MEM_LOCATION_TYPE_*`.
-const NOWHERE: u32 = 0;
-const DEVICE: u32 = 1;
-const HOST: u32 = 2;
-const HOST_NUMA: u32 = 3;
+const NOWHERE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE.0;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
 
 /// Where a pool's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -195,7 +197,7 @@ pub(crate) fn find(handle: u64) -> Res<Arc<Pool>> {
 
 /// Handles of the default and the current pool of a sort; the former is made when it is first asked for.
 fn chosen(sort: Sort) -> (u64, u64) {
-    let mut guard = lock(&CHOSEN);
+    let mut guard = CHOSEN.lock();
     let (default, current) = guard
         .get_or_insert_default()
         .entry(sort)
@@ -218,7 +220,7 @@ fn choose(sort: Sort, pool: u64) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     chosen(sort);
-    if let Some(entry) = lock(&CHOSEN).get_or_insert_default().get_mut(&sort) {
+    if let Some(entry) = CHOSEN.lock().get_or_insert_default().get_mut(&sort) {
         entry.1 = pool;
     }
     Ok(())
@@ -277,7 +279,7 @@ pub(crate) fn with_relief<T>(allocate: impl Fn() -> Result<T, MemoryError>) -> R
     match allocate() {
         Err(MemoryError::OutOfMemory) if KEPT.load(Ordering::Relaxed) > 0 => {
             for pool in POOLS.pick(|_| true) {
-                lock(&pool.state).trim(0);
+                pool.state.lock().trim(0);
             }
             Ok(allocate()?)
         }
@@ -292,7 +294,7 @@ pub(crate) fn with_relief<T>(allocate: impl Fn() -> Result<T, MemoryError>) -> R
 pub(crate) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Region> {
     let owner = stream.context.id;
     let (kept, reach) = {
-        let mut state = lock(&pool.state);
+        let mut state = pool.state.lock();
         if pool.most != 0 && state.used.saturating_add(cost(size)) > pool.most {
             let (used, most) = (state.used, pool.most);
             return refuse(Code::OUT_OF_MEMORY, || {
@@ -325,7 +327,7 @@ pub(crate) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
 /// Puts a live allocation on a pool's account.
 fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: Reach) {
     let size = region.size;
-    lock(&MEMBERS).get_or_insert_default().insert(
+    MEMBERS.lock().get_or_insert_default().insert(
         region.id,
         Member {
             pool: pool.clone(),
@@ -335,7 +337,7 @@ fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: R
             exported: None,
         },
     );
-    let mut state = lock(&pool.state);
+    let mut state = pool.state.lock();
     state.grow(size, if fresh { cost(size) } else { 0 });
     // Somebody may have changed the rights meanwhile.
     if state.reach != reach {
@@ -351,7 +353,7 @@ pub(crate) fn adopt(
     pool: &Arc<Pool>,
     map: impl FnOnce(Kind, Reach) -> Result<Region, MemoryError>,
 ) -> Res<Region> {
-    let reach = lock(&pool.state).reach;
+    let reach = pool.state.lock().reach;
     let region = map(pool.sort.1, reach)?;
     enter(pool, &region, region.size, true, reach);
     Ok(region)
@@ -370,7 +372,7 @@ pub(crate) fn exported<T>(
         .find(address)
         .filter(|r| r.base == address)
         .ok_or(Code::INVALID_VALUE)?;
-    let mut members = lock(&MEMBERS);
+    let mut members = MEMBERS.lock();
     let member = members
         .get_or_insert_default()
         .get_mut(&region.id)
@@ -431,7 +433,8 @@ pub(crate) fn install(out: u64, sort: Sort, most: u64, sharing: Sharing) -> Res 
 
 /// Whether the region came from a pool.
 pub(crate) fn is_member(region: &Region) -> bool {
-    lock(&MEMBERS)
+    MEMBERS
+        .lock()
         .get_or_insert_default()
         .contains_key(&region.id)
 }
@@ -441,12 +444,13 @@ pub(crate) fn is_member(region: &Region) -> bool {
 /// # Errors
 /// `INVALID_VALUE` if the region is not live or came from no pool.
 pub(crate) fn give_back(region: &Region, stream: u64) -> Res {
-    let member = lock(&MEMBERS)
+    let member = MEMBERS
+        .lock()
         .get_or_insert_default()
         .remove(&region.id)
         .ok_or(Code::INVALID_VALUE)?;
     let parked = space().park(member.base, |r| r.id == region.id);
-    let mut state = lock(&member.pool.state);
+    let mut state = member.pool.state.lock();
     state.used -= region.size;
     match parked {
         Ok(memory) if !state.destroyed => {
@@ -467,9 +471,9 @@ pub(crate) fn give_back(region: &Region, stream: u64) -> Res {
 
 /// Takes a region that was freed otherwise off its pool's account.
 pub(crate) fn leave(region: &Region) {
-    let member = lock(&MEMBERS).get_or_insert_default().remove(&region.id);
+    let member = MEMBERS.lock().get_or_insert_default().remove(&region.id);
     if let Some(member) = member {
-        let mut state = lock(&member.pool.state);
+        let mut state = member.pool.state.lock();
         state.used -= region.size;
         state.reserved -= cost(member.capacity);
     }
@@ -477,7 +481,8 @@ pub(crate) fn leave(region: &Region) {
 
 /// The pool handle of a region, zero if it came from none.
 pub(crate) fn pool_of(region: &Region) -> u64 {
-    lock(&MEMBERS)
+    MEMBERS
+        .lock()
         .get_or_insert_default()
         .get(&region.id)
         .map_or(0, |m| m.pool.handle())
@@ -485,7 +490,8 @@ pub(crate) fn pool_of(region: &Region) -> u64 {
 
 /// The handle types a region's pool can be exported as; zero if it came from none.
 pub(crate) fn handle_types(region: &Region) -> u64 {
-    lock(&MEMBERS)
+    MEMBERS
+        .lock()
         .get_or_insert_default()
         .get(&region.id)
         .map_or(0, |m| m.pool.sharing.handle_types().into())
@@ -493,7 +499,8 @@ pub(crate) fn handle_types(region: &Region) -> u64 {
 
 /// The device of the pool a region came from.
 pub(crate) fn device_of(region: &Region) -> Option<i32> {
-    match lock(&MEMBERS)
+    match MEMBERS
+        .lock()
         .get_or_insert_default()
         .get(&region.id)?
         .pool
@@ -511,7 +518,7 @@ pub(crate) fn settle() {
         return;
     }
     for pool in POOLS.pick(|_| true) {
-        let mut state = lock(&pool.state);
+        let mut state = pool.state.lock();
         let keep = state.release_threshold;
         state.trim(keep);
     }
@@ -537,7 +544,7 @@ fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
         return Ok(());
     }
     let region = freeable(address)?;
-    if let Some(member) = lock(&MEMBERS).get_or_insert_default().get_mut(&region.id) {
+    if let Some(member) = MEMBERS.lock().get_or_insert_default().get_mut(&region.id) {
         // Freed a second time before the stream came to the first.
         if std::mem::replace(&mut member.doomed, true) {
             return Err(Code::INVALID_VALUE);
@@ -644,31 +651,31 @@ entries! {
         graph::capture::reject_if_capturing()?;
         // Allocations from it stay until they are freed.
         let pool = POOLS.remove(pool).map_err(|_| Code::INVALID_VALUE)?;
-        let mut state = lock(&pool.state);
+        let mut state = pool.state.lock();
         state.destroyed = true;
         state.trim(0);
         Ok(())
     }
     fn pool_trim "cuMemPoolTrimTo" (pool: u64, keep: u64) {
         graph::capture::reject_if_capturing()?;
-        lock(&find(pool)?.state).trim(keep);
+        find(pool)?.state.lock().trim(keep);
         Ok(())
     }
     fn pool_get_attribute "cuMemPoolGetAttribute" (pool: u64, id: u32, out: u64) {
         non_null(out)?;
         graph::capture::reject_if_capturing()?;
-        attribute(&*find(pool)?, id, out)
+        attribute(&*find(pool)?, sys::CUmemPool_attribute(id), out)
     }
     fn pool_set_attribute "cuMemPoolSetAttribute" (pool: u64, id: u32, value: u64) {
         non_null(value)?;
         graph::capture::reject_if_capturing()?;
-        set_attribute(&*find(pool)?, id, value)
+        set_attribute(&*find(pool)?, sys::CUmemPool_attribute(id), value)
     }
     fn pool_get_access "cuMemPoolGetAccess" (out: u64, pool: u64, location: u64) {
         non_null(out)?;
         let pool = find(pool)?;
         let access = match get::<[u32; 2]>(location)? {
-            [DEVICE, id] => lock(&pool.state).reach.access(device::by_ordinal(id as i32)?.ordinal),
+            [DEVICE, id] => pool.state.lock().reach.access(device::by_ordinal(id as i32)?.ordinal),
             [HOST, _] if pool.sort.1 != Kind::Device => Access::ReadWrite,
             [HOST, _] => Access::None,
             _ => return Err(Code::INVALID_VALUE),
