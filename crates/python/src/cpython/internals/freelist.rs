@@ -152,7 +152,9 @@ impl<T: FreeListed> FreeList<T> {
             unsafe { ffi::PyObject_GC_UnTrack(created.as_ptr().cast()) };
         }
         if self.offset.load(Ordering::Relaxed) == 0 {
-            let offset = Self::value_offset(&created).unwrap_or(UNKNOWN);
+            let offset = Self::value_offset(&created)
+                .filter(|_| enabled(Trick::Freelist))
+                .unwrap_or(UNKNOWN);
             self.offset.store(offset, Ordering::Relaxed);
             if offset != UNKNOWN {
                 let class = created.as_any().get_type_ptr();
