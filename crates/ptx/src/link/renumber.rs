@@ -60,22 +60,6 @@ pub(super) struct Shift {
     pub(super) prototypes: u32,
 }
 
-/// Calls `f` for every operand, those inside others included.
-fn each<'o>(o: &'o Operand, f: &mut impl FnMut(&'o Operand)) {
-    f(o);
-    match o {
-        Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-            list.iter().for_each(|o| each(o, f));
-        }
-        Operand::Neg(o) => each(o, f),
-        Operand::Pair(a, b) => {
-            each(a, f);
-            each(b, f);
-        }
-        _ => {}
-    }
-}
-
 /// The items that the code and the contents of kept items refer to.
 pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
     let mut used = HashSet::new();
@@ -119,12 +103,9 @@ pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
                 continue;
             };
             for o in body.instrs.iter().flat_map(|i| &i.operands) {
-                each(o, &mut |o| match o {
-                    Operand::Func(f) => item(Item::Func(f.0 as usize)),
-                    Operand::Var(VarId::Module(v), _)
-                    | Operand::Addr(Base::Var(VarId::Module(v)), _) => {
-                        item(Item::Var(*v as usize));
-                    }
+                o.walk(&mut |o| match (o, o.variable()) {
+                    (Operand::Func(f), _) => item(Item::Func(f.0 as usize)),
+                    (_, Some(VarId::Module(v))) => item(Item::Var(v as usize)),
                     _ => {}
                 });
             }
@@ -136,29 +117,17 @@ pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
     used
 }
 
-fn operand(o: &mut Operand, places: &Places, input: usize, shift: Shift) {
-    match o {
-        Operand::Var(v, _) | Operand::Addr(Base::Var(v), _) => places.variable(input, v),
-        Operand::Func(f) => places.function(input, f),
-        Operand::Proto(p) => *p = ProtoId(p.0 + shift.prototypes),
-        Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-            list.iter_mut()
-                .for_each(|o| operand(o, places, input, shift));
-        }
-        Operand::Neg(o) => operand(o, places, input, shift),
-        Operand::Pair(a, b) => {
-            operand(a, places, input, shift);
-            operand(b, places, input, shift);
-        }
-        _ => {}
-    }
-}
-
 /// Gives everything a body of `input` refers to its new number.
 pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift) {
     for instr in &mut body.instrs {
-        let operands = instr.operands.iter_mut();
-        operands.for_each(|o| operand(o, places, input, shift));
+        for o in &mut instr.operands {
+            o.walk_mut(&mut |o| match o {
+                Operand::Var(v, _) | Operand::Addr(Base::Var(v), _) => places.variable(input, v),
+                Operand::Func(f) => places.function(input, f),
+                Operand::Proto(p) => *p = ProtoId(p.0 + shift.prototypes),
+                _ => {}
+            });
+        }
         if let Some(loc) = &mut instr.loc {
             loc.file = loc.file.wrapping_add(shift.files);
         }

@@ -25,7 +25,7 @@ impl<'t> Parser<'t> {
     /// Checks an instruction whose operands have been read, and puts its literals and addresses into one form.
     pub fn check(&self, instr: &mut Instr) -> Result<(), Error> {
         // Triton writes `ld.b32 {%r1}, [...]`.
-        if let Some(data) = data_operand(instr.op)
+        if let Some(data) = instr.data_operand()
             && let Some(Operand::Vector(elements)) = instr.operands.get_mut(data)
             && elements.len() == 1
             && let Some(only) = elements.pop()
@@ -66,10 +66,11 @@ impl<'t> Parser<'t> {
         let Some(function) = &self.function else {
             return Ok(());
         };
+        let has_destination = instr.has_destination();
         for (i, operand) in instr.operands.iter_mut().enumerate() {
             let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
             let want = shape.wants[i];
-            if i == 0 && shape.result {
+            if i == 0 && has_destination {
                 match operand {
                     Operand::Reg(_)
                     | Operand::RegComponent(..)
@@ -85,7 +86,7 @@ impl<'t> Parser<'t> {
                     }
                 }
             }
-            if i == 0 && shape.result && matches!(operand, Operand::Sink) {
+            if i == 0 && has_destination && matches!(operand, Operand::Sink) {
                 if !matches!(instr.op, Op::Atom | Op::Mbarrier) {
                     return Err(self.error(
                         token,
@@ -103,7 +104,7 @@ impl<'t> Parser<'t> {
     /// Narrow registers address only the spaces that are windows of the address space.
     fn narrow_address(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
         if self.module.address_size != 64
-            || !matches!(instr.op, Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            || instr.op.class() != OpClass::Memory
             || !matches!(instr.mods.space, None | Some(Space::Global))
         {
             return Ok(());
@@ -125,7 +126,7 @@ impl<'t> Parser<'t> {
 
     /// A load or store of a vector names as many registers as it moves.
     fn vector_length(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
-        let Some(data) = data_operand(instr.op) else {
+        let Some(data) = instr.data_operand() else {
             return Ok(());
         };
         let length = match instr.operands.get(data) {
@@ -274,15 +275,6 @@ impl<'t> Parser<'t> {
             Operand::Sink => refuse("nothing"),
             _ => refuse("none"),
         }
-    }
-}
-
-/// Which operand of a load, store or atomic is what it moves.
-fn data_operand(op: Op) -> Option<usize> {
-    match op {
-        Op::Ld | Op::Ldu | Op::Atom => Some(0),
-        Op::St | Op::Red => Some(1),
-        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, shown};
 use crate::parse::Parser;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 
 /// The value of a constant expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,18 +42,18 @@ fn truth(b: bool) -> Constant {
 }
 
 /// How tightly a binary operator binds; 0 for what is none.
-fn precedence(kind: Kind) -> u8 {
+fn precedence(kind: TokenKind) -> u8 {
     match kind {
-        Kind::Punct2([b'|', b'|']) => 1,
-        Kind::Punct2([b'&', b'&']) => 2,
-        Kind::Punct(b'|') => 3,
-        Kind::Punct(b'^') => 4,
-        Kind::Punct(b'&') => 5,
-        Kind::Punct2([b'=' | b'!', b'=']) => 6,
-        Kind::Punct(b'<' | b'>') | Kind::Punct2([b'<' | b'>', b'=']) => 7,
-        Kind::Punct2([b'<', b'<'] | [b'>', b'>']) => 8,
-        Kind::Punct(b'+' | b'-') => 9,
-        Kind::Punct(b'*' | b'/' | b'%') => 10,
+        TokenKind::Punct2([b'|', b'|']) => 1,
+        TokenKind::Punct2([b'&', b'&']) => 2,
+        TokenKind::Punct(b'|') => 3,
+        TokenKind::Punct(b'^') => 4,
+        TokenKind::Punct(b'&') => 5,
+        TokenKind::Punct2([b'=' | b'!', b'=']) => 6,
+        TokenKind::Punct(b'<' | b'>') | TokenKind::Punct2([b'<' | b'>', b'=']) => 7,
+        TokenKind::Punct2([b'<', b'<'] | [b'>', b'>']) => 8,
+        TokenKind::Punct(b'+' | b'-') => 9,
+        TokenKind::Punct(b'*' | b'/' | b'%') => 10,
         _ => 0,
     }
 }
@@ -67,13 +67,16 @@ impl<'t> Parser<'t> {
     /// Whether a constant expression begins here.
     pub fn at_constant(&mut self) -> bool {
         match self.tok.kind {
-            Kind::Int(..) | Kind::F32(_) | Kind::F64(..) | Kind::Punct(b'(' | b'~' | b'+') => true,
-            Kind::Punct(b'-' | b'!') => {
+            TokenKind::Int(..)
+            | TokenKind::F32(_)
+            | TokenKind::F64(..)
+            | TokenKind::Punct(b'(' | b'~' | b'+') => true,
+            TokenKind::Punct(b'-' | b'!') => {
                 let next = self.peek();
-                next.kind != Kind::Ident || next.text == "WARP_SZ"
+                next.kind != TokenKind::Ident || next.text == "WARP_SZ"
             }
-            Kind::Ident => self.tok.text == "WARP_SZ",
-            Kind::Dot => self.tok.text.as_bytes()[1].is_ascii_digit(),
+            TokenKind::Ident => self.tok.text == "WARP_SZ",
+            TokenKind::Dot => self.tok.text.as_bytes()[1].is_ascii_digit(),
             _ => false,
         }
     }
@@ -139,32 +142,32 @@ impl<'t> Parser<'t> {
     fn unary(&mut self) -> Result<Constant, Error> {
         let token = self.tok;
         match token.kind {
-            Kind::Int(v, unsigned) => {
+            TokenKind::Int(v, unsigned) => {
                 self.bump();
                 Ok(Constant::Int(v, unsigned || v > i64::MAX as u64))
             }
-            Kind::F32(bits) => {
+            TokenKind::F32(bits) => {
                 self.bump();
                 Ok(Constant::F32(bits))
             }
-            Kind::F64(bits, _) => {
+            TokenKind::F64(bits, _) => {
                 self.bump();
                 Ok(Constant::F64(bits))
             }
-            Kind::Ident if token.text == "WARP_SZ" => {
+            TokenKind::Ident if token.text == "WARP_SZ" => {
                 self.bump();
                 Ok(Constant::Int(32, false))
             }
-            Kind::Dot => match token.text.parse::<f64>() {
+            TokenKind::Dot => match token.text.parse::<f64>() {
                 Ok(x) if token.text.as_bytes()[1].is_ascii_digit() => {
                     self.bump();
                     Ok(float(x))
                 }
                 _ => Err(self.expected("a constant")),
             },
-            Kind::Punct(b'(') => {
+            TokenKind::Punct(b'(') => {
                 self.bump();
-                if self.tok.kind == Kind::Dot && matches!(self.tok.word(), "s64" | "u64") {
+                if self.tok.kind == TokenKind::Dot && matches!(self.tok.word(), "s64" | "u64") {
                     let unsigned = self.bump().word() == "u64";
                     self.expect(b')', "after a cast")?;
                     return Ok(match self.nested(Self::unary)? {
@@ -177,17 +180,21 @@ impl<'t> Parser<'t> {
                 self.expect(b')', "after a constant expression")?;
                 Ok(value)
             }
-            Kind::Punct(b'-' | b'+' | b'!' | b'~') => {
+            TokenKind::Punct(b'-' | b'+' | b'!' | b'~') => {
                 self.bump();
                 let value = self.nested(Self::unary)?;
                 match (token.kind, value) {
-                    (Kind::Punct(b'+'), v) => Ok(v),
-                    (Kind::Punct(b'!'), v) => Ok(truth(!v.truth())),
-                    (Kind::Punct(b'-'), Constant::Int(v, unsigned)) => {
+                    (TokenKind::Punct(b'+'), v) => Ok(v),
+                    (TokenKind::Punct(b'!'), v) => Ok(truth(!v.truth())),
+                    (TokenKind::Punct(b'-'), Constant::Int(v, unsigned)) => {
                         Ok(Constant::Int(v.wrapping_neg(), unsigned))
                     }
-                    (Kind::Punct(b'-'), Constant::F32(bits)) => Ok(Constant::F32(bits ^ 1 << 31)),
-                    (Kind::Punct(b'-'), Constant::F64(bits)) => Ok(Constant::F64(bits ^ 1 << 63)),
+                    (TokenKind::Punct(b'-'), Constant::F32(bits)) => {
+                        Ok(Constant::F32(bits ^ 1 << 31))
+                    }
+                    (TokenKind::Punct(b'-'), Constant::F64(bits)) => {
+                        Ok(Constant::F64(bits ^ 1 << 63))
+                    }
                     (_, Constant::Int(v, unsigned)) => Ok(Constant::Int(!v, unsigned)),
                     _ => Err(self.error(token, "'~' of a floating-point constant".to_string())),
                 }
@@ -272,7 +279,7 @@ mod tests {
     fn value(text: &str) -> Result<Constant, Error> {
         let mut parser = Parser::new(text);
         let value = parser.constant()?;
-        if parser.tok.kind == Kind::End {
+        if parser.tok.kind == TokenKind::End {
             Ok(value)
         } else {
             Err(parser.expected("the end"))

@@ -3,7 +3,7 @@
 use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Symbol};
 
 impl<'t> Parser<'t> {
@@ -147,7 +147,7 @@ impl<'t> Parser<'t> {
 
     /// The directives between a function's parameters and its body.
     fn tuning(&mut self, function: &mut Function) -> Result<(), Error> {
-        while self.tok.kind == Kind::Dot {
+        while self.tok.kind == TokenKind::Dot {
             let token = self.bump();
             let d = &mut function.directives;
             match token.word() {
@@ -194,7 +194,7 @@ impl<'t> Parser<'t> {
     /// The strings of a `.pragma`, already taken.
     pub fn pragma(&mut self, to: &mut Vec<String>) -> Result<(), Error> {
         loop {
-            if self.tok.kind != Kind::Str {
+            if self.tok.kind != TokenKind::Str {
                 return Err(self.expected("a string after '.pragma'"));
             }
             to.push(self.bump().text.trim_matches('"').to_string());

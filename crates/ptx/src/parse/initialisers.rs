@@ -4,7 +4,7 @@ use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, PRODUCT};
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::Symbol;
 
 impl<'t> Parser<'t> {
@@ -141,7 +141,7 @@ impl<'t> Parser<'t> {
 
     /// `name`, `name + 8`, `generic(name) + 8`.
     fn address(&mut self, token: Token<'t>, ty: Type, byte: Option<u8>) -> Result<InitElem, Error> {
-        if self.tok.kind != Kind::Ident {
+        if self.tok.kind != TokenKind::Ident {
             return Err(self.expected("an initial value"));
         }
         let mut name = self.bump();
@@ -198,9 +198,10 @@ impl<'t> Parser<'t> {
         let mut depth = 0u32;
         loop {
             match self.tok.kind {
-                Kind::Punct(b'{') => depth += 1,
-                Kind::Punct(b'}') => depth = depth.saturating_sub(1),
-                Kind::Punct(b',' | b'=') | Kind::Ident | Kind::Int(..) if depth > 0 => {}
+                TokenKind::Punct(b'{') => depth += 1,
+                TokenKind::Punct(b'}') => depth = depth.saturating_sub(1),
+                TokenKind::Punct(b',' | b'=') | TokenKind::Ident | TokenKind::Int(..)
+                    if depth > 0 => {}
                 _ => return Err(self.expected("'{' or a property")),
             }
             self.bump();

@@ -3,7 +3,7 @@
 use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::modifiers;
 use crate::parse::opcode_lookup;
 use crate::parse::scopes::{FunctionScopes, Symbol};
@@ -26,15 +26,15 @@ impl<'t> Parser<'t> {
         loop {
             let token = self.tok;
             match token.kind {
-                Kind::Punct(b'{') if depth == DEEPEST => {
+                TokenKind::Punct(b'{') if depth == DEEPEST => {
                     return Err(self.error(token, "nested too deeply at '{'".to_string()));
                 }
-                Kind::Punct(b'{') => {
+                TokenKind::Punct(b'{') => {
                     self.bump();
                     self.scopes().open();
                     depth += 1;
                 }
-                Kind::Punct(b'}') => {
+                TokenKind::Punct(b'}') => {
                     self.bump();
                     self.scopes().close();
                     if depth == 0 {
@@ -42,13 +42,13 @@ impl<'t> Parser<'t> {
                     }
                     depth -= 1;
                 }
-                Kind::Punct(b';') => {
+                TokenKind::Punct(b';') => {
                     self.bump();
                 }
-                Kind::Punct2([b'@', b'@']) => self.skip_line(),
-                Kind::Dot => self.body_directive()?,
-                Kind::Ident if self.peek().is(b':') => self.labelled()?,
-                Kind::Ident | Kind::Punct(b'@') => self.instruction()?,
+                TokenKind::Punct2([b'@', b'@']) => self.skip_line(),
+                TokenKind::Dot => self.body_directive()?,
+                TokenKind::Ident if self.peek().is(b':') => self.labelled()?,
+                TokenKind::Ident | TokenKind::Punct(b'@') => self.instruction()?,
                 _ => return Err(self.expected("an instruction, a directive or '}'")),
             }
         }
@@ -151,7 +151,7 @@ impl<'t> Parser<'t> {
         let first = self.ident("an instruction")?;
         let mut words = take(&mut self.words);
         words.clear();
-        while self.tok.kind == Kind::Dot {
+        while self.tok.kind == TokenKind::Dot {
             words.push(self.bump());
         }
         let result = self.instruction_of(guard, first, &words);

@@ -16,7 +16,7 @@ mod variables;
 
 use crate::error::{Error, ErrorKind, shown};
 use crate::ir::{FuncId, Module, Pos, SourceLoc};
-use crate::parse::lexer::{Kind, Lexer, Token};
+use crate::parse::lexer::{Lexer, Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Names};
 
 /// How deep expressions, braces and scopes may nest.
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
 
     /// Whether the next token is the directive or modifier `.word`.
     pub fn at_word(&self, word: &str) -> bool {
-        self.tok.kind == Kind::Dot && self.tok.word() == word
+        self.tok.kind == TokenKind::Dot && self.tok.word() == word
     }
 
     /// Takes the next token if it is `.word`.
@@ -122,7 +122,7 @@ impl<'t> Parser<'t> {
 
     /// Takes a name or fails.
     pub fn ident(&mut self, what: &str) -> Result<Token<'t>, Error> {
-        if self.tok.kind == Kind::Ident {
+        if self.tok.kind == TokenKind::Ident {
             Ok(self.bump())
         } else {
             Err(self.expected(what))
@@ -132,7 +132,7 @@ impl<'t> Parser<'t> {
     /// Takes the rest of a line away from the grammar, the next token included.
     pub fn skip_line(&mut self) {
         let line = self.tok.pos.line;
-        while self.tok.pos.line == line && self.tok.kind != Kind::End {
+        while self.tok.pos.line == line && self.tok.kind != TokenKind::End {
             if self.ahead.is_none() {
                 self.lexer.skip_line();
             }
@@ -144,8 +144,10 @@ impl<'t> Parser<'t> {
     pub fn expected(&self, what: &str) -> Error {
         let token = self.tok;
         match token.kind {
-            Kind::Bad(why) => self.error(token, format!("{why} '{}'", shown(token.text))),
-            Kind::End => self.error(token, format!("expected {what}, found the end of the text")),
+            TokenKind::Bad(why) => self.error(token, format!("{why} '{}'", shown(token.text))),
+            TokenKind::End => {
+                self.error(token, format!("expected {what}, found the end of the text"))
+            }
             _ => self.error(
                 token,
                 format!("expected {what}, found '{}'", shown(token.text)),

@@ -4,7 +4,7 @@ use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, PRODUCT};
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::Symbol;
 
 impl<'t> Parser<'t> {
@@ -34,9 +34,9 @@ impl<'t> Parser<'t> {
     fn single(&mut self) -> Result<Operand, Error> {
         let token = self.tok;
         match token.kind {
-            Kind::Punct(b'{') => self.nested(Self::vector),
-            Kind::Punct(b'[') => self.nested(Self::bracket),
-            Kind::Punct(b'!') if self.peek().kind == Kind::Ident => {
+            TokenKind::Punct(b'{') => self.nested(Self::vector),
+            TokenKind::Punct(b'[') => self.nested(Self::bracket),
+            TokenKind::Punct(b'!') if self.peek().kind == TokenKind::Ident => {
                 self.bump();
                 let name = self.bump();
                 match self.lookup(name)? {
@@ -50,12 +50,12 @@ impl<'t> Parser<'t> {
                     )),
                 }
             }
-            Kind::Ident if token.text == "_" => {
+            TokenKind::Ident if token.text == "_" => {
                 self.bump();
                 Ok(Operand::Sink)
             }
             _ if self.at_constant() => Ok(literal(self.constant()?)),
-            Kind::Punct(b'-') => {
+            TokenKind::Punct(b'-') => {
                 self.bump();
                 let inner = self.nested(Self::single)?;
                 match inner {
@@ -63,7 +63,7 @@ impl<'t> Parser<'t> {
                     _ => Err(self.error(token, "'-' needs a register or a constant".to_string())),
                 }
             }
-            Kind::Ident => self.named(),
+            TokenKind::Ident => self.named(),
             _ => Err(self.expected("an operand")),
         }
     }
@@ -77,7 +77,7 @@ impl<'t> Parser<'t> {
             return Ok(special);
         }
         match self.lookup(name)? {
-            Symbol::Reg(r) if self.tok.kind == Kind::Dot => {
+            Symbol::Reg(r) if self.tok.kind == TokenKind::Dot => {
                 let word = self.bump();
                 self.part_of(r, word)
             }
@@ -250,7 +250,7 @@ impl<'t> Parser<'t> {
             };
             return Ok(Some(Operand::Special(special)));
         };
-        if self.tok.kind != Kind::Dot {
+        if self.tok.kind != TokenKind::Dot {
             let axes = (0..4).map(|axis| {
                 if axis < 3 {
                     Operand::Special(make(axis))

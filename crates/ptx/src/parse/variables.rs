@@ -4,7 +4,7 @@ use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, SUM};
-use crate::parse::lexer::Kind;
+use crate::parse::lexer::TokenKind;
 use crate::parse::modifiers::{space_of, type_of};
 use crate::parse::scopes::Symbol;
 
@@ -38,7 +38,7 @@ impl<'t> Parser<'t> {
             self.integer("a bank number")?;
             self.expect(b']', "after the bank number")?;
         }
-        while self.tok.kind == Kind::Dot {
+        while self.tok.kind == TokenKind::Dot {
             let token = self.tok;
             match token.word() {
                 "align" => head.align = Some(self.alignment()?),
