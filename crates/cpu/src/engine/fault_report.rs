@@ -61,13 +61,13 @@ pub struct LaneFault {
     pub kind: FaultKind,
     /// Which lane.
     pub lane: u32,
-    /// What happened.
-    pub what: What,
+    /// FaultDetail happened.
+    pub detail: FaultDetail,
 }
 
-/// What happened.
+/// FaultDetail happened.
 #[derive(Debug)]
-pub enum What {
+pub enum FaultDetail {
     /// An access: address, bytes, whether it writes, and the space it was meant for.
     Access {
         /// Address as the kernel gave it.
@@ -206,8 +206,8 @@ pub fn report(
     let mut s = String::new();
     let _ = writeln!(s, "cupyrite: {title} in kernel `{}`", program.name);
     let _ = writeln!(s, "  block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})");
-    match &fault.what {
-        What::Access {
+    match &fault.detail {
+        FaultDetail::Access {
             address,
             bytes,
             write,
@@ -235,7 +235,7 @@ pub fn report(
                 );
             }
         }
-        What::Text(t) => {
+        FaultDetail::Text(t) => {
             let _ = writeln!(s, "  `{op}`: {t}");
         }
     }

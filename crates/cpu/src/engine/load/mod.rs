@@ -5,21 +5,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use cupyrite_ptx::ir::{
-    FuncId, Function, InitElem, Linkage, Module, Op, Operand, Space, VarId, Variable,
+    Body, FuncId, Function, InitElem, Linkage, Module, Op, Operand, Space, VarId, Variable,
 };
 use cupyrite_ptx::link;
 
 use crate::code::Unit;
 use crate::engine::address_windows::{function_address, windows};
-use crate::engine::compile::{DecodeError, Linked, builtin, decode_kernel, kernel_params};
-use crate::engine::program::Program;
+use crate::engine::compile::layout::kernel_params;
+use crate::engine::compile::{CompileError, PlacedModule, compile_kernel};
+use crate::engine::limits::{MAX_PARAMS, MAX_THREADS};
+use crate::engine::program::{BuiltinKind, Program};
 use crate::memory::{AddressSpace, Kind, MemoryError};
-
-/// The newest PTX version that is understood, as `10 * major + minor`.
-const NEWEST_PTX: u32 = 99;
-
-/// Most bytes of parameters a kernel may have (PTX ISA, "Kernel Function Parameters").
-const MAX_PARAMS: u32 = 32764;
 
 /// Why a module was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +113,7 @@ pub struct Kernel {
     /// The block size the kernel demands.
     pub req_ntid: Option<[u32; 3]>,
     /// What runs, or why it cannot.
-    pub(super) program: Result<Program, DecodeError>,
+    pub(super) program: Result<Program, CompileError>,
     memory: Arc<Memory>,
 }
 
@@ -201,38 +197,35 @@ pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
         Ok(link::Input { name, module })
     });
     let inputs = inputs.collect::<Result<Vec<_>, LoadError>>()?;
-    link::link(&inputs, &|name| builtin(name).is_some()).map_err(|errors| LoadError {
-        kind: LoadErrorKind::UnresolvedSymbol,
-        line: 0,
-        column: 0,
-        message: errors
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("\n"),
+    link::link(&inputs, &|name| BuiltinKind::from_name(name).is_some()).map_err(|errors| {
+        LoadError {
+            kind: LoadErrorKind::UnresolvedSymbol,
+            line: 0,
+            column: 0,
+            message: errors
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
     })
 }
 
 /// Replaces every mention of an alias by the function it stands for.
 fn resolve_aliases(m: &mut Module) {
-    fn replace(o: &mut Operand, aliases: &[(FuncId, FuncId)]) {
-        match o {
-            Operand::Func(f) => {
-                if let Some((_, to)) = aliases.iter().find(|(a, _)| a == f) {
-                    *f = *to;
-                }
-            }
-            Operand::Vector(v) | Operand::Args(v) => v.iter_mut().for_each(|o| replace(o, aliases)),
-            _ => {}
-        }
-    }
     if m.aliases.is_empty() {
         return;
     }
     let aliases = std::mem::take(&mut m.aliases);
     for body in m.functions.iter_mut().filter_map(|f| f.body.as_mut()) {
         for o in body.instrs.iter_mut().flat_map(|i| &mut i.operands) {
-            replace(o, &aliases);
+            o.walk_mut(&mut |o| {
+                if let Operand::Func(f) = o
+                    && let Some((_, to)) = aliases.iter().find(|(a, _)| a == f)
+                {
+                    *f = *to;
+                }
+            });
         }
     }
     for e in m.globals.iter_mut().flat_map(|g| &mut g.init) {
@@ -263,7 +256,9 @@ fn check_functions(m: &Module) -> Result<(), LoadError> {
                 let Some(callee) = m.functions.get(id.0 as usize) else {
                     return Err(unresolved("?", i.pos.line));
                 };
-                if callee.body.is_none() && (i.op != Op::Call || builtin(&callee.name).is_none()) {
+                if callee.body.is_none()
+                    && (i.op != Op::Call || BuiltinKind::from_name(&callee.name).is_none())
+                {
                     return Err(unresolved(&callee.name, i.pos.line));
                 }
             }
@@ -403,17 +398,12 @@ fn estimate_registers(f: &Function) -> u32 {
     let Some(body) = &f.body else { return 16 };
     let mut last = vec![0usize; body.regs.len()];
     let mut first = vec![usize::MAX; body.regs.len()];
-    let mut list = Vec::new();
     for (n, i) in body.instrs.iter().enumerate() {
-        list.clear();
-        i.operands
-            .iter()
-            .for_each(|o| crate::engine::compile::uniform::read(o, &mut list));
-        for r in &list {
+        i.for_each_register(|r| {
             let r = r.0 as usize;
             first[r] = first[r].min(n);
             last[r] = n;
-        }
+        });
     }
     let mut change = vec![0i64; body.instrs.len() + 2];
     for (n, r) in body.regs.iter().enumerate() {
@@ -469,14 +459,14 @@ impl Image {
             .0
             .saturating_mul(10)
             .saturating_add(module.version.1);
-        if version > NEWEST_PTX || module.address_size == 32 {
+        if module.address_size != 64 {
             return Err(LoadError {
                 kind: LoadErrorKind::UnsupportedPtxVersion,
                 line: 0,
                 column: 0,
                 message: format!(
-                    "PTX version {}.{} with {}-bit addresses is not supported",
-                    module.version.0, module.version.1, module.address_size
+                    "`.address_size {}` is not supported; the CPU device has 64-bit addresses",
+                    module.address_size
                 ),
             });
         }
@@ -505,13 +495,7 @@ impl Image {
                     .functions
                     .iter()
                     .filter_map(|f| f.body.as_ref())
-                    .any(|b| {
-                        b.instrs.iter().any(|i| {
-                            i.operands
-                                .iter()
-                                .any(|o| mentions(o, VarId::Module(n as u32)))
-                        })
-                    });
+                    .any(|b| names_variable(b, VarId::Module(n as u32)));
                 if used {
                     return Err(unresolved(&v.name, v.pos.line));
                 }
@@ -563,7 +547,7 @@ impl Image {
             }
         }
         let const_bytes = placer.const_ranges.iter().map(|r| r.1).sum::<u64>();
-        let linked = Linked {
+        let linked = PlacedModule {
             module,
             globals: addresses,
             body_globals,
@@ -635,18 +619,17 @@ impl Image {
     }
 }
 
-fn mentions(o: &Operand, v: VarId) -> bool {
-    match o {
-        Operand::Var(x, _) | Operand::Addr(cupyrite_ptx::ir::Base::Var(x), _) => *x == v,
-        Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-            list.iter().any(|o| mentions(o, v))
-        }
-        _ => false,
+/// Whether an instruction of `body` names the variable.
+fn names_variable(body: &Body, wanted: VarId) -> bool {
+    let mut found = false;
+    for o in body.instrs.iter().flat_map(|i| &i.operands) {
+        o.walk(&mut |o| found |= o.variable() == Some(wanted));
     }
+    found
 }
 
 fn kernel(
-    linked: &Linked<'_>,
+    linked: &PlacedModule<'_>,
     id: FuncId,
     f: &Function,
     version: u32,
@@ -664,17 +647,17 @@ fn kernel(
             align: v.align,
         })
         .collect();
-    let program = decode_kernel(linked, id);
+    let program = compile_kernel(linked, id);
     let threads = |d: [u32; 3]| {
         d.iter()
             .fold(1u32, |n, &x| n.saturating_mul(x.max(1)))
-            .clamp(1, crate::engine::run::grid::MAX_THREADS)
+            .clamp(1, MAX_THREADS)
     };
     let max = f
         .directives
         .req_ntid
         .or(f.directives.max_ntid)
-        .map_or(crate::engine::run::grid::MAX_THREADS, threads);
+        .map_or(MAX_THREADS, threads);
     let target = linked.module.target.first().map_or(0, |t| {
         t.trim_start_matches(|c: char| !c.is_ascii_digit())
             .chars()

@@ -1,7 +1,8 @@
 //! Comparison and selection (PTX ISA, "Comparison and Selection Instructions" and their half precision forms).
 
-use super::lanes::{Code, lane};
-use super::{From, Place, Selected, Slot, half};
+use super::half;
+use super::lanes::lane;
+use super::operation::{OpFn, OperandRef, OperandSlot, Selected, Slot};
 use cupyrite_ptx::ir::{BoolOp, Cmp, Instr, Op, Operand, Type};
 
 /// The functions of a comparison or a selection.
@@ -152,27 +153,21 @@ fn setp(i: &Instr, t: Type) -> Option<Selected> {
 
 /// Destinations `p|q` and the combined predicate of a `setp`.
 fn dual_places(s: &mut Selected, i: &Instr, dual: bool) {
-    let flag = |from| {
-        Some(Place {
-            from,
-            slot: Slot::Pred,
-            ty: Type::Pred,
-        })
-    };
+    let flag = |operand| Some(OperandSlot::new(operand, Type::Pred));
     s.dsts[0] = flag(if dual {
-        From::Part(0, 0)
+        OperandRef::Part(0, 0)
     } else {
-        From::Operand(0)
+        OperandRef::Operand(0)
     });
     s.dsts[1] = flag(if dual {
-        From::Part(0, 1)
+        OperandRef::Part(0, 1)
     } else {
-        From::Scratch
+        OperandRef::Scratch
     });
     s.srcs[2] = flag(if i.mods.bool_op.is_some() {
-        From::Operand(3)
+        OperandRef::Operand(3)
     } else {
-        From::Scratch
+        OperandRef::Scratch
     });
 }
 
@@ -187,7 +182,7 @@ fn unsigned_order(c: Cmp, t: Type) -> Option<Cmp> {
 }
 
 /// The frequent comparisons have functions of their own; the unordered ones negate an ordered one.
-fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(Code, u32)> {
+fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(OpFn, u32)> {
     macro_rules! one {
         (|$a:ident, $b:ident| $e:expr) => {
             by_operand!(t, ftz, |R, conv| lane!(|a: R, b: R| -> bool {
@@ -217,7 +212,7 @@ fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(Code, u32)> {
 }
 
 #[allow(clippy::eq_op, clippy::neg_cmp_op_on_partial_ord)]
-fn unordered(t: Type, c: Cmp, ftz: bool) -> Option<Code> {
+fn unordered(t: Type, c: Cmp, ftz: bool) -> Option<OpFn> {
     macro_rules! one {
         (|$a:ident, $b:ident| $e:expr) => {
             match (t, ftz) {
@@ -311,16 +306,12 @@ fn set(i: &Instr, d: Type, t: Type) -> Option<Selected> {
     }?;
     let mut s = Selected::new(code, d, &[t, t, Type::Pred]);
     if i.mods.bool_op.is_none() {
-        s.srcs[2] = Some(Place {
-            from: From::Scratch,
-            slot: Slot::Pred,
-            ty: Type::Pred,
-        });
+        s.srcs[2] = Some(OperandSlot::new(OperandRef::Scratch, Type::Pred));
     }
     Some(s.with_imm(cases(cmp) | combination(i)))
 }
 
-fn selp(t: Type) -> Option<Code> {
+fn selp(t: Type) -> Option<OpFn> {
     Some(match Slot::of(t) {
         Slot::R32 => lane!(|a: u32, b: u32, p: bool| -> u32 { if p { a } else { b } }),
         Slot::R64 => lane!(|a: u64, b: u64, p: bool| -> u64 { if p { a } else { b } }),
@@ -330,7 +321,7 @@ fn selp(t: Type) -> Option<Code> {
 }
 
 /// `slct d, a, b, c`: `a` where `c >= 0`, `b` elsewhere and where `c` is NaN; minus zero counts as zero.
-fn slct(t: Type, by: Type, ftz: bool) -> Option<Code> {
+fn slct(t: Type, by: Type, ftz: bool) -> Option<OpFn> {
     macro_rules! slct {
         ($t:ty) => {
             match (by, ftz) {

@@ -3,9 +3,9 @@
 
 use super::float::{by_mode, canonical, flush, mode, saturate};
 use super::half::{NAN16, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected, Slot};
 use super::rounding::{Exact, F64, RM, RN, RP, RZ, narrow, narrow_odd, odd_u64};
-use super::{Selected, Slot};
 use cupyrite_ptx::ir::{Instr, Op, Operand, Register, Rounding, Type};
 
 /// The functions of a `cvt`.
@@ -172,7 +172,7 @@ macro_rules! by_source {
     };
 }
 
-fn truncate(d: Type, s: Type) -> Option<Code> {
+fn truncate(d: Type, s: Type) -> Option<OpFn> {
     match d.bits() {
         64 => by_source!(s, S => lane!(|a: S| -> u64 { a as u64 })),
         32 => by_source!(s, S => lane!(|a: S| -> u32 { a as u32 })),
@@ -181,7 +181,7 @@ fn truncate(d: Type, s: Type) -> Option<Code> {
 }
 
 /// Clamps to the destination's range.
-fn clamp(d: Type, s: Type) -> Option<Code> {
+fn clamp(d: Type, s: Type) -> Option<OpFn> {
     /// Both ends, for a source that fits `i64` and one that does not.
     #[inline(always)]
     fn signed(v: i64, imm: u32) -> u64 {
@@ -272,7 +272,7 @@ fn integer_mode(r: Rounding) -> Option<u8> {
 
 /// Results are clamped to the destination's range. A NaN gives 0; if the source is double precision or the
 /// destination has 64 bits, it gives the top bit alone.
-fn to_int(d: Type, s: Type, r: Rounding) -> Option<Code> {
+fn to_int(d: Type, s: Type, r: Rounding) -> Option<OpFn> {
     let m = integer_mode(r)?;
     macro_rules! from {
         ($raw:ty, $top:literal, |$x:ident, $n:ident| $e:expr) => {
@@ -384,7 +384,7 @@ impl Odd for i64 {
     }
 }
 
-fn from_int(i: &Instr, d: Type, s: Type) -> Option<Code> {
+fn from_int(i: &Instr, d: Type, s: Type) -> Option<OpFn> {
     let m = mode(i.mods.rounding)?;
     match d {
         Type::F64 if m == RN || s.bits() < 64 => by_source!(s, S => lane!(imm n; |a: S| -> f64 {
@@ -420,7 +420,7 @@ fn from_int(i: &Instr, d: Type, s: Type) -> Option<Code> {
 }
 
 /// Between formats of different size, or within one: then only the integral rounding and the modifiers matter.
-fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<Code> {
+fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<OpFn> {
     use Type::{BF16, F16, F32, F64};
     let plain = flags(i) == 0;
     let r = i.mods.rounding;
@@ -464,7 +464,7 @@ fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<Code> {
     })
 }
 
-fn same(t: Type, m: Option<u8>) -> Option<Code> {
+fn same(t: Type, m: Option<u8>) -> Option<OpFn> {
     macro_rules! form {
         ($raw:ty, |$x:ident, $n:ident| $in:expr, |$y:ident| $out:expr) => {
             match m {
@@ -496,7 +496,7 @@ fn same(t: Type, m: Option<u8>) -> Option<Code> {
 }
 
 /// Copies between slots of different size.
-pub fn resize(from: Slot, to: Slot, signed: bool) -> Option<Code> {
+pub fn resize(from: Slot, to: Slot, signed: bool) -> Option<OpFn> {
     Some(match (from, to, signed) {
         (Slot::R32, Slot::R64, false) => lane!(|a: u32| -> u64 { u64::from(a) }),
         (Slot::R32, Slot::R64, true) => lane!(|a: i32| -> i64 { i64::from(a) }),

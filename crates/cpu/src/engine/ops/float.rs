@@ -1,7 +1,7 @@
 //! Single and double precision arithmetic (PTX ISA, "Floating Point Instructions"), approximations excepted.
 
-use super::Selected;
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{self, RM, RN, RP, RZ};
 use cupyrite_ptx::ir::{Instr, Op, Rounding, TestpOp, Type};
 
@@ -151,7 +151,7 @@ macro_rules! modes {
     };
 }
 
-fn single(i: &Instr, imm: u32, sources: usize) -> Option<Code> {
+fn single(i: &Instr, imm: u32, sources: usize) -> Option<OpFn> {
     let mode = mode(i.mods.rounding)?;
     Some(match (i.op, sources) {
         (Op::Add, 2) => modes!(mode, imm, |a, b| a + b, M => rounding::add::<M>(a, b)),
@@ -206,7 +206,7 @@ fn extreme(a: f32, b: f32, imm: u32, greater: bool) -> f32 {
     f32::from_bits(if nan { 0x7fff_ffff } else { r.to_bits() | sign })
 }
 
-fn double(i: &Instr, sources: usize) -> Option<Code> {
+fn double(i: &Instr, sources: usize) -> Option<OpFn> {
     let mode = mode(i.mods.rounding)?;
     macro_rules! modes64 {
         (|$($a:ident),*| $plain:expr, $m:ident => $any:expr) => {
@@ -254,7 +254,7 @@ fn extreme64(a: f64, b: f64, greater: bool) -> f64 {
 /// Both halves of packed single precision values.
 // Closures are compiled with the features of the version they are in; functions passed by name are not.
 #[allow(clippy::redundant_closure)]
-fn pair(i: &Instr) -> Option<Code> {
+fn pair(i: &Instr) -> Option<OpFn> {
     #[inline(always)]
     fn both(a: u64, b: u64, c: u64, n: u32, f: impl Fn(f32, f32, f32) -> f32) -> u64 {
         let one = |s: u32| {
@@ -317,7 +317,7 @@ fn mixed(i: &Instr, imm: u32) -> Option<Selected> {
     Some(Selected::new(code, Type::F32, sources).with_imm(imm))
 }
 
-fn testp(t: Type, p: TestpOp) -> Option<Code> {
+fn testp(t: Type, p: TestpOp) -> Option<OpFn> {
     macro_rules! test {
         ($t:ty) => {
             match p {

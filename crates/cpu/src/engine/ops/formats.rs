@@ -1,11 +1,11 @@
 //! The conversions of packed, eight-bit and tensor-core formats: `cvt` to and from `.f16x2`, `.bf16x2`, `.e4m3x2`,
 //! `.e5m2x2`, `.tf32`, and `cvt.pack`.
 
-use super::Selected;
 use super::convert::{FTZ, RELU, SATFINITE, finish16, flags};
 use super::float::{flush, mode};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{RN, RNA, RZ};
 use cupyrite_ptx::ir::{Instr, Op, Rounding, Type};
 
@@ -39,7 +39,7 @@ fn join(high: u16, low: u16) -> u32 {
     u32::from(high) << 16 | u32::from(low)
 }
 
-fn pair(d: Type, m: u8) -> Option<Code> {
+fn pair(d: Type, m: u8) -> Option<OpFn> {
     macro_rules! round {
         ($f:ident, $m:ident, $infinity:literal) => {
             lane!(imm n; |a: f32, b: f32| -> u32 {
@@ -93,7 +93,7 @@ fn to_eight(x: f32, e4m3: bool, imm: u32) -> u8 {
     r as u8
 }
 
-fn eight_from_f32(d: Type) -> Code {
+fn eight_from_f32(d: Type) -> OpFn {
     if d == Type::E4M3x2 {
         lane!(imm n; |a: f32, b: f32| -> u16 { u16::from(to_eight(a, true, n)) << 8 | u16::from(to_eight(b, true, n)) })
     } else {
@@ -101,7 +101,7 @@ fn eight_from_f32(d: Type) -> Code {
     }
 }
 
-fn eight_from_half(d: Type, s: Type) -> Code {
+fn eight_from_half(d: Type, s: Type) -> OpFn {
     macro_rules! halves {
         ($w:ident, $e4m3:literal) => {
             lane!(imm n; |a: u32| -> u16 {
@@ -132,7 +132,7 @@ fn from_e5m2(e: u16) -> u16 {
     e << 8
 }
 
-fn half_from_eight(s: Type) -> Code {
+fn half_from_eight(s: Type) -> OpFn {
     macro_rules! halves {
         ($f:ident) => {
             lane!(imm n; |a: u16| -> u32 {
@@ -148,7 +148,7 @@ fn half_from_eight(s: Type) -> Code {
 }
 
 /// The upper 19 bits of a single-precision number.
-fn tf32(r: Rounding) -> Option<Code> {
+fn tf32(r: Rounding) -> Option<OpFn> {
     #[inline(always)]
     fn round(x: f32, imm: u32, increment: impl Fn(u32) -> u32) -> u32 {
         let bits = x.to_bits();

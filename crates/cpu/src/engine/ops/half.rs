@@ -4,8 +4,8 @@
 //! once is known for sums and products of `.f16` and sums of `.bf16` in single precision (a format of at least 2p + 2
 //! bits, and what falls below the normal range is exact); everything else is rounded to odd on the way.
 
-use super::Selected;
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{RM, RN, RNA, RP, RZ, narrow_odd, odd_sum};
 use cupyrite_ptx::ir::{Instr, Op, Type};
 
@@ -280,7 +280,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
             })
         }};
     }
-    let (code, sources): (Code, usize) = match i.op {
+    let (code, sources): (OpFn, usize) = match i.op {
         Op::Add => (
             types!(|a, b, _c, n, H, ONE| finish(H::add(flush(a, n), flush(b, n)), n, ONE)),
             2,

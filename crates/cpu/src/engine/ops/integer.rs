@@ -1,15 +1,15 @@
 //! Integer arithmetic (PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic
 //! Instructions").
 
-use super::lanes::{Code, lane};
-use super::{From, Place, Selected, Slot};
+use super::lanes::lane;
+use super::operation::{OpFn, OperandRef, OperandSlot, Selected};
 use cupyrite_ptx::ir::{Instr, MulHalf, Op, Type};
 
 /// The functions of an integer instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     let m = &i.mods;
-    let same = |code: Code, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
+    let same = |code: OpFn, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
     match i.op {
         Op::Add | Op::Sub | Op::Addc | Op::Subc | Op::Mad | Op::Madc
             if m.cc || is_carry_in(i.op) =>
@@ -134,7 +134,7 @@ fn pairs(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
-fn add(t: Type, sat: bool) -> Option<Code> {
+fn add(t: Type, sat: bool) -> Option<OpFn> {
     match (t, sat) {
         (Type::S32, true) => Some(lane!(|a: i32, b: i32| -> i32 { a.saturating_add(b) })),
         (Type::U32, true) => Some(lane!(|a: u32, b: u32| -> u32 { a.saturating_add(b) })),
@@ -146,7 +146,7 @@ fn add(t: Type, sat: bool) -> Option<Code> {
     }
 }
 
-fn sub(t: Type, sat: bool) -> Option<Code> {
+fn sub(t: Type, sat: bool) -> Option<OpFn> {
     match (t, sat) {
         (Type::S32, true) => Some(lane!(|a: i32, b: i32| -> i32 { a.saturating_sub(b) })),
         (Type::U32, true) => Some(lane!(|a: u32, b: u32| -> u32 { a.saturating_sub(b) })),
@@ -187,7 +187,7 @@ macro_rules! impl_product {
 }
 impl_product!(u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128);
 
-fn mul(t: Type, half: MulHalf) -> Option<Code> {
+fn mul(t: Type, half: MulHalf) -> Option<OpFn> {
     match half {
         MulHalf::Lo => by_width!(t, T => lane!(|a: T, b: T| -> T { a.wrapping_mul(b) })),
         MulHalf::Hi => by_int!(t, T => lane!(|a: T, b: T| -> T { a.high(b) })),
@@ -209,7 +209,7 @@ fn mul(t: Type, half: MulHalf) -> Option<Code> {
     }
 }
 
-fn mad(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
+fn mad(t: Type, half: MulHalf, sat: bool) -> Option<OpFn> {
     match (half, sat) {
         (MulHalf::Hi, true) if t == Type::S32 => Some(lane!(|a: i32, b: i32, c: i32| -> i32 {
             a.high(b).saturating_add(c)
@@ -254,7 +254,7 @@ fn signed24(a: u32) -> i64 {
     i64::from((a << 8) as i32 >> 8)
 }
 
-fn mul24(t: Type, half: MulHalf) -> Option<Code> {
+fn mul24(t: Type, half: MulHalf) -> Option<OpFn> {
     Some(match (t, half) {
         (Type::U32, MulHalf::Lo) => {
             lane!(|a: u32, b: u32| -> u32 { product24(low24(a), low24(b), false) })
@@ -272,7 +272,7 @@ fn mul24(t: Type, half: MulHalf) -> Option<Code> {
     })
 }
 
-fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
+fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<OpFn> {
     Some(match (t, half, sat) {
         (Type::S32, MulHalf::Hi, true) => lane!(|a: u32, b: u32, c: i32| -> i32 {
             (product24(signed24(a), signed24(b), true) as i32).saturating_add(c)
@@ -302,7 +302,7 @@ fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
     })
 }
 
-fn sad(t: Type) -> Option<Code> {
+fn sad(t: Type) -> Option<OpFn> {
     by_int!(t, T => lane!(|a: T, b: T, c: T| -> T {
         let d = if a < b { b.wrapping_sub(a) } else { a.wrapping_sub(b) };
         c.wrapping_add(d)
@@ -342,7 +342,7 @@ fn div_s32(a: i32, b: i32) -> i32 {
 }
 
 /// Division by zero does not trap on a GPU: quotient and remainder have all bits set. `MIN / -1` is `MIN`.
-fn div(t: Type) -> Option<Code> {
+fn div(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::U16 => lane!(|a: u16, b: u16| -> u16 { div_u32(u32::from(a), u32::from(b)) as u16 }),
         Type::S16 => lane!(|a: i16, b: i16| -> i16 { div_s32(i32::from(a), i32::from(b)) as i16 }),
@@ -354,7 +354,7 @@ fn div(t: Type) -> Option<Code> {
     })
 }
 
-fn rem(t: Type) -> Option<Code> {
+fn rem(t: Type) -> Option<OpFn> {
     /// The remainder that belongs to a quotient; all ones for a zero divisor.
     #[inline(always)]
     fn rest(a: u32, b: u32, q: u32) -> u32 {
@@ -383,15 +383,15 @@ fn rem(t: Type) -> Option<Code> {
     })
 }
 
-fn abs(t: Type) -> Option<Code> {
+fn abs(t: Type) -> Option<OpFn> {
     by_signed!(t, T => lane!(|a: T| -> T { a.wrapping_abs() }))
 }
 
-fn neg(t: Type) -> Option<Code> {
+fn neg(t: Type) -> Option<OpFn> {
     by_signed!(t, T => lane!(|a: T| -> T { a.wrapping_neg() }))
 }
 
-fn min(t: Type, relu: bool) -> Option<Code> {
+fn min(t: Type, relu: bool) -> Option<OpFn> {
     Some(match (t, relu) {
         (Type::S32, true) => lane!(|a: i32, b: i32| -> i32 { a.min(b).max(0) }),
         (Type::S16x2, true) => {
@@ -408,7 +408,7 @@ fn min(t: Type, relu: bool) -> Option<Code> {
     })
 }
 
-fn max(t: Type, relu: bool) -> Option<Code> {
+fn max(t: Type, relu: bool) -> Option<OpFn> {
     Some(match (t, relu) {
         (Type::S32, true) => lane!(|a: i32, b: i32| -> i32 { a.max(b).max(0) }),
         (Type::S16x2, true) => {
@@ -462,7 +462,7 @@ fn dot2(a: u32, b: u32, c: u32, sa: bool, sb: bool, first: u32) -> u32 {
     d as u32
 }
 
-fn dp4a(t: Type, u: Type) -> Option<Code> {
+fn dp4a(t: Type, u: Type) -> Option<OpFn> {
     Some(match (t, u) {
         (Type::U32, Type::U32) => {
             lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, false) })
@@ -480,7 +480,7 @@ fn dp4a(t: Type, u: Type) -> Option<Code> {
     })
 }
 
-fn dp2a(t: Type, u: Type, part: MulHalf) -> Option<Code> {
+fn dp2a(t: Type, u: Type, part: MulHalf) -> Option<OpFn> {
     macro_rules! part {
         ($sa:literal, $sb:literal) => {
             match part {
@@ -592,20 +592,14 @@ fn carry(i: &Instr, t: Type) -> Option<Selected> {
         2
     };
     let mut s = Selected::new(code, t, &[t; 4][..sources]);
-    let flag = |from| {
-        Some(Place {
-            from,
-            slot: Slot::Pred,
-            ty: Type::Pred,
-        })
-    };
+    let flag = |operand| Some(OperandSlot::new(operand, Type::Pred));
     s.dsts[1] = flag(if i.mods.cc {
-        From::Carry
+        OperandRef::Carry
     } else {
-        From::Scratch
+        OperandRef::Scratch
     });
     if reads {
-        s.srcs[sources] = flag(From::Carry);
+        s.srcs[sources] = flag(OperandRef::Carry);
     }
     Some(s)
 }

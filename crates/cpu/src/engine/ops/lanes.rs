@@ -5,7 +5,7 @@
 //! first, which cannot alias a source, and are then copied or blended.
 
 use super::blend::{BIT, Blend, pack};
-use super::{OpArgs, OpFn};
+use super::operation::{OpArgs, OpFn};
 use std::mem::MaybeUninit;
 
 /// One instruction, for one lane.
@@ -18,21 +18,12 @@ pub trait Lane: 'static {
     fn lane(i: Self::I, imm: u32) -> Self::O;
     /// Whether [`Lane::upper`] computes the rest of the result: of pairs of halves, the upper ones. A loop for
     /// each vectorises, one for both does not.
-    const TWO: bool = false;
+    const HAS_UPPER: bool = false;
     /// The bits of the result that [`Lane::lane`] leaves zero.
     #[inline(always)]
     fn upper(i: Self::I, imm: u32) -> Self::O {
         Self::lane(i, imm)
     }
-}
-
-/// The two forms of an instruction.
-#[derive(Clone, Copy)]
-pub struct Code {
-    /// All lanes.
-    pub run: OpFn,
-    /// Lane 0.
-    pub uniform: OpFn,
 }
 
 /// A value that a slot holds one of per lane.
@@ -65,11 +56,6 @@ macro_rules! single {
             unsafe fn load(p: *const u8, lane: usize) -> $t {
                 // SAFETY: the caller passes a slot of this shape and a lane below 32.
                 unsafe { <$t as Elem>::of(*p.cast::<<$t as Elem>::Raw>().add(lane)) }
-            }
-            #[inline(always)]
-            unsafe fn store0(self, p: *mut u8) {
-                // SAFETY: as above, lane 0.
-                unsafe { *p.cast::<<$t as Elem>::Raw>() = self.raw() }
             }
             #[inline(always)]
             fn tmp() -> Self::Tmp {
@@ -117,11 +103,6 @@ macro_rules! single {
                 // SAFETY: the caller's promise is that of `commit`.
                 unsafe { <$t as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
             }
-            #[inline(always)]
-            unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
-                // SAFETY: the caller's promise is that of `store0`.
-                unsafe { self.store0(regs.add(a.dst[0] as usize)) }
-            }
         }
     };
 }
@@ -135,11 +116,6 @@ pub trait Value: Copy + 'static {
     /// # Safety
     /// `p` is a slot of this value's shape, `lane` is below 32.
     unsafe fn load(p: *const u8, lane: usize) -> Self;
-    /// Writes lane 0.
-    ///
-    /// # Safety
-    /// As for [`Value::load`].
-    unsafe fn store0(self, p: *mut u8);
     /// Space for 32.
     fn tmp() -> Self::Tmp;
     /// Sets one of them.
@@ -173,11 +149,6 @@ impl Value for bool {
         unsafe { *p.cast::<u32>() & BIT[lane] != 0 }
     }
     #[inline(always)]
-    unsafe fn store0(self, p: *mut u8) {
-        // SAFETY: as above.
-        unsafe { *p.cast::<u32>() = if self { u32::MAX } else { 0 } }
-    }
-    #[inline(always)]
     fn tmp() -> [u32; 32] {
         [0; 32]
     }
@@ -208,11 +179,6 @@ impl Outputs for bool {
     unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &[u32; 32], mask: u32) {
         // SAFETY: the caller's promise is that of `commit`.
         unsafe { <bool as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
-    }
-    #[inline(always)]
-    unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
-        // SAFETY: the caller's promise is that of `store0`.
-        unsafe { self.store0(regs.add(a.dst[0] as usize)) }
     }
 }
 
@@ -246,11 +212,6 @@ pub trait Outputs: Copy {
     /// # Safety
     /// [`OpFn`]'s, and `t` has been set in every lane.
     unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32);
-    /// Stores lane 0.
-    ///
-    /// # Safety
-    /// [`OpFn`]'s.
-    unsafe fn finish0(self, regs: *mut u8, a: &OpArgs);
 }
 
 macro_rules! tuple {
@@ -273,11 +234,6 @@ macro_rules! tuple {
                 // SAFETY: the caller's promise covers each destination.
                 unsafe { $($t::commit::<V3>(regs.add(a.dst[$n] as usize), &t.$n, mask);)* }
             }
-            #[inline(always)]
-            unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
-                // SAFETY: the caller's promise covers each destination.
-                unsafe { $(self.$n.store0(regs.add(a.dst[$n] as usize));)* }
-            }
         }
     };
 }
@@ -294,7 +250,7 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
         let i = unsafe { <L::I as Inputs>::load(regs, a, lane) };
         L::lane(i, a.imm).set(&mut t, lane);
     }
-    if L::TWO {
+    if L::HAS_UPPER {
         for lane in 0..32 {
             // SAFETY: as above; every lane has been set.
             unsafe {
@@ -307,25 +263,9 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
     unsafe { <L::O as Outputs>::finish::<V3>(regs, a, &t, mask) }
 }
 
-#[inline(always)]
-unsafe fn uniform<L: Lane>(regs: *mut u8, a: &OpArgs) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if L::TWO {
-            vector::<L, false>(regs, a, 1);
-        } else {
-            L::lane(<L::I as Inputs>::load(regs, a, 0), a.imm).finish0(regs, a);
-        }
-    }
-}
-
 unsafe fn vector_base<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
     // SAFETY: the caller's promise.
     unsafe { vector::<L, false>(regs, a, mask) }
-}
-unsafe fn uniform_base<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
-    // SAFETY: the caller's promise.
-    unsafe { uniform::<L>(regs, a) }
 }
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
@@ -333,59 +273,32 @@ unsafe fn vector_v3<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
     // SAFETY: the caller's promise.
     unsafe { vector::<L, true>(regs, a, mask) }
 }
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn uniform_v3<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
-    // SAFETY: the caller's promise.
-    unsafe { uniform::<L>(regs, a) }
-}
-
-/// Whether this machine runs the `x86-64-v3` version; asked once.
-#[cfg(target_arch = "x86_64")]
-pub fn has_v3() -> bool {
-    use std::sync::OnceLock;
-    static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| {
-        is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("f16c")
-    })
-}
-
-/// Compiles a lane function and chooses the version for this machine.
-pub fn code<L: Lane>() -> Code {
+/// Compiles a lane function, and returns the version for this machine.
+pub fn code<L: Lane>() -> OpFn {
     #[cfg(target_arch = "x86_64")]
     if version::v3() {
-        return Code {
-            run: vector_v3::<L>,
-            uniform: uniform_v3::<L>,
-        };
+        return vector_v3::<L>;
     }
-    Code {
-        run: vector_base::<L>,
-        uniform: uniform_base::<L>,
-    }
+    vector_base::<L>
 }
 
-/// Which version [`code`] gives: tests ask for both.
+/// The version that [`code`] returns; tests ask for both.
 #[cfg(target_arch = "x86_64")]
 mod version {
-    /// The version of this machine, unless a test overrides it on its thread.
+    use crate::engine::cpu_features::has_x86_64_v3;
+
+    /// Whether to use the `x86-64-v3` version.
     #[cfg(not(test))]
     pub fn v3() -> bool {
-        super::has_v3()
+        has_x86_64_v3()
     }
     #[cfg(test)]
     pub fn v3() -> bool {
-        super::has_v3() && !BASELINE.with(std::cell::Cell::get)
+        has_x86_64_v3() && !BASELINE.with(std::cell::Cell::get)
     }
     #[cfg(test)]
     thread_local! {
-        /// Makes `code` answer with the baseline version on this thread.
+        /// Makes `code` return the baseline version on this thread.
         pub static BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
 }
@@ -424,7 +337,7 @@ macro_rules! lane {
             type O = $o;
             #[inline(always)]
             fn lane(($($a,)*): Self::I, $imm: u32) -> $o $body
-            const TWO: bool = true;
+            const HAS_UPPER: bool = true;
             #[inline(always)]
             fn upper(($($a,)*): Self::I, $imm: u32) -> $o $upper
         }

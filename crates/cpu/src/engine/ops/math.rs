@@ -4,10 +4,10 @@
 //! A GPU has tables for these; the manual states bounds. Here they are computed in double precision and rounded once, in
 //! operations that every processor computes alike (no fused ones), and stay well within the bounds.
 
-use super::Selected;
 use super::float::{FTZ, flush, result, source};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f16};
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{RN, narrow_odd};
 use cupyrite_ptx::ir::{Instr, Op, Type};
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
@@ -34,7 +34,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     Some(Selected::new(code, t, &[t; 2][..sources]).with_imm(imm))
 }
 
-fn single(i: &Instr) -> Option<Code> {
+fn single(i: &Instr) -> Option<OpFn> {
     /// Sources and results flushed as `.ftz` asks.
     macro_rules! with_ftz {
         (|$($a:ident),*| $e:expr) => {
@@ -164,7 +164,7 @@ fn tangent(w: f64) -> f64 {
 }
 
 /// The half precision forms of `ex2` and `tanh`.
-fn half(i: &Instr, t: Type) -> Option<Code> {
+fn half(i: &Instr, t: Type) -> Option<OpFn> {
     macro_rules! forms {
         (|$x:ident| $e:expr) => {
             match t {
@@ -203,7 +203,7 @@ fn half(i: &Instr, t: Type) -> Option<Code> {
     })
 }
 
-fn double(i: &Instr) -> Option<Code> {
+fn double(i: &Instr) -> Option<OpFn> {
     /// Subnormals to zero of the same sign.
     #[inline(always)]
     fn flush64(x: f64) -> f64 {

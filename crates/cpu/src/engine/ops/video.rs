@@ -1,8 +1,8 @@
 //! Video instructions: arithmetic on bytes and half-words chosen from 32-bit registers (PTX ISA, "Scalar Video
 //! Instructions" and "SIMD Video Instructions").
 
-use super::Selected;
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use cupyrite_ptx::ir::{AtomOp, ClampMode, Cmp, Instr, Mods, Op, Operand, Selector, Type};
 
 /// The functions of a video instruction.
@@ -177,7 +177,7 @@ fn scalar(i: &Instr) -> Option<Selected> {
 }
 
 /// A third operand is needed where there is a second operation or a merge.
-fn sources(code: Code, i: &Instr, d: Type, a: Type, b: Type) -> Option<Selected> {
+fn sources(code: OpFn, i: &Instr, d: Type, a: Type, b: Type) -> Option<Selected> {
     let third = i.operands.len() == 4;
     let needs = i.mods.atom.is_some() || selector(i.operands.first()).is_some();
     if i.operands.len() < 3 || i.operands.len() > 4 || (needs && !third) {

@@ -9,31 +9,13 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use cupyrite_ptx::ir::{AtomOp, Semantics, Type};
 use half::{bf16, f16};
 
-use super::interpreter::{Cx, Done};
-use super::memory::{Place, addresses, get, local_base, local_read, local_write, resolve, set};
+use super::context::{Context, ExecResult};
+use super::lanes::lanes;
+use super::memory::{
+    ResolvedAddress, addresses, get, local_base, local_read, local_write, resolve, set,
+};
 use super::warp::Warp;
 use crate::engine::program::Inst;
-
-/// Whether `op` exists for `ty` (PTX ISA, "atom").
-pub fn supported(op: AtomOp, ty: Type) -> bool {
-    use Type::*;
-    match op {
-        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
-        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
-        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
-        AtomOp::Add => {
-            matches!(
-                ty,
-                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
-            )
-        }
-        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
-        AtomOp::Min | AtomOp::Max => {
-            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
-        }
-        AtomOp::Popc => false,
-    }
-}
 
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
@@ -202,7 +184,13 @@ unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
 /// # Safety
 /// `inst` is a decoded instruction of the program whose register file `regs` is.
 #[inline(never)]
-pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn atomic(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.atomics[inst.target as usize];
     if op.order == Semantics::Sc {
@@ -224,10 +212,8 @@ pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, 
             inst.imm,
             inst.args.src[2],
         );
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let lane = l as usize;
             let place = resolve(
                 cx,
@@ -246,8 +232,8 @@ pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, 
                     .map_or(0, |(at, slot)| get(regs, at, slot, lane) & mask);
                 let step = size * k as u32;
                 let old = match place {
-                    Place::Host(p) => on_host(p + u64::from(step), op.op, op.ty, v, v2),
-                    Place::Local(o) => {
+                    ResolvedAddress::Host(p) => on_host(p + u64::from(step), op.op, op.ty, v, v2),
+                    ResolvedAddress::Local(o) => {
                         // Nobody else can see it.
                         let base = local_base(cx, w);
                         let mut old = local_read(base, o + step, lane, size);

@@ -1,52 +1,15 @@
 //! A block: its warps, shared memory and barriers, run by one worker at a time and able to stop in the middle.
 
-use super::collectives::{Barrier, release};
-use super::grid::{Run, WorkerState};
-use super::interpreter::{Cx, Stop, run_prologue, run_warp};
-use super::warp::{Line, State, Warp, zeroed_lines};
-use crate::engine::fault_report::{Coordinates, FaultKind, LaneFault, What};
+use super::aligned::{Line, zeroed_lines};
+use super::block_barrier::release;
+use super::block_state::{BlockBarrier, BlockState};
+use super::context::Context;
+use super::interpreter::{WarpStop, run_prologue, run_warp};
+use super::launch_state::Launch;
+use super::warp::{FragmentState, Warp};
+use super::worker::WorkerState;
+use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::program::Program;
-
-/// What warps of a block share.
-pub struct BlockCore {
-    /// `%ctaid`.
-    pub index: [u32; 3],
-    /// Bytes of shared memory.
-    pub shared_bytes: u32,
-    memory: Vec<Line>,
-    /// Barriers 0 to 15.
-    pub barriers: [Barrier; 16],
-    /// Threads that have not exited.
-    pub live_threads: u32,
-    /// A barrier has completed since the block last looked.
-    pub released: bool,
-}
-
-impl BlockCore {
-    /// Base of shared memory.
-    pub fn shared(&self) -> *mut u8 {
-        self.memory.as_ptr().cast::<u8>().cast_mut()
-    }
-
-    /// Threads have exited; whoever waited only for them goes on.
-    pub fn threads_exited(&mut self) {
-        for b in &mut self.barriers {
-            if b.arrived > 0 && b.settle(self.live_threads) {
-                self.released = true;
-            }
-        }
-    }
-
-    /// Coordinates of a lane's thread.
-    pub fn coordinates(&self, block: [u32; 3], warp: u32, lane: u32) -> Coordinates {
-        let t = warp * 32 + lane;
-        let [x, y, _] = block.map(|n| n.max(1));
-        Coordinates {
-            block: self.index,
-            thread: [t % x, t / x % y, t / x / y],
-        }
-    }
-}
 
 /// How a block stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +27,7 @@ unsafe impl Send for Block {}
 
 /// A block.
 pub struct Block {
-    core: BlockCore,
+    state: BlockState,
     warps: Vec<Warp>,
     /// Register files, with the serial number of the block whose constants they hold.
     files: Vec<(Vec<Line>, u64)>,
@@ -80,18 +43,18 @@ pub struct Block {
 
 impl Block {
     /// A block of the launch, to be given an index by [`Self::reset`].
-    pub fn new(run: &Run<'_>) -> Self {
-        let shared_bytes = run.shared_bytes;
+    pub fn new(launch: &Launch<'_>) -> Self {
+        let shared_bytes = launch.shared_bytes;
         Self {
-            core: BlockCore {
+            state: BlockState {
                 index: [0; 3],
                 shared_bytes,
                 memory: zeroed_lines(shared_bytes as usize),
-                barriers: [Barrier::default(); 16],
+                barriers: [BlockBarrier::default(); 16],
                 live_threads: 0,
                 released: false,
             },
-            warps: (0..run.warps).map(|_| Warp::empty()).collect(),
+            warps: (0..launch.warps).map(|_| Warp::empty()).collect(),
             files: Vec::new(),
             free: Vec::new(),
             constants: Vec::new(),
@@ -102,21 +65,21 @@ impl Block {
     }
 
     /// Makes it the block with this linear index, run by this worker.
-    pub fn reset(&mut self, run: &Run<'_>, linear: u64, worker: u32) {
-        let (gx, gy) = (u64::from(run.grid[0]), u64::from(run.grid[1]));
+    pub fn reset(&mut self, launch: &Launch<'_>, linear: u64, worker: u32) {
+        let (gx, gy) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
         let index = if linear < gx {
             [linear as u32, 0, 0]
         } else {
             let rest = linear / gx;
             [(linear % gx) as u32, (rest % gy) as u32, (rest / gy) as u32]
         };
-        self.core.index = index;
-        if !run.program.bars.is_empty() {
-            self.core.barriers = [Barrier::default(); 16];
+        self.state.index = index;
+        if !launch.program.barriers.is_empty() {
+            self.state.barriers = [BlockBarrier::default(); 16];
         }
-        self.core.live_threads = run.threads;
-        self.core.released = false;
-        let mut left = run.threads;
+        self.state.live_threads = launch.threads;
+        self.state.released = false;
+        let mut left = launch.threads;
         for (n, w) in self.warps.iter_mut().enumerate() {
             let lanes = if left >= 32 {
                 u32::MAX
@@ -129,17 +92,17 @@ impl Block {
         self.free.clear();
         self.free.extend(0..self.files.len() as u32);
         self.serial += 1;
-        self.runnable = if run.warps >= 32 {
+        self.runnable = if launch.warps >= 32 {
             u32::MAX
         } else {
-            (1 << run.warps) - 1
+            (1 << launch.warps) - 1
         };
         self.turn = 0;
-        let program = run.program;
+        let program = launch.program;
         if program.block_to > program.block_from {
-            let file = self.take_file(run);
+            let file = self.take_file(launch);
             let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
-            run.fill_block_specials(regs, index, worker);
+            launch.fill_block_specials(regs, index, worker);
             // SAFETY: the file has the program's size.
             unsafe { run_prologue(&program.block_prologue, regs) };
             let bytes = (program.block_to - program.block_from) as usize;
@@ -157,20 +120,20 @@ impl Block {
     }
 
     /// A register file that is not in use.
-    fn take_file(&mut self, run: &Run<'_>) -> usize {
+    fn take_file(&mut self, launch: &Launch<'_>) -> usize {
         match self.free.pop() {
             Some(n) => n as usize,
             None => {
-                self.files.push((run.fresh_file(), 0));
+                self.files.push((launch.template.clone(), 0));
                 self.files.len() - 1
             }
         }
     }
 
     /// Gives warp `n` a register file.
-    fn equip(&mut self, run: &Run<'_>, n: usize) {
-        let program = run.program;
-        let number = self.take_file(run);
+    fn equip(&mut self, launch: &Launch<'_>, n: usize) {
+        let program = launch.program;
+        let number = self.take_file(launch);
         let (file, stamp) = &mut self.files[number];
         let regs: *mut u8 = file.as_mut_ptr().cast();
         if *stamp != self.serial && program.block_to > program.block_from {
@@ -187,8 +150,8 @@ impl Block {
     }
 
     /// Runs until all threads have exited, or there is a reason to stop.
-    pub fn run(&mut self, run: &Run<'_>, worker: &mut WorkerState) -> BlockStop {
-        let program: &Program = run.program;
+    pub fn run(&mut self, launch: &Launch<'_>, worker: &mut WorkerState) -> BlockStop {
+        let program: &Program = launch.program;
         let mut spins = 0u32;
         loop {
             if self.runnable == 0 {
@@ -196,7 +159,7 @@ impl Block {
                     return BlockStop::Done;
                 }
                 if !self.unlock() {
-                    self.deadlock(run);
+                    self.deadlock(launch);
                     return BlockStop::Fault;
                 }
                 continue;
@@ -205,33 +168,33 @@ impl Block {
             let ahead = self.runnable & (u32::MAX << (self.turn & 31));
             let n = if ahead != 0 { ahead } else { self.runnable }.trailing_zeros() as usize;
             if !self.warps[n].started {
-                self.equip(run, n);
+                self.equip(launch, n);
             }
-            let mut cx = Cx {
-                run,
+            let mut cx = Context {
+                launch,
                 program,
-                core: &mut self.core,
+                block: &mut self.state,
                 worker,
             };
             // SAFETY: the warp has a register file of the program and belongs to this block.
             let stop = unsafe { run_warp(&mut cx, &mut self.warps[n]) };
             match stop {
-                Stop::Exited => {
+                WarpStop::Exited => {
                     self.runnable &= !(1 << n);
                     self.free.push(self.warps[n].file);
                     spins = 0;
                 }
-                Stop::Waiting => {
+                WarpStop::Waiting => {
                     self.runnable &= !(1 << n);
                     spins = 0;
                 }
-                Stop::Yield(_) => {
+                WarpStop::Yield(_) => {
                     self.turn = (n as u32 + 1) & 31;
                     spins += 1;
                 }
-                Stop::Fault => return BlockStop::Fault,
+                WarpStop::Fault => return BlockStop::Fault,
             }
-            if self.core.released {
+            if self.state.released {
                 self.release(program);
                 spins = 0;
             }
@@ -242,10 +205,10 @@ impl Block {
     }
 
     fn release(&mut self, program: &Program) {
-        self.core.released = false;
+        self.state.released = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
             // SAFETY: a warp that waits has begun and has a register file of the program.
-            if !w.frags.is_empty() && unsafe { release(program, &self.core.barriers, w) } {
+            if !w.fragments.is_empty() && unsafe { release(program, &self.state.barriers, w) } {
                 self.runnable |= 1 << n;
             }
         }
@@ -255,8 +218,11 @@ impl Block {
     fn unlock(&mut self) -> bool {
         let mut any = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
-            if w.frags.iter().any(|f| matches!(f.state, State::Sync(_))) {
-                w.force = true;
+            if w.fragments
+                .iter()
+                .any(|f| matches!(f.state, FragmentState::Sync(_)))
+            {
+                w.force_collective = true;
                 self.runnable |= 1 << n;
                 any = true;
             }
@@ -264,18 +230,18 @@ impl Block {
         any
     }
 
-    fn deadlock(&mut self, run: &Run<'_>) {
+    fn deadlock(&mut self, launch: &Launch<'_>) {
         for w in &self.warps {
-            if let Some(f) = w.frags.first() {
+            if let Some(f) = w.fragments.first() {
                 let bars: Vec<String> = self
-                    .core
+                    .state
                     .barriers
                     .iter()
                     .enumerate()
                     .filter(|(_, b)| b.arrived > 0)
                     .map(|(n, b)| {
                         let want = if b.expected == 0 {
-                            self.core.live_threads
+                            self.state.live_threads
                         } else {
                             b.expected
                         };
@@ -285,12 +251,12 @@ impl Block {
                 let fault = LaneFault {
                     kind: FaultKind::Trap,
                     lane: f.mask.trailing_zeros().min(31),
-                    what: What::Text(format!(
+                    detail: FaultDetail::Text(format!(
                         "the block can never go on: {}; a GPU would hang",
                         bars.join(", ")
                     )),
                 };
-                run.raise(&self.core, w.index, f.pc, &fault);
+                launch.raise(&self.state, w.index, f.pc, &fault);
                 return;
             }
         }

@@ -1,13 +1,15 @@
-//! What the device itself provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
+//! FaultDetail the device itself provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::calls::read_bytes;
-use super::interpreter::{Cx, Done, fault};
-use super::memory::{Place, get, local_base, local_write, resolve, set};
-use super::warp::{LANES, Warp};
+use super::context::{Context, ExecResult, fault};
+use super::lanes::lanes;
+use super::memory::{
+    ResolvedAddress, get, local_base, local_read_bytes, local_write, resolve, set,
+};
+use super::warp::Warp;
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
 use crate::memory::{Kind, Reach};
@@ -19,35 +21,35 @@ static HEAP_USED: AtomicU64 = AtomicU64::new(0);
 /// Longest string that is read from a kernel.
 const LONGEST: usize = 64 << 10;
 
-/// Calls a builtin for the lanes `m`.
+/// Calls a builtin for the lanes `active`.
 ///
 /// # Safety
 /// `inst` is a decoded instruction of the program whose register file `regs` is.
 #[inline(never)]
 pub unsafe fn builtin(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
-    _pc: u32,
-    m: u32,
-) -> Done {
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.builtins[inst.target as usize];
     if op.kind == BuiltinKind::AssertFail {
         // SAFETY: the caller's promise.
-        return Err(unsafe { assert_fail(cx, w, regs, op, m) });
+        return Err(unsafe { assert_fail(cx, w, regs, op, active) });
     }
-    for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
+    for l in lanes(active) {
         // SAFETY: the caller's promise.
-        let arg = |cx: &Cx<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
+        let arg =
+            |cx: &Context<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
         let result = match op.kind {
             BuiltinKind::Vprintf => {
                 let (format, list) = (arg(cx, w, 0), arg(cx, w, 1));
                 let text = print(cx, w, l as u32, format, list)?;
                 match text {
                     Some((bytes, count)) => {
-                        cx.run.printf.emit(&bytes);
+                        cx.launch.printf.emit(&bytes);
                         count as u64
                     }
                     None => u64::from(u32::MAX),
@@ -58,7 +60,7 @@ pub unsafe fn builtin(
                 let at = arg(cx, w, 0);
                 if at != 0 {
                     match cx
-                        .run
+                        .launch
                         .space
                         .free_if(at, |r| r.kind == Kind::Internal && r.owner == HEAP_OWNER)
                     {
@@ -102,7 +104,7 @@ pub unsafe fn builtin(
 }
 
 unsafe fn argument(
-    cx: &Cx<'_>,
+    cx: &Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     op: &BuiltinOp,
@@ -114,7 +116,7 @@ unsafe fn argument(
         match op.args.get(n) {
             Some(&BuiltinArg::Memory(at, size)) => {
                 let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(lane);
-                read_bytes(local_base(cx, w), frame + at, lane, size.min(8)) as u64
+                local_read_bytes(local_base(cx, w), frame + at, lane, size.min(8)) as u64
             }
             Some(&BuiltinArg::Register(at, slot)) => get(regs, at, slot, lane) as u64,
             None => 0,
@@ -122,20 +124,21 @@ unsafe fn argument(
     }
 }
 
-fn malloc(cx: &Cx<'_>, size: u64) -> u64 {
+fn malloc(cx: &Context<'_>, size: u64) -> u64 {
     if size == 0 {
         return 0;
     }
     let fits = HEAP_USED
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(size).filter(|&n| n <= cx.run.heap_limit)
+            used.checked_add(size)
+                .filter(|&n| n <= cx.launch.heap_limit)
         })
         .is_ok();
     if !fits {
         return 0;
     }
     match cx
-        .run
+        .launch
         .space
         .alloc_owned(size, 16, Kind::Internal, HEAP_OWNER, Reach::ALL)
     {
@@ -149,14 +152,14 @@ fn malloc(cx: &Cx<'_>, size: u64) -> u64 {
 
 /// Reads `bytes` bytes (at most 8) of generic memory.
 fn peek(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     lane: u32,
     at: u64,
     bytes: u32,
 ) -> Result<u64, Box<LaneFault>> {
     match resolve(cx, MemSpace::Generic, 255, lane, at, bytes, bytes, false)? {
-        Place::Host(p) => {
+        ResolvedAddress::Host(p) => {
             let mut buffer = [0u8; 8];
             // SAFETY: `resolve` has checked the range.
             unsafe {
@@ -164,15 +167,20 @@ fn peek(
             };
             Ok(u64::from_le_bytes(buffer))
         }
-        Place::Local(o) => {
+        ResolvedAddress::Local(o) => {
             let base = local_base(cx, w);
             // SAFETY: `resolve` has checked the range.
-            Ok(unsafe { read_bytes(base, o, lane as usize, bytes) } as u64)
+            Ok(unsafe { local_read_bytes(base, o, lane as usize, bytes) } as u64)
         }
     }
 }
 
-fn string(cx: &mut Cx<'_>, w: &mut Warp, lane: u32, at: u64) -> Result<Vec<u8>, Box<LaneFault>> {
+fn string(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    lane: u32,
+    at: u64,
+) -> Result<Vec<u8>, Box<LaneFault>> {
     let mut out = Vec::new();
     while out.len() < LONGEST {
         let c = peek(cx, w, lane, at.wrapping_add(out.len() as u64), 1)? as u8;
@@ -193,7 +201,7 @@ struct Arguments {
 impl Arguments {
     fn next(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut Context<'_>,
         w: &mut Warp,
         lane: u32,
         bytes: u32,
@@ -210,7 +218,7 @@ type Printed = Option<(Vec<u8>, usize)>;
 
 /// Formats one lane's call. `None` for a null format.
 fn print(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     lane: u32,
     format: u64,
@@ -404,15 +412,15 @@ impl Spec {
 
 /// The message of a failed assertion, one line a lane, as a GPU prints it.
 unsafe fn assert_fail(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     op: &BuiltinOp,
-    m: u32,
+    active: u32,
 ) -> Box<LaneFault> {
     let mut text = String::new();
-    for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
-        let part = |cx: &mut Cx<'_>, w: &mut Warp, n: usize| {
+    for l in lanes(active) {
+        let part = |cx: &mut Context<'_>, w: &mut Warp, n: usize| {
             // SAFETY: the caller's promise.
             let at = unsafe { argument(cx, w, regs, op, n, l) };
             let s = if at == 0 {
@@ -425,12 +433,12 @@ unsafe fn assert_fail(
         let (expression, file, function) = (part(cx, w, 0), part(cx, w, 1), part(cx, w, 3));
         // SAFETY: the caller's promise.
         let line = unsafe { argument(cx, w, regs, op, 2, l) } as u32;
-        let at = cx.core.coordinates(cx.run.block, w.index, l as u32);
+        let at = cx.block.coordinates(cx.launch.block, w.index, l as u32);
         let ([bx, by, bz], [tx, ty, tz]) = (at.block, at.thread);
         let _ = writeln!(
             text,
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{expression}` failed."
         );
     }
-    fault(FaultKind::Assert, m, text)
+    fault(FaultKind::Assert, active, text)
 }

@@ -3,54 +3,18 @@
 use cupyrite_ptx::ir::Type;
 
 use super::atomics::combine;
-use super::interpreter::{Cx, Done, fault};
-use super::memory::{refused, set};
-use super::warp::LANES;
-use crate::engine::fault_report::{FaultKind, LaneFault, What};
+use super::context::{Context, ExecResult, fault};
+use super::lanes::{LANES, lanes};
+use super::memory::{get, refused, set};
+use super::texture_cache::Entry;
+use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::ops::Slot;
 use crate::engine::program::{Inst, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
-use crate::texture::objects::{self, Object};
+use crate::texture::objects::Object;
 use crate::texture::{
     Coordinates, Detail, Fetch, Places, Row, Rows, Surface, Texture, read_element, write_element,
 };
-
-/// Objects that a worker has used.
-#[derive(Default)]
-pub struct ObjectCache {
-    entries: [Option<Entry>; 16],
-}
-
-struct Entry {
-    handle: u64,
-    object: Object,
-    /// The memory it reads has been looked up.
-    proved: bool,
-}
-
-impl ObjectCache {
-    /// Memory has come or gone: what textures read must be looked up again.
-    pub fn forget_memory(&mut self) {
-        for e in self.entries.iter_mut().flatten() {
-            e.proved = false;
-        }
-    }
-
-    /// What a handle names.
-    #[inline]
-    fn find(&mut self, handle: u64) -> Option<&mut Entry> {
-        // Handles of the driver differ from their fifth bit on.
-        let slot = &mut self.entries[(handle >> 4) as usize & 15];
-        if slot.as_ref().is_none_or(|e| e.handle != handle) {
-            *slot = Some(Entry {
-                handle,
-                object: objects::find(handle)?,
-                proved: false,
-            });
-        }
-        slot.as_mut()
-    }
-}
 
 /// Whether all of `[address, address + len)` lies in regions that touch each other and that `viewer` may read.
 fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> bool {
@@ -77,25 +41,25 @@ fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
     Box::new(LaneFault {
         kind: FaultKind::IllegalAddress,
         lane,
-        what: What::Text(text),
+        detail: FaultDetail::Text(text),
     })
 }
 
 fn texture(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Texture>, Box<LaneFault>> {
-    let space = cx.run.space;
+    let space = cx.launch.space;
     let Some(entry) = cx.worker.objects.find(handle) else {
         return Err(no_object(handle, lane, "texture"));
     };
     let Object::Texture(texture) = &entry.object else {
         return Err(no_object(handle, lane, "texture"));
     };
-    if !entry.proved {
+    if !entry.checked {
         if let Some((address, len)) = texture.memory()
-            && !covered(space, &cx.run.viewer, address, len)
+            && !covered(space, &cx.launch.viewer, address, len)
         {
             let len = u32::try_from(len).unwrap_or(u32::MAX);
             return Err(refused(
@@ -108,13 +72,13 @@ fn texture(
                 None,
             ));
         }
-        entry.proved = true;
+        entry.checked = true;
     }
     Ok(texture.clone())
 }
 
 fn surface(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Surface>, Box<LaneFault>> {
@@ -138,18 +102,18 @@ unsafe fn row<T: Copy>(regs: *mut u8, at: u32) -> Row<T> {
     unsafe { *regs.add(at as usize).cast() }
 }
 
-/// Runs a texture or surface instruction for the lanes `m`.
+/// Runs a texture or surface instruction for the lanes `active`.
 ///
 /// # Safety
 /// `inst` is a decoded instruction of the program whose register file `regs` is.
 #[inline(never)]
-pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
     let program = cx.program;
     let op = &program.textures[inst.target as usize];
     // SAFETY: the handle is in a 64-bit slot.
     let handles: Row<u64> = unsafe { *regs.add(op.object as usize).cast() };
     let mut rows: Rows = [[0; LANES]; 4];
-    let mut left = m;
+    let mut left = active;
     while left != 0 {
         // Nearly always all lanes use the same object.
         let first = left.trailing_zeros();
@@ -170,13 +134,13 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
                 TexKind::TextureQuery(what, by_level) => {
                     let texture = texture(cx, handle, first)?;
                     let level: Row<u32> = row(regs, op.lod);
-                    for l in (0..LANES).filter(|l| group >> l & 1 != 0) {
+                    for l in lanes(group) {
                         rows[0][l] = texture.query(what, if by_level { level[l] } else { 0 });
                     }
                 }
                 TexKind::SurfaceQuery(what) => {
                     let value = surface(cx, handle, first)?.query(what);
-                    for l in (0..LANES).filter(|l| group >> l & 1 != 0) {
+                    for l in lanes(group) {
                         rows[0][l] = value;
                     }
                 }
@@ -189,16 +153,16 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
     }
     if !matches!(op.kind, TexKind::Load | TexKind::Store | TexKind::Reduce(_)) {
         // SAFETY: the destinations are slots of the register file.
-        unsafe { write_back(regs, op, &rows, m) };
+        unsafe { write_back(regs, op, &rows, active) };
     }
     Ok(())
 }
 
 /// Puts the results of a fetch or query into their registers.
-unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, m: u32) {
+unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
     let half = |bits: u32| u32::from(half::f16::from_f32(f32::from_bits(bits)).to_bits());
     for (k, &(at, slot)) in op.values.iter().enumerate() {
-        for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
+        for l in lanes(active) {
             let v = match op.ty {
                 Type::F16 => half(rows[k & 3][l]),
                 Type::F16x2 => half(rows[(2 * k) & 3][l]) | (half(rows[(2 * k + 1) & 3][l]) << 16),
@@ -211,12 +175,12 @@ unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, m: u32) {
     if matches!(op.kind, TexKind::Fetch { .. } | TexKind::Gather(_)) {
         // Everything is resident.
         // SAFETY: the place of a predicate.
-        unsafe { *regs.add(op.resident as usize).cast::<u32>() |= m };
+        unsafe { *regs.add(op.resident as usize).cast::<u32>() |= active };
     }
 }
 
 #[cold]
-fn wrong_shape(op: &TexOp, m: u32, what: &str) -> Box<LaneFault> {
+fn wrong_shape(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
     let shape = match (op.view.dimensions, op.view.layered, op.view.cube) {
         (_, false, true) => "a cubemap".to_string(),
         (_, true, true) => "a layered cubemap".to_string(),
@@ -225,15 +189,21 @@ fn wrong_shape(op: &TexOp, m: u32, what: &str) -> Box<LaneFault> {
     };
     fault(
         FaultKind::IllegalAddress,
-        m,
+        active,
         format!("the instruction is for {shape}, the {what} object has another shape"),
     )
 }
 
-unsafe fn fetch(t: &Texture, regs: *mut u8, op: &TexOp, m: u32, rows: &mut Rows) -> Done {
+unsafe fn fetch(
+    t: &Texture,
+    regs: *mut u8,
+    op: &TexOp,
+    active: u32,
+    rows: &mut Rows,
+) -> ExecResult {
     let texels = matches!(op.kind, TexKind::Fetch { texels: true, .. });
     if !t.accepts(op.view, texels) {
-        return Err(wrong_shape(op, m, "texture"));
+        return Err(wrong_shape(op, active, "texture"));
     }
     // SAFETY: places lie in the register file; the caller has looked the texture's memory up, and a pin keeps it.
     unsafe {
@@ -268,21 +238,21 @@ unsafe fn fetch(t: &Texture, regs: *mut u8, op: &TexOp, m: u32, rows: &mut Rows)
             offset: op.offset,
         };
         match op.kind {
-            TexKind::Gather(component) => t.gather(&f, usize::from(component), m, rows),
-            _ => t.fetch(&f, m, rows),
+            TexKind::Gather(component) => t.gather(&f, usize::from(component), active, rows),
+            _ => t.fetch(&f, active, rows),
         }
     }
     Ok(())
 }
 
-unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
+unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecResult {
     if !s.accepts(op.view) {
-        return Err(wrong_shape(op, m, "surface"));
+        return Err(wrong_shape(op, active, "surface"));
     }
     if op.formatted && matches!(op.kind, TexKind::Reduce(_)) && s.format().element_bytes() != 4 {
         return Err(fault(
             FaultKind::IllegalAddress,
-            m,
+            active,
             "the surface's elements are no single integers of 32 bits",
         ));
     }
@@ -298,7 +268,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
             outside: op.outside,
         }
     };
-    let sites = s.sites(&places, m).map_err(|r| {
+    let sites = s.sites(&places, active).map_err(|r| {
         let [x, y, z] = r.coordinates;
         let at = match op.view.dimensions {
             1 => format!("x {x}"),
@@ -319,17 +289,16 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
         Box::new(LaneFault {
             kind,
             lane: r.lane,
-            what: What::Text(format!("{at}{layer} (x in {unit}s) {what}")),
+            detail: FaultDetail::Text(format!("{at}{layer} (x in {unit}s) {what}")),
         })
     })?;
-    let active = |l: &usize| m >> l & 1 != 0;
     // SAFETY: the sites are zero or elements of the surface's memory; the rest is the caller's promise.
     unsafe {
-        let part = |at: u32, slot: Slot, l: usize| super::memory::get(regs, at, slot, l);
+        let part = |at: u32, slot: Slot, l: usize| get(regs, at, slot, l);
         let keep = u128::MAX >> (128 - 8 * width);
         match op.kind {
             TexKind::Load => {
-                for l in (0..LANES).filter(active) {
+                for l in lanes(active) {
                     let v = if sites[l] == 0 {
                         0
                     } else {
@@ -346,7 +315,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
                 } else {
                     op.ty
                 };
-                for l in (0..LANES).filter(active).filter(|l| sites[*l] != 0) {
+                for l in lanes(active).filter(|l| sites[*l] != 0) {
                     let Some(&(at, slot)) = op.values.first() else {
                         continue;
                     };
@@ -357,14 +326,14 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
             _ if op.formatted => {
                 let mut rows: Rows = [[0; LANES]; 4];
                 for (k, &(at, slot)) in op.values.iter().enumerate().take(4) {
-                    for l in (0..LANES).filter(active) {
+                    for l in lanes(active) {
                         rows[k][l] = part(at, slot, l) as u32;
                     }
                 }
-                s.store_formatted(&sites, &rows, m);
+                s.store_formatted(&sites, &rows, active);
             }
             _ => {
-                for l in (0..LANES).filter(active).filter(|l| sites[*l] != 0) {
+                for l in lanes(active).filter(|l| sites[*l] != 0) {
                     let mut v = 0;
                     for (k, &(at, slot)) in op.values.iter().enumerate() {
                         v |= (part(at, slot, l) & keep) << (8 * width * k as u32);

@@ -5,46 +5,18 @@
 //! others wait, the warp *rotates*: the one that has waited longest runs for a while, so that a lock held by a lane
 //! further down the program is released in the end.
 
+use super::aligned::Line;
+use super::lanes::LANES;
 use crate::engine::program::{Program, fixed};
-
-/// All 32 lanes.
-pub const ALL: u32 = u32::MAX;
-/// The warp size.
-pub const LANES: usize = 32;
 
 /// Back edges until the slow path looks around; a spinning one costs [`SPIN_COST`].
 pub const FUEL: i32 = 1024;
 /// See [`FUEL`].
 pub const SPIN_COST: i32 = 32;
 
-/// Sixty-four bytes, aligned as vector loads like it.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub struct Line(pub [u8; 64]);
-
-/// Memory of `bytes` zero bytes, aligned to 64.
-pub fn zeroed_lines(bytes: usize) -> Vec<Line> {
-    let n = bytes.div_ceil(64);
-    if n == 0 {
-        return Vec::new();
-    }
-    let layout = match std::alloc::Layout::array::<Line>(n) {
-        Ok(l) => l,
-        Err(_) => return Vec::new(),
-    };
-    // SAFETY: the layout is not empty; all-zero bytes are a valid `Line`; pointer, length and capacity belong together.
-    unsafe {
-        let p = std::alloc::alloc_zeroed(layout).cast::<Line>();
-        if p.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        Vec::from_raw_parts(p, n, n)
-    }
-}
-
-/// What a fragment is doing.
+/// FaultDetail a fragment is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum FragmentState {
     /// Can run.
     Ready,
     /// At a warp collective with this member mask, of which members are missing. The fragment holds all lanes of the
@@ -61,8 +33,8 @@ pub struct Fragment {
     pub pc: u32,
     /// Lanes.
     pub mask: u32,
-    /// What they are doing.
-    pub state: State,
+    /// FaultDetail they are doing.
+    pub state: FragmentState,
     /// When they were set aside.
     pub since: u32,
 }
@@ -100,13 +72,13 @@ pub struct Warp {
     /// Lanes of the running fragment; zero if none is.
     pub mask: u32,
     /// Position at which another fragment joins in.
-    pub stop: u32,
+    pub next_merge: u32,
     /// Fragments set aside.
-    pub frags: Vec<Fragment>,
+    pub fragments: Vec<Fragment>,
     /// The running fragment need not be the lowest.
     pub rotating: bool,
     /// The next collective runs with whoever is there.
-    pub force: bool,
+    pub force_collective: bool,
     /// Source of [`Fragment::since`].
     pub time: u32,
     /// Remaining fuel.
@@ -133,10 +105,10 @@ impl Warp {
             live: 0,
             pc: 0,
             mask: 0,
-            stop: u32::MAX,
-            frags: Vec::new(),
+            next_merge: u32::MAX,
+            fragments: Vec::new(),
             rotating: false,
-            force: false,
+            force_collective: false,
             time: 0,
             fuel: FUEL,
             slow: 0,
@@ -154,10 +126,10 @@ impl Warp {
         self.live = lanes;
         self.pc = 0;
         self.mask = lanes;
-        self.stop = u32::MAX;
-        self.frags.clear();
+        self.next_merge = u32::MAX;
+        self.fragments.clear();
         self.rotating = false;
-        self.force = false;
+        self.force_collective = false;
         self.time = 0;
         self.fuel = FUEL;
         self.slow = 0;
@@ -217,15 +189,15 @@ impl Warp {
     }
 
     /// Sets lanes aside.
-    pub fn park(&mut self, pc: u32, mask: u32, state: State) {
+    pub fn park(&mut self, pc: u32, mask: u32, state: FragmentState) {
         self.time = self.time.wrapping_add(1);
-        for f in &mut self.frags {
+        for f in &mut self.fragments {
             if f.pc == pc && f.state == state {
                 f.mask |= mask;
                 return;
             }
         }
-        self.frags.push(Fragment {
+        self.fragments.push(Fragment {
             pc,
             mask,
             state,
@@ -234,7 +206,7 @@ impl Warp {
     }
 
     fn take(&mut self, n: usize) {
-        let f = self.frags.swap_remove(n);
+        let f = self.fragments.swap_remove(n);
         self.pc = f.pc;
         self.mask = f.mask;
     }
@@ -242,16 +214,17 @@ impl Warp {
     /// Removes lanes that have exited, and resumes the groups at collectives that waited only for them.
     pub fn remove(&mut self, exited: u32) {
         self.live &= !exited;
-        for f in &mut self.frags {
-            if matches!(f.state, State::Sync(members) if members & self.live & !f.mask == 0) {
-                f.state = State::Ready;
+        for f in &mut self.fragments {
+            if matches!(f.state, FragmentState::Sync(members) if members & self.live & !f.mask == 0)
+            {
+                f.state = FragmentState::Ready;
             }
         }
     }
 
     /// Index of the fragment with the lowest position among those that `wanted` accepts.
     fn lowest(&self, wanted: impl Fn(&Fragment) -> bool) -> Option<usize> {
-        self.frags
+        self.fragments
             .iter()
             .enumerate()
             .filter(|(_, f)| wanted(f))
@@ -260,36 +233,41 @@ impl Warp {
     }
 
     /// Takes up the lowest fragment that can run; false if there is none.
-    pub fn pick(&mut self) -> bool {
+    pub fn resume_next(&mut self) -> bool {
         self.mask = 0;
         self.rotating = false;
-        if let Some(n) = self.lowest(|f| f.state == State::Ready) {
+        if let Some(n) = self.lowest(|f| f.state == FragmentState::Ready) {
             self.take(n);
-        } else if let Some(n) = self.lowest(|f| matches!(f.state, State::Sync(_))) {
+        } else if let Some(n) = self.lowest(|f| matches!(f.state, FragmentState::Sync(_))) {
             // The missing members wait at a block barrier and may come yet, or will never come.
-            if self.frags.iter().any(|f| matches!(f.state, State::Bar(..))) && !self.force {
+            if self
+                .fragments
+                .iter()
+                .any(|f| matches!(f.state, FragmentState::Bar(..)))
+                && !self.force_collective
+            {
                 return false;
             }
-            self.force = true;
+            self.force_collective = true;
             self.take(n);
         } else {
             return false;
         }
-        self.join();
+        self.merge_at_pc();
         true
     }
 
     /// Merges fragments at the running one's position into it and finds out where the next one waits.
-    fn join(&mut self) {
+    fn merge_at_pc(&mut self) {
         let mut stop = u32::MAX;
         let mut n = 0;
-        while n < self.frags.len() {
-            let f = self.frags[n];
-            if matches!(f.state, State::Bar(..)) {
+        while n < self.fragments.len() {
+            let f = self.fragments[n];
+            if matches!(f.state, FragmentState::Bar(..)) {
                 n += 1;
             } else if f.pc == self.pc {
                 self.mask |= f.mask;
-                self.frags.swap_remove(n);
+                self.fragments.swap_remove(n);
             } else {
                 if f.pc > self.pc {
                     stop = stop.min(f.pc);
@@ -297,25 +275,25 @@ impl Warp {
                 n += 1;
             }
         }
-        self.stop = stop;
+        self.next_merge = stop;
     }
 
     /// The running fragment has moved to `pc`: merge, or let a lower one go first.
     #[cold]
     #[inline(never)]
-    pub fn settle(&mut self, pc: u32, mask: u32) {
+    pub fn reconverge(&mut self, pc: u32, mask: u32) {
         self.pc = pc;
         self.mask = mask;
-        self.join();
+        self.merge_at_pc();
         if !self.rotating
             && self
-                .frags
+                .fragments
                 .iter()
-                .any(|f| f.state == State::Ready && f.pc < pc)
+                .any(|f| f.state == FragmentState::Ready && f.pc < pc)
         {
             let (pc, mask) = (self.pc, self.mask);
-            self.park(pc, mask, State::Ready);
-            self.pick();
+            self.park(pc, mask, FragmentState::Ready);
+            self.resume_next();
         }
     }
 
@@ -325,30 +303,30 @@ impl Warp {
     pub fn split(&mut self, mask: u32, taken: u32, target: u32, next: u32) {
         let rest = mask & !taken;
         if target < next {
-            self.park(next, rest, State::Ready);
-            self.settle(target, taken);
+            self.park(next, rest, FragmentState::Ready);
+            self.reconverge(target, taken);
         } else {
-            self.park(target, taken, State::Ready);
-            self.settle(next, rest);
+            self.park(target, taken, FragmentState::Ready);
+            self.reconverge(next, rest);
         }
     }
 
     /// Lets the fragment that has waited longest run, if there is one.
     pub fn rotate(&mut self, pc: u32, mask: u32) -> bool {
         let oldest = self
-            .frags
+            .fragments
             .iter()
             .enumerate()
-            .filter(|(_, f)| f.state == State::Ready)
+            .filter(|(_, f)| f.state == FragmentState::Ready)
             .min_by_key(|(_, f)| f.since)
             .map(|(n, _)| n);
         let Some(n) = oldest else {
             return false;
         };
         self.take(n);
-        self.park(pc, mask, State::Ready);
+        self.park(pc, mask, FragmentState::Ready);
         self.rotating = true;
-        self.join();
+        self.merge_at_pc();
         true
     }
 }

@@ -252,7 +252,7 @@ fn sweep_to_half() {
                     .iter()
                     .map(|i| vec![u128::from(from_f64(f64::from(f(i[0])), g, mode, 0x7fff))])
                     .collect();
-                test.run(0, &inputs, Some(u32::MAX), &expected);
+                test.run(0, &inputs, u32::MAX, &expected);
             }
         }
     }

@@ -272,21 +272,20 @@ const SEEN: &[&str] = &[
 
 #[test]
 fn seen_forms() {
-    let missing: Vec<String> = SEEN
+    let missing: Vec<&str> = SEEN
         .iter()
         .filter_map(|text| {
             let (i, regs) = parse(&format!("{text};"));
-            select(&i, &regs).err().map(|e| format!("{text}: {e}"))
+            select(&i, &regs).is_none().then_some(*text)
         })
         .collect();
-    assert_eq!(missing, Vec::<String>::new());
+    assert_eq!(missing, Vec::<&str>::new());
 }
 
 #[test]
-fn refusals_name_the_instruction() {
+fn other_instructions_have_no_lane_function() {
     let (i, regs) = parse("bar.sync 0;");
-    let e = select(&i, &regs).expect_err("no lane function");
-    assert!(e.to_string().contains("bar"), "{e}");
+    assert!(select(&i, &regs).is_none());
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn every_pair_of_some_rows() {
                         ))]
                     })
                     .collect();
-                test.run(0, &inputs, Some(u32::MAX), &expected);
+                test.run(0, &inputs, u32::MAX, &expected);
             }
         }
     }

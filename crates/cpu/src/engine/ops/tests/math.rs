@@ -301,7 +301,7 @@ fn half_precision() {
                 })
                 .collect();
             for version in 0..2 {
-                test.run(version, &inputs, Some(u32::MAX), &expected);
+                test.run(version, &inputs, u32::MAX, &expected);
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Tests of every function against plain references, on random and special values, with full and partial masks, in
-//! both code versions and in the uniform form.
+//! both versions of the code.
 
 mod convert;
 mod coverage;
@@ -13,7 +13,7 @@ mod values;
 mod video;
 
 use super::lanes::with_baseline;
-use super::{From, OpArgs, Place, Selected, Slot, select};
+use super::{OpArgs, OperandRef, OperandSlot, Selected, Slot, select};
 use cupyrite_ptx::ir::{Instr, Operand, RegId, Register, Type};
 use values::Rng;
 
@@ -69,8 +69,8 @@ struct Test {
     text: String,
     versions: Vec<Selected>,
     args: OpArgs,
-    sources: Vec<Place>,
-    destinations: Vec<Place>,
+    sources: Vec<OperandSlot>,
+    destinations: Vec<OperandSlot>,
 }
 
 fn register(o: &Operand) -> Option<RegId> {
@@ -84,18 +84,18 @@ fn register(o: &Operand) -> Option<RegId> {
 impl Test {
     fn new(text: &str) -> Test {
         let (instr, regs) = parse(text);
-        let s = select(&instr, &regs).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let s = select(&instr, &regs).unwrap_or_else(|| panic!("{text}: no lane function"));
         let base = with_baseline(|| select(&instr, &regs)).expect("selected before");
-        let slot = |from: From, n: usize, destination: bool| -> u32 {
-            let operand = match from {
-                From::Operand(k) => Some(&instr.operands[usize::from(k)]),
-                From::Part(k, c) => match &instr.operands[usize::from(k)] {
+        let slot = |operand: OperandRef, n: usize, destination: bool| -> u32 {
+            let operand = match operand {
+                OperandRef::Operand(k) => Some(&instr.operands[usize::from(k)]),
+                OperandRef::Part(k, c) => match &instr.operands[usize::from(k)] {
                     Operand::Vector(v) => Some(&v[usize::from(c)]),
                     Operand::Pair(a, b) => Some(if c == 0 { &**a } else { &**b }),
                     _ => panic!("{text}: no parts"),
                 },
-                From::Carry => return 62 * File::SLOT as u32,
-                From::Scratch => return 63 * File::SLOT as u32,
+                OperandRef::Carry => return 62 * File::SLOT as u32,
+                OperandRef::Scratch => return 63 * File::SLOT as u32,
             };
             match operand.and_then(register) {
                 Some(r) => r.0 * File::SLOT as u32,
@@ -110,13 +110,13 @@ impl Test {
         let mut destinations = Vec::new();
         for (n, p) in s.srcs.iter().enumerate() {
             if let Some(p) = p {
-                args.src[n] = slot(p.from, n, false);
+                args.src[n] = slot(p.operand, n, false);
                 sources.push(*p);
             }
         }
         for (n, p) in s.dsts.iter().enumerate() {
             if let Some(p) = p {
-                args.dst[n] = slot(p.from, n, true);
+                args.dst[n] = slot(p.operand, n, true);
                 destinations.push(*p);
             }
         }
@@ -129,8 +129,8 @@ impl Test {
         }
     }
 
-    /// Runs one form of one version and compares all lanes.
-    fn run(&self, version: usize, inputs: &[Vec<u128>], mask: Option<u32>, expected: &[Vec<u128>]) {
+    /// Runs one version and compares all lanes.
+    fn run(&self, version: usize, inputs: &[Vec<u128>], mask: u32, expected: &[Vec<u128>]) {
         let s = &self.versions[version];
         let mut file = File::new();
         for (n, p) in self.sources.iter().enumerate() {
@@ -145,17 +145,15 @@ impl Test {
             }
         }
         let before = File(file.0);
-        let f = if mask.is_some() { s.run } else { s.uniform };
         // SAFETY: the file is aligned to 64 bytes, and every offset is that of one of its 64 slots of the largest size.
-        unsafe { f(file.0.as_mut_ptr(), &self.args, mask.unwrap_or(0)) };
-        let lanes = if mask.is_some() { 0..32 } else { 0..1 };
-        for lane in lanes {
+        unsafe { (s.run)(file.0.as_mut_ptr(), &self.args, mask) };
+        for lane in 0..32 {
             for (n, p) in self.destinations.iter().enumerate() {
-                if p.from == From::Scratch {
+                if p.operand == OperandRef::Scratch {
                     continue;
                 }
                 let got = file.lane(self.args.dst[n], p.slot, lane);
-                let on = mask.is_none_or(|m| m >> lane & 1 != 0);
+                let on = mask >> lane & 1 != 0;
                 let want = if on {
                     expected[lane][n]
                 } else {
@@ -222,13 +220,12 @@ fn check_with(
             .collect();
         let expected: Vec<Vec<u128>> = inputs.iter().map(|i| f(i)).collect();
         for version in 0..test.versions.len() {
-            test.run(version, &inputs, Some(u32::MAX), &expected);
+            test.run(version, &inputs, u32::MAX, &expected);
             if round < 8 {
-                test.run(version, &inputs, Some(rng.next() as u32), &expected);
-                test.run(version, &inputs, Some(1 << (rng.next() % 32)), &expected);
-                test.run(version, &inputs, Some(0), &expected);
+                test.run(version, &inputs, rng.next() as u32, &expected);
+                test.run(version, &inputs, 1 << (rng.next() % 32), &expected);
+                test.run(version, &inputs, 0, &expected);
             }
-            test.run(version, &inputs, None, &expected);
         }
     }
 }

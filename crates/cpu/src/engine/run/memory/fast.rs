@@ -6,8 +6,9 @@ use super::general::{load, store};
 use super::shared_refused;
 use crate::engine::fault_report::LaneFault;
 use crate::engine::program::Inst;
-use crate::engine::run::interpreter::{Cx, Done};
-use crate::engine::run::warp::{ALL, LANES, Warp};
+use crate::engine::run::context::{Context, ExecResult};
+use crate::engine::run::lanes::{ALL, LANES, lanes};
+use crate::engine::run::warp::Warp;
 
 /// Whether all 32 addresses follow each other at `STEP` bytes.
 #[inline(always)]
@@ -71,23 +72,23 @@ fn ahead<const V3: bool>(address: u64) {
 /// Load of one element of `N` (4 or 8) bytes a lane, global or generic.
 #[inline(always)]
 pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
-    m: u32,
-) -> Done {
+    active: u32,
+) -> ExecResult {
     // SAFETY: places of a decoded instruction lie in the register file; `check` covers the copied range.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
-        if m == ALL && consecutive::<STEP, V3>(a) {
+        if active == ALL && consecutive::<STEP, V3>(a) {
             let plus = *regs.add(inst.args.src[2] as usize).cast::<u64>();
             let start = (*a).wrapping_add(plus).wrapping_add(inst.imm as u64);
             if start % N as u64 == 0
                 && cx
                     .worker
                     .cache
-                    .check(cx.run.space, inst.aux, start, 32 * N as u64, false)
+                    .check(cx.launch.space, inst.aux, start, 32 * N as u64, false)
             {
                 ahead::<V3>(start);
                 let dst = regs.add(inst.args.dst[0] as usize);
@@ -95,30 +96,30 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
                 return Ok(());
             }
         }
-        load(cx, w, regs, inst, m)
+        load(cx, w, regs, inst, active)
     }
 }
 
 /// Store of one element of `N` (4 or 8) bytes a lane, global or generic.
 #[inline(always)]
 pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
-    m: u32,
-) -> Done {
+    active: u32,
+) -> ExecResult {
     // SAFETY: as for loads.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
-        if m == ALL && consecutive::<STEP, V3>(a) {
+        if active == ALL && consecutive::<STEP, V3>(a) {
             let plus = *regs.add(inst.args.src[2] as usize).cast::<u64>();
             let start = (*a).wrapping_add(plus).wrapping_add(inst.imm as u64);
             if start % N as u64 == 0
                 && cx
                     .worker
                     .cache
-                    .check(cx.run.space, inst.aux, start, 32 * N as u64, true)
+                    .check(cx.launch.space, inst.aux, start, 32 * N as u64, true)
             {
                 ahead::<V3>(start);
                 let src = regs.add(inst.args.src[1] as usize);
@@ -126,13 +127,13 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
                 return Ok(());
             }
         }
-        store(cx, w, regs, inst, m)
+        store(cx, w, regs, inst, active)
     }
 }
 
 /// Whether all active lanes' 4-byte accesses fit into shared memory, and the offset of the first.
 #[inline(always)]
-unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, m: u32) -> bool {
+unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, active: u32) -> bool {
     if limit < 4 {
         return false;
     }
@@ -142,24 +143,29 @@ unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, m: u32) -> bool {
         // SAFETY: `a` is a 32-bit slot.
         let at = unsafe { *a.add(l) }.wrapping_add(imm);
         let wrong = u32::from(at > top) | u32::from(at & 3 != 0);
-        bad |= wrong & (m >> l);
+        bad |= wrong & (active >> l);
     }
     bad & 1 == 0
 }
 
 /// Load of one 4-byte element from shared memory, 32-bit address.
 #[inline(always)]
-pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn ld_shared4(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     // SAFETY: every active lane's access was checked.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
-        if !shared4_ok(cx.core.shared_bytes, a, imm, m) {
-            return Err(shared_fault(cx, a, imm, m, false));
+        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+            return Err(shared_fault(cx, a, imm, active, false));
         }
-        let base = cx.core.shared();
+        let base = cx.block.shared();
         let dst = regs.add(inst.args.dst[0] as usize).cast::<u32>();
-        if m == ALL {
+        if active == ALL {
             let first = *a;
             let mut step = 0u32;
             let mut same = 0u32;
@@ -184,10 +190,7 @@ pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) ->
             }
             return Ok(());
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for l in lanes(active) {
             *dst.add(l) = *base
                 .add((*a.add(l)).wrapping_add(imm) as usize)
                 .cast::<u32>();
@@ -198,20 +201,22 @@ pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) ->
 
 /// Store of one 4-byte element to shared memory, 32-bit address.
 #[inline(always)]
-pub unsafe fn st_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn st_shared4(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     // SAFETY: every active lane's access was checked.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
-        if !shared4_ok(cx.core.shared_bytes, a, imm, m) {
-            return Err(shared_fault(cx, a, imm, m, true));
+        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+            return Err(shared_fault(cx, a, imm, active, true));
         }
-        let base = cx.core.shared();
+        let base = cx.block.shared();
         let src = regs.add(inst.args.src[1] as usize).cast::<u32>();
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for l in lanes(active) {
             *base
                 .add((*a.add(l)).wrapping_add(imm) as usize)
                 .cast::<u32>() = *src.add(l);
@@ -222,17 +227,17 @@ pub unsafe fn st_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) ->
 
 #[cold]
 unsafe fn shared_fault(
-    cx: &Cx<'_>,
+    cx: &Context<'_>,
     a: *const u32,
     imm: u32,
-    m: u32,
+    active: u32,
     write: bool,
 ) -> Box<LaneFault> {
-    let limit = cx.core.shared_bytes;
+    let limit = cx.block.shared_bytes;
     for l in 0..32u32 {
         // SAFETY: `a` is a 32-bit slot.
         let at = unsafe { *a.add(l as usize) }.wrapping_add(imm);
-        if m >> l & 1 != 0 && (u64::from(at) + 4 > u64::from(limit) || at & 3 != 0) {
+        if active >> l & 1 != 0 && (u64::from(at) + 4 > u64::from(limit) || at & 3 != 0) {
             return shared_refused(u64::from(at), 4, l, limit, write);
         }
     }

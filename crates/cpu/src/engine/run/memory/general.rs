@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use cupyrite_ptx::ir::Semantics;
 
 use super::{
-    Place, addresses, blend32, get, local_base, local_read, local_word, local_write, refused,
-    resolve, set,
+    ResolvedAddress, addresses, blend32, get, local_base, local_read, local_word, local_write,
+    refused, resolve, set,
 };
 use crate::engine::fault_report::FaultKind;
 use crate::engine::ops::Slot;
 use crate::engine::program::{Inst, MemOp, MemSpace, fixed};
-use crate::engine::run::interpreter::{Cx, Done};
-use crate::engine::run::warp::{LANES, Warp};
+use crate::engine::run::context::{Context, ExecResult};
+use crate::engine::run::lanes::{LANES, first_lane, lanes};
+use crate::engine::run::warp::Warp;
 
 /// Extends a loaded element to 128 bits the way the destination wants it.
 #[inline(always)]
@@ -111,11 +112,11 @@ unsafe fn host_write(p: u64, size: u32, v: u128) {
 /// Host addresses of all active lanes if one check covers them: everything in one region, or all in shared memory.
 #[inline(always)]
 fn all_at_once(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     op: &MemOp,
     entry: u16,
     a: &mut [u64; LANES],
-    m: u32,
+    active: u32,
     bytes: u32,
     align: u32,
 ) -> bool {
@@ -123,7 +124,7 @@ fn all_at_once(
     let mut high = 0u64;
     let mut bits = 0u64;
     for (l, &x) in a.iter().enumerate() {
-        let on = m >> l & 1 != 0;
+        let on = active >> l & 1 != 0;
         low = low.min(if on { x } else { u64::MAX });
         high = high.max(if on { x } else { 0 });
         bits |= if on { x } else { 0 };
@@ -135,11 +136,11 @@ fn all_at_once(
         MemSpace::Shared => {
             if high
                 .checked_add(u64::from(bytes))
-                .is_none_or(|e| e > u64::from(cx.core.shared_bytes))
+                .is_none_or(|e| e > u64::from(cx.block.shared_bytes))
             {
                 return false;
             }
-            let base = cx.core.shared() as u64;
+            let base = cx.block.shared() as u64;
             for x in a.iter_mut() {
                 *x = x.wrapping_add(base);
             }
@@ -151,7 +152,7 @@ fn all_at_once(
             };
             cx.worker
                 .cache
-                .check(cx.run.space, entry, low, len, op.store)
+                .check(cx.launch.space, entry, low, len, op.store)
         }
         MemSpace::Local => false,
     }
@@ -159,7 +160,13 @@ fn all_at_once(
 
 /// Any load.
 #[inline(never)]
-pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn load(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.mem[inst.target as usize];
     // SAFETY: places lie in the register file; every access is checked before it is made.
@@ -173,7 +180,7 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
         );
         let bytes = op.size * op.regs.len() as u32;
         if op.space == MemSpace::Local {
-            return local_load(cx, w, regs, op, &a, m, bytes);
+            return local_load(cx, w, regs, op, &a, active, bytes);
         }
         if op.size <= 8
             && !op.atomic
@@ -182,35 +189,28 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
                 op,
                 inst.aux,
                 &mut a,
-                m,
+                active,
                 bytes,
                 bytes.next_power_of_two(),
             )
         {
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = u64::from(op.size) * k as u64;
-                let mut left = m;
                 match (op.size, slot) {
                     (4, Slot::R32) => {
                         let dst = regs.add(at as usize).cast::<u32>();
-                        while left != 0 {
-                            let l = left.trailing_zeros() as usize;
-                            left &= left - 1;
+                        for l in lanes(active) {
                             *dst.add(l) = *((a[l] + step) as *const u32);
                         }
                     }
                     (8, Slot::R64) => {
                         let dst = regs.add(at as usize).cast::<u64>();
-                        while left != 0 {
-                            let l = left.trailing_zeros() as usize;
-                            left &= left - 1;
+                        for l in lanes(active) {
                             *dst.add(l) = *((a[l] + step) as *const u64);
                         }
                     }
                     _ => {
-                        while left != 0 {
-                            let l = left.trailing_zeros() as usize;
-                            left &= left - 1;
+                        for l in lanes(active) {
                             let v = extend(op, host_read(a[l] + step, op.size));
                             set(regs, at, slot, l, v);
                         }
@@ -223,10 +223,8 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
         if op.atomic && op.order == Semantics::Sc {
             fence(Ordering::SeqCst);
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let place = resolve(
                 cx,
                 op.space,
@@ -237,7 +235,7 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
                 bytes.next_power_of_two(),
                 false,
             )?;
-            let local = if let Place::Local(_) = place {
+            let local = if let ResolvedAddress::Local(_) = place {
                 local_base(cx, w)
             } else {
                 std::ptr::null_mut()
@@ -245,11 +243,11 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = op.size * k as u32;
                 let v = match place {
-                    Place::Host(p) if op.atomic => {
+                    ResolvedAddress::Host(p) if op.atomic => {
                         atomic_read(p + u64::from(step), op.size, op.order)
                     }
-                    Place::Host(p) => host_read(p + u64::from(step), op.size),
-                    Place::Local(o) => local_read(local, o + step, l as usize, op.size),
+                    ResolvedAddress::Host(p) => host_read(p + u64::from(step), op.size),
+                    ResolvedAddress::Local(o) => local_read(local, o + step, l as usize, op.size),
                 };
                 set(regs, at, slot, l as usize, extend(op, v));
             }
@@ -260,40 +258,40 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
 
 /// If all active lanes want the same offset, that offset.
 #[inline(always)]
-fn same_offset(a: &[u64; LANES], m: u32) -> Option<u64> {
-    let first = a[m.trailing_zeros() as usize & 31];
+fn same_offset(a: &[u64; LANES], active: u32) -> Option<u64> {
+    let first = a[first_lane(active)];
     let mut diff = 0;
     for (l, x) in a.iter().enumerate() {
-        diff |= if m >> l & 1 != 0 { x ^ first } else { 0 };
+        diff |= if active >> l & 1 != 0 { x ^ first } else { 0 };
     }
     (diff == 0).then_some(first)
 }
 
 unsafe fn local_load(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     op: &MemOp,
     a: &[u64; LANES],
-    m: u32,
+    active: u32,
     bytes: u32,
-) -> Done {
+) -> ExecResult {
     let base = local_base(cx, w);
     let align = bytes.next_power_of_two();
     // SAFETY: every access is checked before it is made.
     unsafe {
-        if let Some(at) = same_offset(a, m)
+        if let Some(at) = same_offset(a, active)
             && op.size == 4
             && at & u64::from(align - 1) == 0
-            && at + u64::from(bytes) <= u64::from(cx.run.local_bytes)
+            && at + u64::from(bytes) <= u64::from(cx.launch.local_bytes)
         {
             for (k, &(reg, slot)) in op.regs.iter().enumerate() {
                 let row = local_word(base, at as u32 + 4 * k as u32, 0).cast::<u32>();
                 if slot == Slot::R32 {
-                    blend32(row, regs.add(reg as usize).cast(), m);
+                    blend32(row, regs.add(reg as usize).cast(), active);
                 } else {
                     for l in 0..LANES {
-                        if m >> l & 1 != 0 {
+                        if active >> l & 1 != 0 {
                             set(regs, reg, slot, l, extend(op, u128::from(*row.add(l))));
                         }
                     }
@@ -301,11 +299,10 @@ unsafe fn local_load(
             }
             return Ok(());
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
-            let Place::Local(o) = resolve(cx, op.space, 0, l, a[l as usize], bytes, align, false)?
+        for lane in lanes(active) {
+            let l = lane as u32;
+            let ResolvedAddress::Local(o) =
+                resolve(cx, op.space, 0, l, a[l as usize], bytes, align, false)?
             else {
                 continue;
             };
@@ -320,7 +317,13 @@ unsafe fn local_load(
 
 /// Any store.
 #[inline(never)]
-pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn store(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.mem[inst.target as usize];
     // SAFETY: places lie in the register file; every access is checked before it is made.
@@ -336,28 +339,25 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
         let align = bytes.next_power_of_two();
         if op.space == MemSpace::Local
             && op.size == 4
-            && let Some(at) = same_offset(&a, m)
+            && let Some(at) = same_offset(&a, active)
             && at & u64::from(align - 1) == 0
-            && at + u64::from(bytes) <= u64::from(cx.run.local_bytes)
+            && at + u64::from(bytes) <= u64::from(cx.launch.local_bytes)
             && op.regs.iter().all(|r| r.1 == Slot::R32)
         {
             let base = local_base(cx, w);
             for (k, &(reg, _)) in op.regs.iter().enumerate() {
                 let row = local_word(base, at as u32 + 4 * k as u32, 0).cast::<u32>();
-                blend32(regs.add(reg as usize).cast(), row, m);
+                blend32(regs.add(reg as usize).cast(), row, active);
             }
             return Ok(());
         }
         if !op.atomic
             && op.space != MemSpace::Local
-            && all_at_once(cx, op, inst.aux, &mut a, m, bytes, align)
+            && all_at_once(cx, op, inst.aux, &mut a, active, bytes, align)
         {
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = u64::from(op.size) * k as u64;
-                let mut left = m;
-                while left != 0 {
-                    let l = left.trailing_zeros() as usize;
-                    left &= left - 1;
+                for l in lanes(active) {
                     host_write(a[l] + step, op.size, get(regs, at, slot, l));
                 }
             }
@@ -366,12 +366,10 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
         if op.atomic && op.order == Semantics::Sc {
             fence(Ordering::SeqCst);
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let place = resolve(cx, op.space, inst.aux, l, a[l as usize], bytes, align, true)?;
-            let local = if let Place::Local(_) = place {
+            let local = if let ResolvedAddress::Local(_) = place {
                 local_base(cx, w)
             } else {
                 std::ptr::null_mut()
@@ -380,11 +378,13 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
                 let step = op.size * k as u32;
                 let v = get(regs, at, slot, l as usize);
                 match place {
-                    Place::Host(p) if op.atomic => {
+                    ResolvedAddress::Host(p) if op.atomic => {
                         atomic_write(p + u64::from(step), op.size, v, op.order)
                     }
-                    Place::Host(p) => host_write(p + u64::from(step), op.size, v),
-                    Place::Local(o) => local_write(local, o + step, l as usize, op.size, v),
+                    ResolvedAddress::Host(p) => host_write(p + u64::from(step), op.size, v),
+                    ResolvedAddress::Local(o) => {
+                        local_write(local, o + step, l as usize, op.size, v)
+                    }
                 }
             }
         }
@@ -393,7 +393,12 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
 }
 
 /// `cp.async`, done at once.
-pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn cp_async(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let size = inst.args.imm;
     let from_imm = i64::from(inst.args.dst[1]) << 32 | i64::from(inst.args.src[3]);
     // SAFETY: both ranges are checked before the copy; they are at most 16 bytes long.
@@ -412,10 +417,8 @@ pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Ins
             2 => !ignore,
             _ => 0,
         };
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let dst = resolve(
                 cx,
                 MemSpace::Shared,
@@ -446,7 +449,7 @@ pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Ins
                     size,
                     false,
                 )?;
-                let Place::Host(p) = src else {
+                let ResolvedAddress::Host(p) = src else {
                     return Err(refused(
                         FaultKind::InvalidAddressSpace,
                         l,
@@ -459,7 +462,7 @@ pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Ins
                 };
                 std::ptr::copy_nonoverlapping(p as *const u8, buffer.as_mut_ptr(), read as usize);
             }
-            if let Place::Host(p) = dst {
+            if let ResolvedAddress::Host(p) = dst {
                 std::ptr::copy_nonoverlapping(buffer.as_ptr(), p as *mut u8, size as usize);
             }
         }
