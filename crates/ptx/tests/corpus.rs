@@ -1,4 +1,4 @@
-//! The PTX of real compilers and of every instruction: it parses, and nothing gets lost on the way.
+//! Parses the output of real compilers and every instruction of the PTX ISA, and checks that nothing is lost.
 
 use cupyrite_ptx::ir::*;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn body<'m>(module: &'m Module, name: &str) -> &'m Body {
     module.functions[id.0 as usize].body.as_ref().unwrap()
 }
 
-/// The words of an opcode in alphabetical order, those with several spellings brought to one.
+/// Words of an instruction in alphabetical order, in one spelling.
 fn words(mnemonic: &str) -> Vec<String> {
     let mnemonic = mnemonic
         .replace("::cta", "")
@@ -49,7 +49,7 @@ fn words(mnemonic: &str) -> Vec<String> {
     words
 }
 
-/// Every instruction's position points at its opcode, and the modifiers found there are those of the instruction.
+/// The position of every instruction points at its opcode, and the words there are those of the instruction.
 #[test]
 fn every_word_is_kept() {
     for (name, text) in texts() {
@@ -78,7 +78,7 @@ fn every_word_is_kept() {
     }
 }
 
-/// Indices of registers, variables, labels and functions all exist.
+/// Every index of a register, variable, label or function is valid.
 #[test]
 fn every_index_exists() {
     fn operand(module: &Module, function: &Function, body: &Body, op: &Operand) {

@@ -1,14 +1,14 @@
-//! New numbers for what bodies and initialisers refer to.
+//! Renumbers the references of bodies and initializers.
 
 use std::collections::HashSet;
 
 use super::{At, Input, Item};
 use crate::ir::{Base, Body, FuncId, InitElem, Operand, ProtoId, VarId};
 
-/// Where the items of an input are in the result, by their old numbers.
+/// New numbers of an input's items, by their old numbers.
 type Numbers = Vec<Option<usize>>;
 
-/// Where the functions and variables of each input are in the result.
+/// New numbers of the functions and variables of each input.
 pub(super) struct Places(Vec<(Numbers, Numbers)>);
 
 impl Places {
@@ -53,14 +53,14 @@ impl Places {
     }
 }
 
-/// How far the numbers of an input's `.file` directives and prototypes move.
+/// Offsets of the numbers of an input's `.file` directives and prototypes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shift {
     pub(super) files: u32,
     pub(super) prototypes: u32,
 }
 
-/// The items that the code and the contents of kept items refer to.
+/// The items to which the code and the initializers of kept items refer.
 pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
     let mut used = HashSet::new();
     for (n, Input { module, .. }) in inputs.iter().enumerate() {
@@ -117,7 +117,7 @@ pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
     used
 }
 
-/// Gives everything a body of `input` refers to its new number.
+/// Renumbers the references of a body of `input`.
 pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift) {
     for instr in &mut body.instrs {
         for o in &mut instr.operands {
@@ -140,7 +140,7 @@ pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift)
     }
 }
 
-/// The same for a variable's contents.
+/// Renumbers the references of an initializer.
 pub(super) fn initialiser(init: &mut [InitElem], places: &Places, input: usize) {
     for e in init {
         match e {

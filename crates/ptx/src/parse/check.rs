@@ -1,7 +1,7 @@
-//! Whether operands fit their instruction (PTX ISA, "Type Information for Instructions and Operands").
+//! Checks that operands fit their instruction (PTX ISA, "Type Information for Instructions and Operands").
 //!
-//! A register fits an operand of the same width, except that integers and floats exclude each other where both say which
-//! they are; loads, stores and conversions take wider registers too. Opcodes that [`shape`] does not know are not checked.
+//! A register fits an operand of the same width, unless one of them is an integer and the other a float. Loads, stores and
+//! conversions also take wider registers. Operands of opcodes without a [`shape`] are not checked.
 
 use crate::error::{Error, shown};
 use crate::ir::*;
@@ -16,13 +16,13 @@ fn is_integer(ty: Type) -> bool {
     matches!(ty, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64)
 }
 
-/// The name a type is written with, for messages.
+/// Spelling of a type, for messages.
 fn name(ty: Type) -> String {
     format!(".{ty:?}").to_lowercase()
 }
 
 impl<'t> Parser<'t> {
-    /// Checks an instruction whose operands have been read, and puts its literals and addresses into one form.
+    /// Checks the operands of an instruction, and normalizes its literals and addresses.
     pub fn check(&self, instr: &mut Instr) -> Result<(), Error> {
         // Triton writes `ld.b32 {%r1}, [...]`.
         if let Some(data) = instr.data_operand()
@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
                 if !matches!(instr.op, Op::Atom | Op::Mbarrier) {
                     return Err(self.error(
                         token,
-                        format!("the result of '{}' cannot be dropped into '_'", instr.op),
+                        format!("the result of '{}' cannot be discarded with '_'", instr.op),
                     ));
                 }
                 continue;
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
         self.narrow_address(&function.body, instr)
     }
 
-    /// Narrow registers address only the spaces that are windows of the address space.
+    /// Rejects a 32-bit register in an address of global or generic memory.
     fn narrow_address(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
         if self.module.address_size != 64
             || instr.op.class() != OpClass::Memory
@@ -124,7 +124,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// A load or store of a vector names as many registers as it moves.
+    /// Checks that a load or store names as many registers as it moves elements.
     fn vector_length(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
         let Some(data) = instr.data_operand() else {
             return Ok(());
@@ -214,7 +214,7 @@ impl<'t> Parser<'t> {
                 _ => refuse("a floating-point constant"),
             },
             Operand::Pair(first, second) => {
-                // The second of a pair is a predicate wherever there is one.
+                // The second half of every pair is a predicate.
                 for (half, want) in [(first, want), (second, Pred)] {
                     if !matches!(**half, Operand::Sink) {
                         self.fits(body, half, want, token)?;
@@ -244,7 +244,7 @@ impl<'t> Parser<'t> {
                     | Special::GlobalTimer
                     | Special::CurrentGraphExec
                     | Special::Pm64(_) => Some(true),
-                    // Narrow once, wide now.
+                    // 32 bits before PTX ISA 3.0, 64 bits since.
                     Special::GridId => None,
                     _ => Some(false),
                 };
@@ -258,7 +258,7 @@ impl<'t> Parser<'t> {
                     }
                     Size(t) | Wide(t) if wide.is_none_or(|wide| wide == (t.bits() > 32)) => Ok(()),
                     Any | Bits(_) => Ok(()),
-                    _ => refuse("a special register, to be moved into a register first"),
+                    _ => refuse("a special register; move it into a register first"),
                 }
             }
             Operand::Var(var, offset) if matches!(want, Address) => {
@@ -267,7 +267,7 @@ impl<'t> Parser<'t> {
             }
             Operand::Var(..) | Operand::Func(_) => match want {
                 Size(_) | Any => Ok(()),
-                _ => refuse("an address, to be moved into a register first"),
+                _ => refuse("an address; move it into a register first"),
             },
             Operand::Addr(..) if matches!(want, Address | Any) => Ok(()),
             Operand::Addr(..) => refuse("an address in brackets"),
@@ -282,7 +282,7 @@ fn is_float(ty: Type) -> bool {
     matches!(ty, Type::F32 | Type::F64)
 }
 
-/// Whether a register of this type, and of so many bits in all, fits.
+/// Whether a register of this type with `bits` bits in total fits.
 fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
     match want {
         Any => true,
@@ -301,7 +301,7 @@ fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
     }
 }
 
-/// What is wanted, in words.
+/// Describes the wanted operand.
 fn wanted(want: Want) -> String {
     match want {
         Any => "an operand".to_string(),

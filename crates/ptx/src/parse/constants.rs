@@ -4,14 +4,14 @@ use crate::error::{Error, shown};
 use crate::parse::Parser;
 use crate::parse::lexer::{Token, TokenKind};
 
-/// The value of a constant expression.
+/// Value of a constant expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Constant {
     /// An integer in 64 bits, and whether it is unsigned.
     Int(u64, bool),
     /// The bits of a `0f` literal.
     F32(u32),
-    /// The bits of a `0d` literal, or of anything calculated.
+    /// The bits of a `0d` literal or of a computed value.
     F64(u64),
 }
 
@@ -41,7 +41,7 @@ fn truth(b: bool) -> Constant {
     Constant::Int(u64::from(b), false)
 }
 
-/// How tightly a binary operator binds; 0 for what is none.
+/// Precedence of a binary operator; 0 for other tokens.
 fn precedence(kind: TokenKind) -> u8 {
     match kind {
         TokenKind::Punct2([b'|', b'|']) => 1,
@@ -58,13 +58,13 @@ fn precedence(kind: TokenKind) -> u8 {
     }
 }
 
-/// The precedence of products: what follows the sign of an address offset.
+/// Precedence of products: the operands of an address offset.
 pub(crate) const PRODUCT: u8 = 10;
-/// The precedence of sums: what may stand between `<` and `>`.
+/// Precedence of sums: the expressions between `<` and `>`.
 pub(crate) const SUM: u8 = 9;
 
 impl<'t> Parser<'t> {
-    /// Whether a constant expression begins here.
+    /// Whether the next token starts a constant expression.
     pub fn at_constant(&mut self) -> bool {
         match self.tok.kind {
             TokenKind::Int(..)
@@ -95,7 +95,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A constant expression whose value is an integer, in two's complement.
+    /// A constant expression with an integer value, in two's complement.
     pub fn integer(&mut self, what: &str) -> Result<u64, Error> {
         let token = self.tok;
         if !self.at_constant() {
@@ -113,7 +113,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An integer that fits in 32 bits unsigned.
+    /// A constant expression with a value that fits in 32 unsigned bits.
     pub fn small(&mut self, what: &str) -> Result<u32, Error> {
         let token = self.tok;
         let value = self.integer(what)?;
@@ -125,7 +125,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Operators that bind at least this tightly.
+    /// Operators of at least this precedence.
     pub fn binary(&mut self, least: u8) -> Result<Constant, Error> {
         let mut left = self.unary()?;
         loop {
@@ -323,7 +323,7 @@ mod tests {
         assert!(value(&deep).unwrap_err().message.contains("deep"));
         assert!(value(&"-".repeat(100_000)).is_err());
         assert!(value(&"1 ? ".repeat(100_000)).is_err());
-        // Long is no problem, only deep is.
+        // Long expressions do not nest.
         assert!(value(&format!("1{}", " + 1".repeat(100_000))).is_ok());
     }
 }

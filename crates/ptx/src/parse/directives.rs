@@ -7,7 +7,7 @@ use crate::parse::Parser;
 use crate::parse::lexer::TokenKind;
 use crate::parse::scopes::Symbol;
 
-/// The architectures of `.target`, without `sm_`. Those that exist with a suffix `a` or `f` as well are marked.
+/// Architectures of `.target`, without `sm_`, and whether they also exist with the suffixes `a` and `f`.
 const ARCHITECTURES: &[(u32, bool)] = &[
     (10, false),
     (11, false),
@@ -61,7 +61,7 @@ impl<'t> Parser<'t> {
     pub fn module(mut self) -> Result<Module, Error> {
         self.version()?;
         self.target()?;
-        // Without a directive: there is no 32-bit device left to mean.
+        // The default without a directive: CUDA has no 32-bit devices.
         self.module.address_size = 64;
         while self.tok.kind != TokenKind::End {
             match self.tok.kind {
@@ -81,7 +81,7 @@ impl<'t> Parser<'t> {
             return Err(self.expected("'.version' at the beginning"));
         }
         let token = self.tok;
-        // "9.5" reads as a floating-point number; the digits are what counts.
+        // The lexer reads "9.5" as a floating-point number; its digits are the version.
         let (major, minor) = token.text.split_once('.').unwrap_or((token.text, ""));
         let (TokenKind::F64(_, true), Ok(major), Ok(minor)) =
             (token.kind, major.parse(), minor.parse())
@@ -277,7 +277,7 @@ impl<'t> Parser<'t> {
                     }
                 }
             }
-            // DWARF, which nobody here reads.
+            // DWARF is not used.
             _ => {
                 if !matches!(
                     self.tok.kind,
@@ -315,7 +315,11 @@ impl<'t> Parser<'t> {
             let name = self.ident("a function")?;
             *id = match self.names.get(name.text) {
                 Some(Symbol::Func(f)) => *f,
-                _ => return Err(self.error(name, format!("'{}' is no function", shown(name.text)))),
+                _ => {
+                    return Err(
+                        self.error(name, format!("'{}' is not a function", shown(name.text)))
+                    );
+                }
             };
         }
         self.expect(b';', "after the alias")?;

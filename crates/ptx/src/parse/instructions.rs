@@ -9,16 +9,16 @@ use crate::parse::opcode_lookup;
 use crate::parse::scopes::{FunctionScopes, Symbol};
 use std::mem::take;
 
-/// How deep `{}` may nest in a body.
+/// Maximum nesting of `{}` in a body.
 const DEEPEST: usize = 200;
 
 impl<'t> Parser<'t> {
-    /// The scopes of the function being read.
+    /// The scopes of the function that is being parsed.
     pub fn scopes(&mut self) -> &mut FunctionScopes<'t> {
         self.function.get_or_insert_default()
     }
 
-    /// `{ statements }` of a function whose parameters are declared already.
+    /// `{ statements }` of a function whose parameters have been declared.
     pub fn body(&mut self) -> Result<(), Error> {
         self.expect(b'{', "before the function's body")?;
         self.scopes().open();
@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
                         _ => {
                             return Err(self.error(
                                 function,
-                                format!("'{}' is no function", shown(function.text)),
+                                format!("'{}' is not a function", shown(function.text)),
                             ));
                         }
                     }
@@ -140,7 +140,7 @@ impl<'t> Parser<'t> {
         Err(self.error(
             name,
             format!(
-                "expected a predicate register, '{}' is none",
+                "expected a predicate register, found '{}'",
                 shown(name.text)
             ),
         ))
@@ -250,7 +250,10 @@ impl<'t> Parser<'t> {
             Symbol::BranchTargets(i) => Ok(vec![index, Operand::Targets(i)]),
             _ => Err(self.error(
                 name,
-                format!("'{}' labels no '.branchtargets'", shown(name.text)),
+                format!(
+                    "'{}' is not the label of a '.branchtargets'",
+                    shown(name.text)
+                ),
             )),
         }
     }
@@ -285,7 +288,7 @@ impl<'t> Parser<'t> {
                         let name = shown(token.text);
                         return Err(self.error(
                             token,
-                            format!("'{name}' is no prototype and no list of targets"),
+                            format!("'{name}' is neither a prototype nor a list of targets"),
                         ));
                     }
                 });

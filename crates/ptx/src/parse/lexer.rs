@@ -1,11 +1,11 @@
-//! Characters to tokens (PTX ISA, "Syntax").
+//! The lexer: characters to tokens (PTX ISA, "Syntax").
 //!
-//! Tokens borrow from the text. Nothing fails here: what is no token becomes [`TokenKind::Bad`], which no rule of the
-//! grammar accepts, so that the parser reports it at the place where it stands.
+//! Tokens borrow from the text. The lexer does not fail: invalid text becomes [`TokenKind::Bad`], which no rule of the grammar
+//! accepts, so that the parser reports it at its position.
 
 use crate::ir::Pos;
 
-/// What a token is.
+/// Kind of token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TokenKind {
     /// A name, an opcode, a register with its `%`, or `_`.
@@ -24,7 +24,7 @@ pub(crate) enum TokenKind {
     Punct(u8),
     /// Punctuation of two characters: `<<`, `>>`, `<=`, `>=`, `==`, `!=`, `&&`, `||`, `@@`.
     Punct2([u8; 2]),
-    /// Not a token; why.
+    /// Invalid text, and the reason.
     Bad(&'static str),
     /// The end of the text.
     End,
@@ -39,7 +39,7 @@ pub(crate) struct Token<'t> {
 }
 
 impl Token<'_> {
-    /// Whether it is this punctuation character.
+    /// Whether this is the punctuation character `c`.
     pub fn is(&self, c: u8) -> bool {
         self.kind == TokenKind::Punct(c)
     }
@@ -62,9 +62,9 @@ pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     line: u32,
-    /// Where the line begins, advanced by one for each further byte of a character, so that a column is a difference.
+    /// Start of the line, advanced by one for each continuation byte of a character, so that columns are differences.
     line_start: usize,
-    /// Nothing but blanks so far on this line.
+    /// Whether the line has contained only blanks so far.
     fresh_line: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Steps over one byte of any kind, keeping count of lines and columns.
+    /// Skips one byte and counts lines and columns.
     fn step(&mut self) {
         match self.byte(0) {
             b'\n' => {
@@ -113,14 +113,14 @@ impl<'t> Lexer<'t> {
         self.at += 1;
     }
 
-    /// Steps to the end of the line; for lines that the grammar does not see.
+    /// Skips the rest of the line.
     pub fn skip_line(&mut self) {
         while self.at < self.text.len() && self.byte(0) != b'\n' {
             self.step();
         }
     }
 
-    /// Steps over blanks, comments and preprocessor lines. False at a comment that does not end.
+    /// Skips blanks, comments and preprocessor lines. Returns false at an unterminated comment.
     fn skip_blanks(&mut self) -> bool {
         while self.at < self.text.len() {
             match (self.byte(0), self.byte(1)) {
@@ -152,7 +152,7 @@ impl<'t> Lexer<'t> {
     pub fn next(&mut self) -> Token<'t> {
         if !self.skip_blanks() {
             let token = Token {
-                kind: TokenKind::Bad("comment without an end"),
+                kind: TokenKind::Bad("unterminated comment"),
                 text: "/*",
                 pos: self.pos(),
             };
@@ -169,7 +169,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Moves over one token and says what it is; always ends on a character boundary.
+    /// Reads one token. Always ends on a character boundary.
     fn scan(&mut self) -> TokenKind {
         let c = self.byte(0);
         match c {
@@ -237,8 +237,8 @@ impl<'t> Lexer<'t> {
                     self.at += 1;
                     return TokenKind::Str;
                 }
-                b'\n' => return TokenKind::Bad("string without an end"),
-                _ if self.at >= self.text.len() => return TokenKind::Bad("string without an end"),
+                b'\n' => return TokenKind::Bad("unterminated string"),
+                _ if self.at >= self.text.len() => return TokenKind::Bad("unterminated string"),
                 _ => self.step(),
             }
         }
@@ -312,7 +312,7 @@ impl<'t> Lexer<'t> {
         self.integer(rest, 10)
     }
 
-    /// An integer of this radix at the cursor, where `rest` begins; an optional `U` ends it.
+    /// An integer of this radix with an optional suffix `U`; `rest` is the text at the cursor.
     fn integer(&mut self, rest: &str, radix: u32) -> TokenKind {
         let word = rest.bytes().take_while(|c| is_follow(*c)).count();
         self.at += word;

@@ -1,8 +1,6 @@
 //! From the words after an opcode to [`Mods`] and types.
 //!
-//! Opcodes differ in how much their words are checked: arithmetic, memory, control flow and warp collectives know all of
-//! theirs and refuse others; the families of matrix, tensor, texture and asynchronous-copy instructions keep every word
-//! they have no field for in [`Mods::other`].
+//! [`OpClass::checks_modifiers`] tells which opcodes reject an unknown word; the others keep it in [`Mods::other`].
 
 use crate::ir::*;
 
@@ -45,7 +43,7 @@ pub(crate) fn type_of(word: &str) -> Option<Type> {
     })
 }
 
-/// The width of the formats without a type of their own.
+/// Width of the formats without a [`Type`] of their own.
 fn packed_bits(word: &str) -> Option<u16> {
     Some(match word {
         "b1" => 1,
@@ -198,7 +196,7 @@ fn prmt_of(word: &str) -> Option<PrmtMode> {
     })
 }
 
-/// Sets a field that may be written once.
+/// Sets a field unless it is set; returns whether it did.
 fn set<T>(field: &mut Option<T>, value: Option<T>) -> bool {
     if value.is_some() && field.is_none() {
         *field = value;
@@ -208,7 +206,7 @@ fn set<T>(field: &mut Option<T>, value: Option<T>) -> bool {
     }
 }
 
-/// Takes in one word; false if the instruction knows no such word.
+/// Applies one word. Returns false if the opcode does not have it.
 pub(crate) fn apply(op: Op, word: &str, mods: &mut Mods, types: &mut Vec<Type>) -> bool {
     if let Some(ty) = type_of(word) {
         if let Type::Packed(_) = ty {
@@ -227,7 +225,7 @@ pub(crate) fn apply(op: Op, word: &str, mods: &mut Mods, types: &mut Vec<Type>) 
     kept
 }
 
-/// Words that mean something of their own to an opcode.
+/// Words with a meaning that is specific to an opcode.
 fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
     use Op::*;
     match op {
@@ -287,7 +285,7 @@ fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
     }
 }
 
-/// Words that mean the same to every opcode that has them.
+/// Words that have one meaning for all opcodes.
 fn general(op: Op, word: &str, mods: &mut Mods) -> bool {
     use Op::*;
     let flag = match word {
@@ -330,7 +328,7 @@ fn general(op: Op, word: &str, mods: &mut Mods) -> bool {
     fits
 }
 
-/// Words that are one value of several; only where the opcode has such a choice.
+/// Words that are one of several values.
 fn valued(op: Op, word: &str, mods: &mut Mods) -> bool {
     use Op::*;
     if let Some(r) = rounding_of(word) {
@@ -370,7 +368,7 @@ fn valued(op: Op, word: &str, mods: &mut Mods) -> bool {
     }
 }
 
-/// Words without a field that an opcode has.
+/// Words of an opcode that have no field in [`Mods`].
 fn keeps(op: Op, word: &str) -> bool {
     use Op::*;
     if !op.class().checks_modifiers() {

@@ -1,8 +1,8 @@
-//! What operands each opcode takes.
+//! The operands of each opcode.
 
 use crate::ir::*;
 
-/// What an operand has to be.
+/// Requirement of an operand.
 #[derive(Clone, Copy)]
 pub(crate) enum Want {
     /// A predicate.
@@ -15,7 +15,7 @@ pub(crate) enum Want {
     Size(Type),
     /// A value of this type, possibly in a wider register; or a vector of them.
     Wide(Type),
-    /// Something in brackets.
+    /// An address in brackets.
     Address,
     /// Not checked.
     Any,
@@ -23,7 +23,7 @@ pub(crate) enum Want {
 
 use Want::{Address, Any, Bits, Is, Pred, Size, Wide};
 
-/// The operands of an instruction: how many at least, and what each has to be.
+/// The operands of an instruction: their least and greatest number, and the requirement of each.
 pub(crate) struct Shape {
     pub least: usize,
     pub wants: [Want; 6],
@@ -48,7 +48,7 @@ fn between<const N: usize>(least: usize, wants: [Want; N]) -> Option<Shape> {
     })
 }
 
-/// Twice as wide.
+/// The type of twice the width.
 fn doubled(ty: Type) -> Option<Type> {
     Some(match ty {
         Type::U16 => Type::U32,
@@ -59,14 +59,14 @@ fn doubled(ty: Type) -> Option<Type> {
     })
 }
 
-/// What the operands of this instruction have to be; `None` where that is not checked.
+/// The operands of an instruction; `None` if they are not checked.
 pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option<Shape> {
     use Op::*;
     let first = types.first().copied();
     let second = types.get(1).copied();
     let pred_or = |ty| if ty == Type::Pred { Pred } else { Is(ty) };
     let word = Bits(32);
-    // A cache policy may follow where its modifier is written.
+    // A cache policy is an operand if its modifier is written.
     let policy = usize::from(mods.has("L2::cache_hint"));
     if op.class() == OpClass::Video {
         let simd = op.name().ends_with(['2', '4']);
@@ -78,7 +78,7 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
         return between(least, [word, word, word, word]);
     }
     match op {
-        // Without operands, or with ones of no type.
+        // Instructions without operand types.
         Trap | Brkpt | Exit | Ret => return between(0, []),
         Activemask => return exactly([Bits(32)]),
         Membar => return between(0, []),

@@ -8,7 +8,7 @@ use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::Symbol;
 
 impl<'t> Parser<'t> {
-    /// What a name means here.
+    /// The symbol of a name in the current scope.
     pub fn lookup(&mut self, name: Token<'t>) -> Result<Symbol, Error> {
         let local = self.function.as_mut().and_then(|f| f.find(name.text));
         match local.or_else(|| self.names.get(name.text).copied()) {
@@ -68,7 +68,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An operand that begins with a name.
+    /// An operand that starts with a name.
     fn named(&mut self) -> Result<Operand, Error> {
         let name = self.bump();
         if name.text.starts_with('%')
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The variable behind an id, at this place.
+    /// The variable of an id.
     pub fn variable(&self, id: VarId) -> Option<&Variable> {
         match id {
             VarId::Module(i) => self.module.globals.get(i as usize),
@@ -144,7 +144,7 @@ impl<'t> Parser<'t> {
         Ok(Operand::Vector(elements))
     }
 
-    /// `[base + offset]`, or `[texture, {coordinates}]` and its like.
+    /// `[base + offset]`, or `[texture, {coordinates}]` of texture and surface instructions.
     fn bracket(&mut self) -> Result<Operand, Error> {
         self.expect(b'[', "")?;
         let mut parts = Vec::new();
@@ -152,7 +152,7 @@ impl<'t> Parser<'t> {
             let token = self.tok;
             let part = self.single()?;
             let offset = self.offset()?;
-            // What follows an object may be a register with its coordinates.
+            // A register with the coordinates may follow an object.
             if let Operand::Reg(r) = part
                 && parts.is_empty()
             {
@@ -187,7 +187,7 @@ impl<'t> Parser<'t> {
         Ok(parts.remove(0))
     }
 
-    /// Registers that hold addresses are integers of 32 or 64 bits.
+    /// Checks that a register in an address is an integer of 32 or 64 bits.
     fn addressing(&self, reg: RegId, token: Token<'t>) -> Result<(), Error> {
         use Type::*;
         let Some(Register { ty, vector, .. }) =
@@ -232,7 +232,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The special register with this name, its axis taken from the next token.
+    /// The special register with this name. Its axis is the next token.
     fn special(&mut self, name: Token<'t>) -> Result<Option<Operand>, Error> {
         let Some(special) = special_of(&name.text[1..]) else {
             return Ok(None);
@@ -276,7 +276,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The operand a constant is.
+/// The operand of a constant.
 fn literal(value: Constant) -> Operand {
     match value {
         Constant::Int(v, _) => Operand::Int(v as i64),

@@ -5,7 +5,7 @@ use super::lanes::lane;
 use super::operation::{OpFn, OperandRef, OperandSlot, Selected};
 use cupyrite_ptx::ir::{Instr, MulHalf, Op, Type};
 
-/// The functions of an integer instruction.
+/// Selects the function of an integer instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     let m = &i.mods;
@@ -55,7 +55,7 @@ fn is_carry_in(op: Op) -> bool {
     matches!(op, Op::Addc | Op::Subc | Op::Madc)
 }
 
-/// Expands its second argument with a name bound to the Rust type of an integer type.
+/// Expands the second argument with a name for the Rust type of an integer type.
 macro_rules! by_int {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
@@ -87,7 +87,7 @@ macro_rules! by_int {
         }
     };
 }
-/// The same where the sign does not matter.
+/// Expands with the unsigned Rust type of the same width, where the sign does not matter.
 macro_rules! by_width {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
@@ -107,7 +107,7 @@ macro_rules! by_width {
         }
     };
 }
-/// The same for signed types.
+/// Expands for signed types.
 macro_rules! by_signed {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
@@ -158,7 +158,7 @@ fn sub(t: Type, sat: bool) -> Option<OpFn> {
     }
 }
 
-/// The type of a product.
+/// Type of a `.wide` product.
 fn product(t: Type, half: MulHalf) -> Option<Type> {
     match (half, t) {
         (MulHalf::Wide, Type::U16) => Some(Type::U32),
@@ -172,7 +172,7 @@ fn product(t: Type, half: MulHalf) -> Option<Type> {
 
 /// Products of the integer types.
 trait Product: Sized {
-    /// The upper half of the exact product.
+    /// Upper half of the exact product.
     fn high(self, b: Self) -> Self;
 }
 macro_rules! impl_product {
@@ -309,11 +309,11 @@ fn sad(t: Type) -> Option<OpFn> {
     }))
 }
 
-/// The quotient of two 32-bit integers below 2^32, exactly: a correctly rounded double quotient is never an
-/// integer that the true one is not, because the distance to the next integer is at least 2^-32 of it.
+/// Exact quotient of two integers below 2^32. The quotient in double precision truncates to the right integer, because the
+/// relative distance of the true quotient to the next integer is at least 2^-32.
 #[inline(always)]
 fn quotient(a: f64, b: f64) -> f64 {
-    /// Adding and subtracting this rounds to an integer.
+    /// Adding and subtracting it rounds to an integer.
     const MAGIC: f64 = 4_503_599_627_370_496.0;
     let q = a / b;
     let r = (q + MAGIC) - MAGIC;
@@ -324,7 +324,7 @@ fn quotient(a: f64, b: f64) -> f64 {
 fn low32(q: f64) -> u32 {
     (q + 4_503_599_627_370_496.0).to_bits() as u32
 }
-/// `a` as a double, exactly, in a form that vectorises everywhere.
+/// `a` as a double, in a form that vectorizes on the baseline.
 #[inline(always)]
 fn wide(a: u32) -> f64 {
     f64::from_bits(0x4330_0000_0000_0000 | u64::from(a)) - 4_503_599_627_370_496.0
@@ -341,7 +341,7 @@ fn div_s32(a: i32, b: i32) -> i32 {
     if b == 0 { -1 } else { q as i32 }
 }
 
-/// Division by zero does not trap on a GPU: quotient and remainder have all bits set. `MIN / -1` is `MIN`.
+/// `div`. As on a GPU, the quotient and remainder of a division by zero have all bits set, and `MIN / -1` is `MIN`.
 fn div(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::U16 => lane!(|a: u16, b: u16| -> u16 { div_u32(u32::from(a), u32::from(b)) as u16 }),
@@ -355,7 +355,7 @@ fn div(t: Type) -> Option<OpFn> {
 }
 
 fn rem(t: Type) -> Option<OpFn> {
-    /// The remainder that belongs to a quotient; all ones for a zero divisor.
+    /// Remainder for a quotient; all ones for a zero divisor.
     #[inline(always)]
     fn rest(a: u32, b: u32, q: u32) -> u32 {
         if b == 0 {
@@ -425,7 +425,7 @@ fn max(t: Type, relu: bool) -> Option<OpFn> {
     })
 }
 
-/// Byte `n` of a word, as a signed or an unsigned number.
+/// Byte `n` of a word, as a signed or unsigned number.
 #[inline(always)]
 fn byte(a: u32, n: u32, signed: bool) -> i32 {
     let b = (a >> (8 * n)) as u8;
@@ -435,7 +435,7 @@ fn byte(a: u32, n: u32, signed: bool) -> i32 {
         i32::from(b)
     }
 }
-/// Half word `n` of a word, likewise.
+/// Half-word `n` of a word, as a signed or unsigned number.
 #[inline(always)]
 fn half(a: u32, n: u32, signed: bool) -> i32 {
     let h = (a >> (16 * n)) as u16;
@@ -520,8 +520,8 @@ macro_rules! difference {
     }};
 }
 
-/// The instructions that read or write the carry flag. In one that does not write it the second destination is
-/// a scratch slot; in one that does not read it there is no carry source.
+/// Instructions that read or write the carry flag. The second destination is a scratch slot if an instruction does not
+/// write it, and there is no carry source if an instruction does not read it.
 fn carry(i: &Instr, t: Type) -> Option<Selected> {
     let reads = is_carry_in(i.op);
     if !matches!(t, Type::U32 | Type::S32 | Type::U64 | Type::S64) {

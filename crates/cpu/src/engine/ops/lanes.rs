@@ -1,8 +1,8 @@
-//! How a function of one lane becomes an instruction over 32.
+//! From a function of one lane to an instruction over 32.
 //!
-//! [`Lane`] is a function of one lane's values; [`code`] compiles it, for each version of the code, into the
-//! vector and the uniform form. The loops are written so that LLVM vectorises them: results go to a local array
-//! first, which cannot alias a source, and are then copied or blended.
+//! [`Lane`] is a function of the values of one lane; [`code`] compiles it for each version of the code. The loops are
+//! written so that LLVM vectorizes them: results go to a local array, which cannot alias a source, and are then copied or
+//! blended.
 
 use super::blend::{BIT, Blend, pack};
 use super::operation::{OpArgs, OpFn};
@@ -14,25 +14,25 @@ pub trait Lane: 'static {
     type I: Inputs;
     /// A result or a tuple of results, in the order of [`OpArgs::dst`].
     type O: Outputs;
-    /// Computes one lane; `imm` is [`OpArgs::imm`]. Has to be `#[inline(always)]`.
+    /// Computes one lane; `imm` is [`OpArgs::imm`]. Must be `#[inline(always)]`.
     fn lane(i: Self::I, imm: u32) -> Self::O;
-    /// Whether [`Lane::upper`] computes the rest of the result: of pairs of halves, the upper ones. A loop for
-    /// each vectorises, one for both does not.
+    /// Whether [`Lane::upper`] computes the upper halves of packed results. A loop per half vectorizes, a loop over both
+    /// does not.
     const HAS_UPPER: bool = false;
-    /// The bits of the result that [`Lane::lane`] leaves zero.
+    /// Computes the bits of the result that [`Lane::lane`] leaves zero.
     #[inline(always)]
     fn upper(i: Self::I, imm: u32) -> Self::O {
         Self::lane(i, imm)
     }
 }
 
-/// A value that a slot holds one of per lane.
+/// An element of a slot.
 pub trait Elem: Copy + 'static {
-    /// The element of the slot.
+    /// Type in the slot.
     type Raw: Blend;
-    /// Reads the element.
+    /// Converts from the type in the slot.
     fn of(raw: Self::Raw) -> Self;
-    /// Makes the element.
+    /// Converts to the type in the slot.
     fn raw(self) -> Self::Raw;
 }
 
@@ -75,7 +75,7 @@ macro_rules! single {
                             *p.add(n) = t[n].assume_init();
                         }
                     } else {
-                        // A copy, so that the address of `t` does not escape and it can live in registers.
+                        // The copy keeps the address of `t` from escaping, so that `t` can live in registers.
                         let spill = *t;
                         <<$t as Elem>::Raw as Blend>::blend::<V3>(p, spill.as_ptr().cast(), mask);
                     }
@@ -100,25 +100,25 @@ macro_rules! single {
             }
             #[inline(always)]
             unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
-                // SAFETY: the caller's promise is that of `commit`.
+                // SAFETY: the caller upholds the conditions of `commit`.
                 unsafe { <$t as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
             }
         }
     };
 }
 
-/// A value of one lane, of whatever slot.
+/// A value of one lane: an element or a predicate.
 pub trait Value: Copy + 'static {
-    /// 32 of them, outside the register file.
+    /// 32 values outside the register file.
     type Tmp;
     /// Reads lane `lane` of the slot at `p`.
     ///
     /// # Safety
     /// `p` is a slot of this value's shape, `lane` is below 32.
     unsafe fn load(p: *const u8, lane: usize) -> Self;
-    /// Space for 32.
+    /// Uninitialized space for 32 values.
     fn tmp() -> Self::Tmp;
-    /// Sets one of them.
+    /// Sets the value of one lane.
     fn put(self, t: &mut Self::Tmp, lane: usize);
     /// Stores the lanes of `mask`.
     ///
@@ -177,29 +177,29 @@ impl Outputs for bool {
     }
     #[inline(always)]
     unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &[u32; 32], mask: u32) {
-        // SAFETY: the caller's promise is that of `commit`.
+        // SAFETY: the caller upholds the conditions of `commit`.
         unsafe { <bool as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
     }
 }
 
 /// The sources of an instruction.
 pub trait Inputs: Copy {
-    /// Reads lane `lane` of each.
+    /// Reads lane `lane` of each source.
     ///
     /// # Safety
-    /// [`OpFn`]'s.
+    /// The conditions of [`OpFn`].
     unsafe fn load(regs: *const u8, a: &OpArgs, lane: usize) -> Self;
 }
 
 /// The destinations of an instruction.
 pub trait Outputs: Copy {
-    /// 32 of each, outside the register file.
+    /// 32 values of each destination, outside the register file.
     type Tmps;
-    /// Space for 32 of each.
+    /// Uninitialized space for 32 values of each destination.
     fn tmps() -> Self::Tmps;
-    /// Sets one of each.
+    /// Sets the values of one lane.
     fn set(self, t: &mut Self::Tmps, lane: usize);
-    /// Adds bits to one that has been set; only numbers in a single destination have this.
+    /// Adds bits to the value of one lane. Only a single destination that is a number supports this.
     ///
     /// # Safety
     /// The lane has been set.
@@ -210,7 +210,7 @@ pub trait Outputs: Copy {
     /// Stores the lanes of `mask`.
     ///
     /// # Safety
-    /// [`OpFn`]'s, and `t` has been set in every lane.
+    /// The conditions of [`OpFn`], and `t` has been set in every lane.
     unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32);
 }
 
@@ -219,7 +219,7 @@ macro_rules! tuple {
         impl<$($t: Value),*> Inputs for ($($t,)*) {
             #[inline(always)]
             unsafe fn load(regs: *const u8, a: &OpArgs, lane: usize) -> Self {
-                // SAFETY: the caller's promise covers each source.
+                // SAFETY: the caller's guarantee covers each source.
                 unsafe { ($($t::load(regs.add(a.src[$n] as usize), lane),)*) }
             }
         }
@@ -231,7 +231,7 @@ macro_rules! tuple {
             fn set(self, t: &mut Self::Tmps, lane: usize) { $(self.$n.put(&mut t.$n, lane);)* }
             #[inline(always)]
             unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
-                // SAFETY: the caller's promise covers each destination.
+                // SAFETY: the caller's guarantee covers each destination.
                 unsafe { $($t::commit::<V3>(regs.add(a.dst[$n] as usize), &t.$n, mask);)* }
             }
         }
@@ -246,7 +246,7 @@ tuple!(A 0, B 1, C 2, D 3);
 unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) {
     let mut t = <L::O as Outputs>::tmps();
     for lane in 0..32 {
-        // SAFETY: the caller's promise; every lane below 32 is set before `finish`.
+        // SAFETY: upheld by the caller; every lane below 32 is set before `finish`.
         let i = unsafe { <L::I as Inputs>::load(regs, a, lane) };
         L::lane(i, a.imm).set(&mut t, lane);
     }
@@ -264,13 +264,13 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
 }
 
 unsafe fn vector_base<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { vector::<L, false>(regs, a, mask) }
 }
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn vector_v3<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { vector::<L, true>(regs, a, mask) }
 }
 /// Compiles a lane function, and returns the version for this machine.

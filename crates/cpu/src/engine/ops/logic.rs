@@ -5,7 +5,7 @@ use super::lanes::lane;
 use super::operation::{OpFn, OperandRef, OperandSlot, Selected, Slot};
 use cupyrite_ptx::ir::{BoolOp, ClampMode, Instr, Op, Operand, PrmtMode, Type};
 
-/// The functions of a logic, shift, bit field or move instruction.
+/// Selects the function of a logic, shift, bit-field or move instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     let m = &i.mods;
@@ -81,12 +81,12 @@ fn cnot(t: Type) -> Option<OpFn> {
     })
 }
 
-/// A bit of the table as a whole word.
+/// A bit of the table, repeated in a word.
 #[inline(always)]
 fn spread(table: u32, bit: u32) -> u32 {
     (table >> bit & 1).wrapping_neg()
 }
-/// `b` where `a` is 1, `c` where it is 0.
+/// The bits of `b` where `a` is 1, and of `c` where it is 0.
 #[inline(always)]
 fn mux(a: u32, b: u32, c: u32) -> u32 {
     (a & b) | (!a & c)
@@ -140,7 +140,7 @@ fn lop3(i: &Instr) -> Option<Selected> {
     Some(Selected::new(code, word, &[word, word, word]).with_imm(table))
 }
 
-/// Shift amounts are unsigned 32-bit numbers whatever the type; beyond the width everything is shifted out.
+/// Shift amounts are unsigned 32-bit numbers for every type. An amount beyond the width shifts all bits out.
 fn shl(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B16 => lane!(|a: u16, n: u32| -> u16 {
@@ -174,7 +174,8 @@ fn shr(t: Type) -> Option<OpFn> {
     })
 }
 
-/// `shf d, a, b, c`: the 64-bit value with `b` on top, shifted by `c`; left gives the upper word, right the lower.
+/// `shf d, a, b, c`: shifts the 64-bit value `b:a` by `c`. The result is the upper word of a left shift or the lower word of
+/// a right shift.
 fn shf(left: bool, wrap: bool) -> OpFn {
     #[inline(always)]
     fn join(a: u32, b: u32) -> u64 {
@@ -194,7 +195,7 @@ fn shf(left: bool, wrap: bool) -> OpFn {
     }
 }
 
-/// Byte `n & 7` of the eight bytes of `a` (low) and `b`; with bit 3 of `n` its sign eight times.
+/// Byte `n & 7` of the eight bytes of `a` (low) and `b`, or its sign repeated eight times if bit 3 of `n` is set.
 #[inline(always)]
 fn pick(both: u64, n: u32, replicate: bool) -> u32 {
     let byte = (both >> (8 * (n & 7))) as u32 & 0xff;
@@ -242,7 +243,7 @@ fn prmt(mode: Option<PrmtMode>) -> OpFn {
     }
 }
 
-/// The number of ones, in a form that vectorises without a population count for vectors.
+/// Number of ones, in a form that vectorizes without a vector population count.
 #[inline(always)]
 fn ones(a: u32) -> u32 {
     let a = a - (a >> 1 & 0x5555_5555);
@@ -267,8 +268,8 @@ fn clz(t: Type) -> Option<OpFn> {
     })
 }
 
-/// The position of the most significant bit that is not a copy of the sign, or all ones if there is none; with
-/// `.shiftamt` the distance to the top instead.
+/// `bfind`: position of the most significant bit that differs from the sign, or with `.shiftamt` its distance from the top.
+/// All ones if there is none.
 fn bfind(t: Type, shiftamt: bool) -> Option<OpFn> {
     macro_rules! find {
         ($u:ty, |$a:ident| $e:expr) => {
@@ -294,8 +295,8 @@ fn bfind(t: Type, shiftamt: bool) -> Option<OpFn> {
     })
 }
 
-/// Find the n-th set bit of `mask`, from bit `base` upwards (n > 0) or downwards (n < 0); n = 0 asks whether
-/// the base bit is set. All ones if there is none.
+/// `fns`: position of the n-th set bit of `mask`, from bit `base` upwards (n > 0) or downwards (n < 0). For n = 0, `base` if
+/// that bit is set. All ones if there is none.
 fn fns() -> OpFn {
     #[inline(always)]
     fn find(mask: u32, base: u32, n: i32) -> u32 {
@@ -339,8 +340,8 @@ fn brev(t: Type) -> Option<OpFn> {
     })
 }
 
-/// Position and length are the low bytes of their operands. A field that reaches beyond the top is filled with the sign
-/// (zeros if unsigned) of the topmost bit it has.
+/// `bfe`. Position and length are the low bytes of their operands. A field that extends beyond the top is sign-extended from
+/// its topmost bit, or zero-extended if unsigned.
 fn bfe(t: Type) -> Option<OpFn> {
     macro_rules! extract {
         ($u:ty, $s:ty, $signed:literal) => {
@@ -374,7 +375,7 @@ fn bfe(t: Type) -> Option<OpFn> {
     })
 }
 
-/// `bfi f, a, b, pos, len`: `b` with a field of `a` put in.
+/// `bfi f, a, b, pos, len`: `b` with a field replaced by the low bits of `a`.
 fn bfi(t: Type) -> Option<OpFn> {
     macro_rules! insert {
         ($u:ty) => {
@@ -396,7 +397,7 @@ fn bfi(t: Type) -> Option<OpFn> {
     })
 }
 
-/// `bmsk d, a, b`: `b` ones from bit `a` upwards.
+/// `bmsk d, a, b`: a mask of `b` ones from bit `a` upwards.
 fn bmsk(wrap: bool) -> OpFn {
     if wrap {
         lane!(|a: u32, b: u32| -> u32 { ((1u32 << (b & 31)) - 1) << (a & 31) })
@@ -412,7 +413,7 @@ fn bmsk(wrap: bool) -> OpFn {
     }
 }
 
-/// `szext d, a, b`: the low `b` bits of `a`, extended; zero bits give zero.
+/// `szext d, a, b`: extends the low `b` bits of `a`; zero if `b` is zero.
 fn szext(t: Type, wrap: bool) -> Option<OpFn> {
     macro_rules! extend {
         ($t:ty, |$b:ident| $n:expr) => {
@@ -452,7 +453,7 @@ fn mov(i: &Instr, t: Type) -> Option<Selected> {
     Some(Selected::new(code, t, &[t]))
 }
 
-/// The bit type of a component of a packed value.
+/// Bit type of a component of a packed value.
 fn part(t: Type, parts: usize) -> Option<Type> {
     Some(match (t.bits(), parts) {
         (16, 2) | (32, 4) => Type::B8,

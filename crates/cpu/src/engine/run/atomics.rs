@@ -1,8 +1,7 @@
 //! `atom` and `red`.
 //!
-//! Lanes go one after the other, each with one host atomic (or a compare-and-swap loop where the host has no such
-//! operation). Shared and local memory are only touched by the thread that runs the block, but generic addresses may
-//! point anywhere, so that all go the same way.
+//! Each lane in turn executes one host atomic, or a compare-and-swap loop where the host has no such operation. Shared and
+//! local memory need no atomics, but a generic address may point anywhere; all spaces therefore share one path.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -17,14 +16,15 @@ use super::memory::{
 use super::warp::Warp;
 use crate::engine::program::Inst;
 
+/// Applies `f` to both halves.
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
+/// An operation on half-precision values.
 fn half_op(op: AtomOp, bf: bool) -> impl Fn(u16, u16) -> u16 {
     move |a, b| {
-        // Single precision holds the exact sum of two halves closely enough that rounding once more is correct:
-        // f16 has 11 and bf16 8 bits, f32 24.
+        // Rounding twice is exact: f32 has 24 bits, more than twice the 11 of f16 and the 8 of bf16.
         let (x, y) = if bf {
             (bf16::from_bits(a).to_f32(), bf16::from_bits(b).to_f32())
         } else {
@@ -105,11 +105,12 @@ fn pick<T: Ord>(max: bool, a: T, b: T) -> T {
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
+/// Executes one operation on host memory and returns the old value.
 unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
     let f = |old: u64| Some(combine(op, ty, old, v as u64, v2 as u64));
-    // Read-modify-write operations are ordered on every host this runs on; `Ordering` costs nothing there.
+    // The ordering is free: read-modify-write instructions of the supported hosts are ordered.
     let o = Ordering::AcqRel;
-    // SAFETY: the caller has checked that the range is ours and aligned.
+    // SAFETY: the caller has checked the range and its alignment.
     unsafe {
         match ty.bits() {
             8 => u128::from(
@@ -159,14 +160,14 @@ unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
     }
 }
 
-/// 128-bit exchange and compare-and-swap. Rust has no stable 128-bit atomic, so that these take a lock; they are
-/// atomic among themselves, which is what the instruction is used for.
+/// 128-bit exchange and compare-and-swap, under a lock because stable Rust has no 128-bit atomics. They are atomic with
+/// respect to each other.
 unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
     static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _guard = LOCK
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    // SAFETY: the caller has checked that the range is ours and aligned.
+    // SAFETY: the caller has checked the range and its alignment.
     unsafe {
         let old = p.read();
         let new = match op {
@@ -182,7 +183,7 @@ unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
 /// `atom`, `red`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn atomic(
     cx: &mut Context<'_>,
@@ -203,7 +204,7 @@ pub unsafe fn atomic(
     } else {
         (1u128 << (8 * size)) - 1
     };
-    // SAFETY: places lie in the register file; `resolve` checks each access.
+    // SAFETY: the operands lie in the register file, and `resolve` checks each access.
     unsafe {
         let a = addresses(
             regs,
@@ -234,7 +235,7 @@ pub unsafe fn atomic(
                 let old = match place {
                     ResolvedAddress::Host(p) => on_host(p + u64::from(step), op.op, op.ty, v, v2),
                     ResolvedAddress::Local(o) => {
-                        // Nobody else can see it.
+                        // Local memory belongs to the thread.
                         let base = local_base(cx, w);
                         let mut old = local_read(base, o + step, lane, size);
                         let new = on_host(&raw mut old as u64, op.op, op.ty, v, v2);

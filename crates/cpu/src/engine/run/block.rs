@@ -1,4 +1,4 @@
-//! A block: its warps, shared memory and barriers, run by one worker at a time and able to stop in the middle.
+//! A block: its warps and register files. One worker at a time runs a block, and a block can yield to another.
 
 use super::aligned::{Line, zeroed_lines};
 use super::block_barrier::release;
@@ -16,33 +16,36 @@ use crate::engine::program::Program;
 pub enum BlockStop {
     /// All threads have exited.
     Done,
-    /// It waits for other blocks, or has run long enough.
+    /// Its warps wait for other blocks, or have used up their time.
     Yield,
-    /// It faulted, or the launch is over.
+    /// A thread has faulted, or the launch has been stopped.
     Fault,
 }
 
-// SAFETY: the warps' pointers lead into the block's own register files; a block is run by one thread at a time.
+// SAFETY: the pointers of the warps lead into register files that the block owns, and only the worker that holds the
+// block dereferences them.
 unsafe impl Send for Block {}
 
 /// A block.
 pub struct Block {
     state: BlockState,
     warps: Vec<Warp>,
-    /// Register files, with the serial number of the block whose constants they hold.
+    /// Register files, each with the serial number of the block whose constants it holds.
     files: Vec<(Vec<Line>, u64)>,
-    /// Those not in use; the last one is the warmest.
+    /// Unused register files. The last one was used most recently.
     free: Vec<u32>,
-    /// The block-wide part of a register file, as the prologue computed it.
+    /// The block-wide part of the register files, which the block prologue has computed.
     constants: Vec<Line>,
-    /// Number of this block among those that this object has been.
+    /// Number of blocks that this object has run.
     serial: u64,
+    /// Warps that can run.
     runnable: u32,
+    /// The warp that runs next, if it is runnable.
     turn: u32,
 }
 
 impl Block {
-    /// A block of the launch, to be given an index by [`Self::reset`].
+    /// A block of the launch. [`Self::reset`] sets its index.
     pub fn new(launch: &Launch<'_>) -> Self {
         let shared_bytes = launch.shared_bytes;
         Self {
@@ -64,7 +67,7 @@ impl Block {
         }
     }
 
-    /// Makes it the block with this linear index, run by this worker.
+    /// Starts the block with this linear index on this worker.
     pub fn reset(&mut self, launch: &Launch<'_>, linear: u64, worker: u32) {
         let (gx, gy) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
         let index = if linear < gx {
@@ -103,13 +106,13 @@ impl Block {
             let file = self.take_file(launch);
             let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
             launch.fill_block_specials(regs, index, worker);
-            // SAFETY: the file has the program's size.
+            // SAFETY: the register file has the size that the program requires.
             unsafe { run_prologue(&program.block_prologue, regs) };
             let bytes = (program.block_to - program.block_from) as usize;
             if self.constants.is_empty() {
                 self.constants = zeroed_lines(bytes);
             }
-            // SAFETY: the range lies in the file, and `constants` has its size.
+            // SAFETY: the range lies in the register file, and `constants` has its size.
             unsafe {
                 let from = regs.add(program.block_from as usize);
                 std::ptr::copy_nonoverlapping(from, self.constants.as_mut_ptr().cast(), bytes);
@@ -119,7 +122,7 @@ impl Block {
         }
     }
 
-    /// A register file that is not in use.
+    /// Index of an unused register file.
     fn take_file(&mut self, launch: &Launch<'_>) -> usize {
         match self.free.pop() {
             Some(n) => n as usize,
@@ -130,16 +133,16 @@ impl Block {
         }
     }
 
-    /// Gives warp `n` a register file.
-    fn equip(&mut self, launch: &Launch<'_>, n: usize) {
+    /// Assigns a register file to warp `n`.
+    fn assign_file(&mut self, launch: &Launch<'_>, n: usize) {
         let program = launch.program;
         let number = self.take_file(launch);
-        let (file, stamp) = &mut self.files[number];
+        let (file, serial) = &mut self.files[number];
         let regs: *mut u8 = file.as_mut_ptr().cast();
-        if *stamp != self.serial && program.block_to > program.block_from {
-            *stamp = self.serial;
+        if *serial != self.serial && program.block_to > program.block_from {
+            *serial = self.serial;
             let bytes = (program.block_to - program.block_from) as usize;
-            // SAFETY: the range lies in the file, and `constants` has its size.
+            // SAFETY: the range lies in the register file, and `constants` has its size.
             unsafe {
                 let to = regs.add(program.block_from as usize);
                 std::ptr::copy_nonoverlapping(self.constants.as_ptr().cast(), to, bytes);
@@ -149,7 +152,7 @@ impl Block {
         self.warps[n].regs = regs;
     }
 
-    /// Runs until all threads have exited, or there is a reason to stop.
+    /// Runs the warps in turn until the block stops.
     pub fn run(&mut self, launch: &Launch<'_>, worker: &mut WorkerState) -> BlockStop {
         let program: &Program = launch.program;
         let mut spins = 0u32;
@@ -158,8 +161,8 @@ impl Block {
                 if self.warps.iter().all(|w| w.live == 0) {
                     return BlockStop::Done;
                 }
-                if !self.unlock() {
-                    self.deadlock(launch);
+                if !self.force_collectives() {
+                    self.report_deadlock(launch);
                     return BlockStop::Fault;
                 }
                 continue;
@@ -168,7 +171,7 @@ impl Block {
             let ahead = self.runnable & (u32::MAX << (self.turn & 31));
             let n = if ahead != 0 { ahead } else { self.runnable }.trailing_zeros() as usize;
             if !self.warps[n].started {
-                self.equip(launch, n);
+                self.assign_file(launch, n);
             }
             let mut cx = Context {
                 launch,
@@ -176,7 +179,7 @@ impl Block {
                 block: &mut self.state,
                 worker,
             };
-            // SAFETY: the warp has a register file of the program and belongs to this block.
+            // SAFETY: the warp belongs to this block and has a register file of the program.
             let stop = unsafe { run_warp(&mut cx, &mut self.warps[n]) };
             match stop {
                 WarpStop::Exited => {
@@ -188,7 +191,7 @@ impl Block {
                     self.runnable &= !(1 << n);
                     spins = 0;
                 }
-                WarpStop::Yield(_) => {
+                WarpStop::Yield => {
                     self.turn = (n as u32 + 1) & 31;
                     spins += 1;
                 }
@@ -204,18 +207,20 @@ impl Block {
         }
     }
 
+    /// Makes the warps runnable whose barriers have completed.
     fn release(&mut self, program: &Program) {
         self.state.released = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
-            // SAFETY: a warp that waits has begun and has a register file of the program.
+            // SAFETY: a warp with fragments has started, hence it has a register file of the program.
             if !w.fragments.is_empty() && unsafe { release(program, &self.state.barriers, w) } {
                 self.runnable |= 1 << n;
             }
         }
     }
 
-    /// Nobody can run: lets warp collectives go without members that never come.
-    fn unlock(&mut self) -> bool {
+    /// Lets warp collectives proceed without the members that wait at barriers, and returns whether there were any. Called
+    /// when no warp can run.
+    fn force_collectives(&mut self) -> bool {
         let mut any = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
             if w.fragments
@@ -230,7 +235,8 @@ impl Block {
         any
     }
 
-    fn deadlock(&mut self, launch: &Launch<'_>) {
+    /// Raises a fault because no warp can ever run again.
+    fn report_deadlock(&mut self, launch: &Launch<'_>) {
         for w in &self.warps {
             if let Some(f) = w.fragments.first() {
                 let bars: Vec<String> = self
@@ -240,19 +246,15 @@ impl Block {
                     .enumerate()
                     .filter(|(_, b)| b.arrived > 0)
                     .map(|(n, b)| {
-                        let want = if b.expected == 0 {
-                            self.state.live_threads
-                        } else {
-                            b.expected
-                        };
-                        format!("{} of {want} threads at barrier {n}", b.arrived)
+                        let expected = b.threads(self.state.live_threads);
+                        format!("{} of {expected} threads at barrier {n}", b.arrived)
                     })
                     .collect();
                 let fault = LaneFault {
                     kind: FaultKind::Trap,
                     lane: f.mask.trailing_zeros().min(31),
                     detail: FaultDetail::Text(format!(
-                        "the block can never go on: {}; a GPU would hang",
+                        "deadlock of the block: {}; a GPU would hang",
                         bars.join(", ")
                     )),
                 };

@@ -1,4 +1,4 @@
-//! FaultDetail the device itself provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
+//! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
@@ -16,15 +16,15 @@ use crate::memory::{Kind, Reach};
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
-/// Bytes that device-side `malloc` has given out in this process.
+/// Bytes that device-side `malloc` has allocated in this process.
 static HEAP_USED: AtomicU64 = AtomicU64::new(0);
-/// Longest string that is read from a kernel.
+/// Maximum length of a string that a kernel passes, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Calls a builtin for the lanes `active`.
+/// Executes a call of such a function for the lanes `active`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn builtin(
     cx: &mut Context<'_>,
@@ -36,11 +36,11 @@ pub unsafe fn builtin(
     let program = cx.program;
     let op = &program.builtins[inst.target as usize];
     if op.kind == BuiltinKind::AssertFail {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         return Err(unsafe { assert_fail(cx, w, regs, op, active) });
     }
     for l in lanes(active) {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let arg =
             |cx: &Context<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
         let result = match op.kind {
@@ -79,7 +79,7 @@ pub unsafe fn builtin(
             BuiltinKind::AssertFail => 0,
         };
         if let Some(place) = op.result {
-            // SAFETY: the caller's promise; frames lie within the stack limit.
+            // SAFETY: upheld by the caller; frames lie within the stack limit.
             unsafe {
                 match place {
                     BuiltinArg::Memory(at, size) => {
@@ -103,6 +103,7 @@ pub unsafe fn builtin(
     Ok(())
 }
 
+/// Argument `n` of a call.
 unsafe fn argument(
     cx: &Context<'_>,
     w: &mut Warp,
@@ -111,7 +112,7 @@ unsafe fn argument(
     n: usize,
     lane: usize,
 ) -> u64 {
-    // SAFETY: the caller's promise; the kernel's frame lies within local memory.
+    // SAFETY: upheld by the caller; the kernel's frame lies within local memory.
     unsafe {
         match op.args.get(n) {
             Some(&BuiltinArg::Memory(at, size)) => {
@@ -124,6 +125,7 @@ unsafe fn argument(
     }
 }
 
+/// `malloc`; zero if the heap is exhausted.
 fn malloc(cx: &Context<'_>, size: u64) -> u64 {
     if size == 0 {
         return 0;
@@ -150,7 +152,7 @@ fn malloc(cx: &Context<'_>, size: u64) -> u64 {
     }
 }
 
-/// Reads `bytes` bytes (at most 8) of generic memory.
+/// Reads up to 8 bytes of generic memory.
 fn peek(
     cx: &mut Context<'_>,
     w: &mut Warp,
@@ -175,6 +177,7 @@ fn peek(
     }
 }
 
+/// Reads a string that ends with a NUL.
 fn string(
     cx: &mut Context<'_>,
     w: &mut Warp,
@@ -192,7 +195,7 @@ fn string(
     Ok(out)
 }
 
-/// The list that `vprintf` gets: every argument aligned to its own size.
+/// The argument buffer of `vprintf`, in which every argument is aligned to its size.
 struct Arguments {
     at: u64,
     used: usize,
@@ -214,9 +217,10 @@ impl Arguments {
     }
 }
 
+/// Output of a `vprintf` call and the number of its arguments.
 type Printed = Option<(Vec<u8>, usize)>;
 
-/// Formats one lane's call. `None` for a null format.
+/// Formats the call of one lane; `None` if the format is null.
 fn print(
     cx: &mut Context<'_>,
     w: &mut Warp,
@@ -290,7 +294,7 @@ fn print(
             break;
         };
         n += 1;
-        // On the targets of the device `long` is 64 bits wide, as on the host.
+        // `long` has 64 bits in device code.
         let wide = long > 0;
         match c {
             b'%' => out.push(b'%'),
@@ -344,7 +348,7 @@ fn print(
     Ok(Some((out, args.used)))
 }
 
-/// A conversion specification.
+/// A conversion specification of a format string.
 #[derive(Default)]
 struct Spec {
     flags: String,
@@ -373,7 +377,7 @@ impl Spec {
         let Ok(spec) = CString::new(self.head() + tail) else {
             return;
         };
-        // The widest field is 4096 characters, the longest number 309 digits before the point.
+        // A field has at most 4096 characters, and a number at most 309 digits before the point.
         let mut buffer = vec![0u8; 10240];
         let n = call(buffer.as_mut_ptr().cast(), buffer.len(), spec.as_ptr());
         let n = usize::try_from(n).unwrap_or(0).min(buffer.len() - 1);
@@ -383,7 +387,7 @@ impl Spec {
     fn integer(&self, out: &mut Vec<u8>, conversion: u8, v: i64) {
         let tail = format!("ll{}", conversion as char);
         self.run(out, &tail, |p, n, f| {
-            // SAFETY: the specification has exactly one conversion, of a 64-bit integer; the buffer has `n` bytes.
+            // SAFETY: the specification has exactly one conversion, of a 64-bit integer, and the buffer has `n` bytes.
             unsafe { libc::snprintf(p, n, f, v) }
         });
     }
@@ -391,7 +395,7 @@ impl Spec {
     fn float(&self, out: &mut Vec<u8>, conversion: u8, v: f64) {
         let tail = String::from(conversion as char);
         self.run(out, &tail, |p, n, f| {
-            // SAFETY: the specification has exactly one conversion, of a double; the buffer has `n` bytes.
+            // SAFETY: the specification has exactly one conversion, of a double, and the buffer has `n` bytes.
             unsafe { libc::snprintf(p, n, f, v) }
         });
     }
@@ -410,7 +414,7 @@ impl Spec {
     }
 }
 
-/// The message of a failed assertion, one line a lane, as a GPU prints it.
+/// The message of a failed assertion, one line per lane, in the format of a GPU.
 unsafe fn assert_fail(
     cx: &mut Context<'_>,
     w: &mut Warp,
@@ -421,7 +425,7 @@ unsafe fn assert_fail(
     let mut text = String::new();
     for l in lanes(active) {
         let part = |cx: &mut Context<'_>, w: &mut Warp, n: usize| {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             let at = unsafe { argument(cx, w, regs, op, n, l) };
             let s = if at == 0 {
                 Ok(Vec::new())
@@ -431,7 +435,7 @@ unsafe fn assert_fail(
             s.map_or_else(|_| "?".into(), |s| String::from_utf8_lossy(&s).into_owned())
         };
         let (expression, file, function) = (part(cx, w, 0), part(cx, w, 1), part(cx, w, 3));
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let line = unsafe { argument(cx, w, regs, op, 2, l) } as u32;
         let at = cx.block.coordinates(cx.launch.block, w.index, l as u32);
         let ([bx, by, bz], [tx, ty, tz]) = (at.block, at.thread);

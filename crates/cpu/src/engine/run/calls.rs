@@ -1,8 +1,8 @@
 //! Calls and returns.
 //!
-//! Every function has its registers in a fixed place, and each lane has its own column of them. A lane's return
-//! address and frame lie on a stack per lane, so that lanes of one warp may be at different depths. Where a function
-//! can be entered again before it returns, its registers are saved around the call.
+//! Every function has fixed locations for its registers, with an element per lane. Return addresses and frames lie on a
+//! stack per lane, so that lanes of a warp may be at different depths. A recursive function saves its registers around
+//! a call.
 
 use super::aligned::zeroed_lines;
 use super::context::{Context, ExecResult, fault};
@@ -26,7 +26,7 @@ unsafe fn copy(
     into_callee: bool,
 ) {
     let base = local_base(cx, w);
-    // SAFETY: both frames lie within the stack limit, which the call checked.
+    // SAFETY: both frames lie within the stack limit, which `call` has checked.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
@@ -74,6 +74,7 @@ unsafe fn copy(
     }
 }
 
+/// The slots of a function's registers.
 fn each_slot(s: &SaveSet) -> impl Iterator<Item = (u32, Slot)> {
     let range = |(from, to): (u32, u32), slot: Slot| {
         (from..to)
@@ -89,7 +90,7 @@ fn each_slot(s: &SaveSet) -> impl Iterator<Item = (u32, Slot)> {
 /// Copies the lanes `active` of a function's registers between two register files.
 unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, active: u32) {
     for (at, slot) in each_slot(set) {
-        // SAFETY: both are register files of the program.
+        // SAFETY: the caller passes register files of the program that `set` belongs to.
         unsafe {
             let (f, t) = (from.add(at as usize), to.add(at as usize));
             match slot {
@@ -109,10 +110,10 @@ unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, active: u3
     }
 }
 
-/// `call`: the lanes `active` go to their callees; nothing is left running.
+/// `call`: parks the lanes `active` at the entry points of their callees.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn call(
     cx: &mut Context<'_>,
@@ -124,11 +125,11 @@ pub unsafe fn call(
 ) -> ExecResult {
     let program = cx.program;
     let op = &program.calls[inst.target as usize];
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
-        // Where each lane goes, and that its frame fits.
+        // Group the lanes by callee, and check that their frames fit.
         let mut groups: [(u32, u32); LANES] = [(0, 0); LANES];
         let mut count = 0;
         for l in lanes(active) {
@@ -139,7 +140,8 @@ pub unsafe fn call(
                 match program.targets.iter().find(|t| t.address == address) {
                     Some(t) => (t.entry, t.frame.max(op.callee_frame)),
                     None => {
-                        let text = format!("a call to {address:#x}, where no function is");
+                        let text =
+                            format!("call of {address:#x}, which is not the address of a function");
                         return Err(fault(FaultKind::InvalidPc, 1 << l, text));
                     }
                 }
@@ -150,7 +152,7 @@ pub unsafe fn call(
                 + u64::from(size);
             if top > u64::from(cx.launch.local_bytes) {
                 let text = format!(
-                    "{top} bytes of stack; the limit of a thread is {}",
+                    "the call needs {top} bytes of stack; the limit of a thread is {}",
                     cx.launch.local_bytes
                 );
                 return Err(fault(FaultKind::StackOverflow, 1 << l, text));
@@ -194,6 +196,7 @@ pub unsafe fn call(
     Ok(())
 }
 
+/// Saves the registers of the lanes `active`, each at its depth.
 unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, active: u32) {
     let mut left = active;
     while left != 0 {
@@ -214,10 +217,10 @@ unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, acti
     }
 }
 
-/// After a return: registers and results back.
+/// After a return: restores the registers of a recursive caller and copies the results.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn after_call(
     cx: &mut Context<'_>,
@@ -250,12 +253,12 @@ pub unsafe fn after_call(
         w.calls = Some(calls);
     }
     for c in &op.returns {
-        // SAFETY: the callee's frame lies within the stack limit, which the call checked.
+        // SAFETY: the callee's frame lies within the stack limit, which `call` has checked.
         unsafe { copy(cx, w, regs, c, active, op.frame, false) };
     }
 }
 
-/// `ret`: lanes that were called go back, set aside; returns those that were not, which exit.
+/// `ret`: parks the lanes of a call at its return address, and returns the lanes of no call, which exit.
 ///
 /// # Safety
 /// `regs` is the warp's register file.
@@ -264,7 +267,7 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
         return active;
     };
     let mut gone = 0;
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
@@ -287,10 +290,10 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
 /// `alloca`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn alloca(cx: &Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
     let align = (inst.imm as u64).clamp(1, 1024).next_power_of_two().max(16);
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         for l in lanes(active) {
             let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(l);
@@ -301,7 +304,7 @@ pub unsafe fn alloca(cx: &Context<'_>, regs: *mut u8, inst: &Inst, active: u32) 
             let top = at.saturating_add(size).saturating_add(15) / 16 * 16;
             if top > u64::from(cx.launch.local_bytes) {
                 let text = format!(
-                    "{size} more bytes of stack; the limit of a thread is {}",
+                    "`alloca` of {size} bytes exceeds the stack of a thread, {} bytes",
                     cx.launch.local_bytes
                 );
                 return Err(fault(FaultKind::StackOverflow, 1 << l, text));
@@ -316,9 +319,9 @@ pub unsafe fn alloca(cx: &Context<'_>, regs: *mut u8, inst: &Inst, active: u32) 
 /// `stacksave`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn stack_save(regs: *mut u8, inst: &Inst, active: u32) {
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         for l in lanes(active) {
             let dynamic = *regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
@@ -330,13 +333,13 @@ pub unsafe fn stack_save(regs: *mut u8, inst: &Inst, active: u32) {
 /// `stackrestore`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn stack_restore(regs: *mut u8, inst: &Inst, active: u32) {
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         for l in lanes(active) {
             let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
-            // Never more than there is: a made-up value must not lift the stack past its limit.
+            // The minimum keeps an invalid value from raising the stack past its limit.
             let saved = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
             *dynamic = (*dynamic).min(u32::try_from(saved).unwrap_or(0));
         }

@@ -29,7 +29,7 @@ pub struct LaunchSpec<'a> {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// The parameter bank: [`Kernel::param_bytes`] bytes, parameters at their offsets.
+    /// The parameter bank: [`Kernel::param_bytes`] bytes with the parameters at their offsets.
     pub params: &'a [u8],
     /// Whether blocks may wait for each other.
     pub cooperative: bool,
@@ -151,6 +151,7 @@ impl Scheduler<'_> {
     }
 }
 
+/// The fault of a launch that does not fit.
 fn refuse(text: String) -> Fault {
     Fault::plain(
         FaultKind::LaunchOutOfResources,
@@ -158,6 +159,7 @@ fn refuse(text: String) -> Fault {
     )
 }
 
+/// Writes the launch-wide special registers to the template of the register files.
 fn set_launch_specials(
     program: &Program,
     file: &mut [u8],
@@ -191,6 +193,7 @@ fn set_launch_specials(
     }
 }
 
+/// Executes the loads that run once per launch.
 fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
     for e in &program.hoisted_loads {
         let n = e.size.min(16) as usize;
@@ -292,7 +295,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     }
 
     let mut template = zeroed_lines(program.file_bytes as usize);
-    // SAFETY: the lines are `file_bytes` bytes, rounded up.
+    // SAFETY: `template` has `file_bytes` bytes, rounded up.
     let file = unsafe {
         std::slice::from_raw_parts_mut(
             template.as_mut_ptr().cast::<u8>(),
@@ -307,7 +310,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         Slot::R64.broadcast(file, at, u128::from(params.0.wrapping_add(offset)));
     }
     hoisted_loads(program, file, spec.params);
-    // SAFETY: the file has the program's size.
+    // SAFETY: the template has the size of the program's register file.
     unsafe { run_prologue(&program.launch_prologue, template.as_mut_ptr().cast()) };
 
     // Twice the limit, because frames hold the arguments and results that a GPU passes in registers.

@@ -1,4 +1,4 @@
-//! The interpreter's loop: one warp, until it waits, exits, has run long enough or faults.
+//! The interpreter's loop: executes one warp until it waits, exits, yields or faults.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -14,34 +14,34 @@ use crate::engine::program::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, SPIN,
 /// Why a warp stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpStop {
-    /// No lanes are left.
+    /// All lanes have exited.
     Exited,
-    /// All lanes that are left wait at a block barrier.
+    /// All remaining lanes wait at a block barrier.
     Waiting,
-    /// It has run long enough; `true` if it waits for something in memory.
-    Yield(bool),
-    /// It faulted, or the launch is over.
+    /// It has used up its time, or spins.
+    Yield,
+    /// A lane has faulted, or the launch has been stopped.
     Fault,
 }
 
-/// Runs `w` in the best version for this machine.
+/// Runs `w` with the version of the code for this machine.
 ///
 /// # Safety
 /// The warp has a register file of the program's size and belongs to the block of `cx`.
 pub unsafe fn run_warp(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
     #[cfg(target_arch = "x86_64")]
     if cx.worker.v3 {
-        // SAFETY: the machine has these features; the rest is the caller's promise.
+        // SAFETY: the machine has these features; the caller upholds the rest.
         return unsafe { run_v3(cx, w) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { run_body::<false>(cx, w) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn run_v3(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { run_body::<true>(cx, w) }
 }
 
@@ -63,15 +63,15 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
     let mut pc = w.pc;
     let mut mask = w.mask;
 
-    // The running fragment has changed in the warp: read it again.
+    // Reads the running fragment back from the warp.
     macro_rules! reload {
         () => {{
             pc = w.pc;
             mask = w.mask;
         }};
     }
-    // The running fragment is gone: the next one, or stop.
-    macro_rules! pick_or {
+    // Runs the next fragment, or stops.
+    macro_rules! resume_or {
         ($stop:expr) => {{
             if w.resume_next() {
                 reload!();
@@ -80,14 +80,15 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
             return $stop;
         }};
     }
+    // Stops on a fault.
     macro_rules! check {
-        ($done:expr) => {
-            if let Err(f) = $done {
+        ($result:expr) => {
+            if let Err(f) = $result {
                 return raise(cx, w, pc, &f);
             }
         };
     }
-    // A jump of the whole fragment.
+    // Branches with the whole fragment.
     macro_rules! jump {
         ($inst:expr, $to:expr) => {{
             let to: u32 = $to;
@@ -129,11 +130,11 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
     }
 
     loop {
-        // SAFETY: every function ends in `InstKind::End`, which never falls through, and branch targets lie in the code.
+        // SAFETY: every function ends in `InstKind::End`, which does not fall through, and branch targets lie in the code.
         let inst: &Inst = unsafe { &*code.add(pc as usize) };
         let mut active = mask;
         if inst.kind == InstKind::Lanes && inst.flags & GUARDED == 0 {
-            // SAFETY: all places of a decoded instruction lie in the register file.
+            // SAFETY: the operands of a decoded instruction lie in the register file.
             unsafe { (inst.run)(regs, &inst.args, active) };
             pc += 1;
             if pc >= w.next_merge {
@@ -143,7 +144,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
             continue;
         }
         if inst.flags & GUARDED != 0 {
-            // SAFETY: the guard is a place of the register file.
+            // SAFETY: the guard lies in the register file.
             let p = unsafe { *regs.add(inst.guard as usize).cast::<u32>() };
             active &= if inst.flags & GUARD_NOT != 0 { !p } else { p };
             if active == 0 && !matches!(inst.kind, InstKind::Call | InstKind::CallIndirect) {
@@ -155,7 +156,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 continue;
             }
         }
-        // SAFETY: all places of a decoded instruction lie in the register file.
+        // SAFETY: the operands of a decoded instruction lie in the register file.
         unsafe {
             match inst.kind {
                 InstKind::Lanes => (inst.run)(regs, &inst.args, active),
@@ -201,7 +202,11 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                     let table = &cx.program.tables[inst.target as usize];
                     let index = regs.add(inst.args.src[0] as usize).cast::<u32>();
                     if table.is_empty() {
-                        let f = fault(FaultKind::InvalidPc, active, "an empty list of targets");
+                        let f = fault(
+                            FaultKind::InvalidPc,
+                            active,
+                            "the list of branch targets is empty",
+                        );
                         return raise(cx, w, pc, &f);
                     }
                     let rest = mask & !active;
@@ -234,7 +239,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 }
                 InstKind::Call | InstKind::CallIndirect => {
                     if active != mask {
-                        // Lanes that do not call skip the copying of results too.
+                        // Lanes that do not call also skip the `AfterCall` that follows.
                         w.park(pc + 2, mask & !active, FragmentState::Ready);
                     }
                     if active != 0 {
@@ -261,9 +266,9 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                     if rest != 0 {
                         w.park(pc + 1, rest, FragmentState::Ready);
                     }
-                    let gone = calls::ret(w, regs, active);
-                    exit(cx, w, gone);
-                    pick_or!(if w.live == 0 {
+                    let exited = calls::ret(w, regs, active);
+                    exit(cx, w, exited);
+                    resume_or!(if w.live == 0 {
                         WarpStop::Exited
                     } else {
                         WarpStop::Waiting
@@ -275,14 +280,14 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                         w.park(pc + 1, rest, FragmentState::Ready);
                     }
                     exit(cx, w, active);
-                    pick_or!(if w.live == 0 {
+                    resume_or!(if w.live == 0 {
                         WarpStop::Exited
                     } else {
                         WarpStop::Waiting
                     });
                 }
                 InstKind::Trap => {
-                    let f = fault(FaultKind::Trap, active, "the kernel asked for it");
+                    let f = fault(FaultKind::Trap, active, "the kernel executed `trap`");
                     return raise(cx, w, pc, &f);
                 }
                 InstKind::Bar => match block_barrier::arrive(cx, w, regs, inst, active) {
@@ -292,7 +297,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                             w.park(pc + 1, mask & !active, FragmentState::Ready);
                         }
                         w.park(pc, active, state);
-                        pick_or!(WarpStop::Waiting);
+                        resume_or!(WarpStop::Waiting);
                     }
                     Err(f) => return raise(cx, w, pc, &f),
                 },
@@ -304,12 +309,12 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 | InstKind::Elect => {
                     let done = warp_collectives::run(cx, w, regs, inst, pc, active);
                     if done != active {
-                        // The groups that are complete go on; the others are parked.
+                        // Complete groups proceed; `run` has parked the others.
                         let on = mask & !active | done;
                         if on != 0 {
                             w.park(pc + 1, on, FragmentState::Ready);
                         }
-                        pick_or!(WarpStop::Waiting);
+                        resume_or!(WarpStop::Waiting);
                     }
                 }
                 InstKind::ActiveMask => splat32(regs, inst.args.dst[0], active, active),
@@ -330,7 +335,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                         .cast::<u32>()
                         .add(first_lane(active));
                     if ns >= 10_000 {
-                        // Bounded by the manual at a millisecond.
+                        // The PTX ISA limits the duration to one millisecond.
                         std::thread::sleep(std::time::Duration::from_nanos(u64::from(
                             ns.min(1_000_000),
                         )));
@@ -351,7 +356,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
     }
 }
 
-/// Out of fuel: is the launch over, should another fragment, warp or block have its turn?
+/// The fuel has run out: checks whether the launch was stopped, and lets other fragments, warps or blocks run.
 #[cold]
 #[inline(never)]
 fn out_of_fuel(cx: &mut Context<'_>, w: &mut Warp, spin: bool) -> Option<WarpStop> {
@@ -370,20 +375,21 @@ fn out_of_fuel(cx: &mut Context<'_>, w: &mut Warp, spin: bool) -> Option<WarpSto
     if !w.rotate(pc, mask) {
         w.reconverge(pc, mask);
     }
-    Some(WarpStop::Yield(spin))
+    Some(WarpStop::Yield)
 }
 
-/// Lanes `gone` have exited.
-fn exit(cx: &mut Context<'_>, w: &mut Warp, gone: u32) {
-    if gone != 0 {
-        w.remove(gone);
-        cx.block.live_threads -= gone.count_ones().min(cx.block.live_threads);
+/// Retires lanes.
+fn exit(cx: &mut Context<'_>, w: &mut Warp, exited: u32) {
+    if exited != 0 {
+        w.remove(exited);
+        cx.block.live_threads -= exited.count_ones().min(cx.block.live_threads);
         if !cx.program.barriers.is_empty() {
             cx.block.threads_exited();
         }
     }
 }
 
+/// Reads a special register that changes while a warp runs.
 unsafe fn special(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) {
     let clock = cx.launch.clock();
     let now = || {
@@ -405,6 +411,7 @@ unsafe fn special(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
     }
 }
 
+/// `isspacep`.
 unsafe fn is_space(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) {
     let win = address_windows::windows();
     let inside = |a: u64, base: u64, size: u64| a.wrapping_sub(base) < size;
@@ -435,14 +442,14 @@ unsafe fn is_space(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32
     }
 }
 
-/// Runs prologue instructions: all lanes, no control flow.
+/// Executes the instructions of a prologue for all lanes. They are lane arithmetic only.
 ///
 /// # Safety
 /// `regs` is a register file of the program the instructions belong to.
 pub unsafe fn run_prologue(list: &[Inst], regs: *mut u8) {
     for i in list {
         if i.kind == InstKind::Lanes {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { (i.run)(regs, &i.args, ALL) };
         }
     }

@@ -37,7 +37,7 @@ pub struct Launch<'a> {
     pub local_bytes: u32,
     /// Limit of the device-side heap in bytes.
     pub heap_limit: u64,
-    /// Where `printf` goes.
+    /// Receives the output of `printf`.
     pub printf: &'a dyn PrintfSink,
     /// The device whose access rights apply.
     pub viewer: Viewer,
@@ -101,7 +101,7 @@ impl Launch<'_> {
     pub fn clock(&self) -> u64 {
         #[cfg(target_arch = "x86_64")]
         {
-            // SAFETY: every x86-64 has the instruction.
+            // SAFETY: every x86-64 processor has the instruction.
             unsafe { std::arch::x86_64::_rdtsc() }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -119,7 +119,7 @@ impl Launch<'_> {
                 Special::Ctaid(a) | Special::ClusterId(a) => index[usize::from(a) % 3],
                 _ => worker,
             };
-            // SAFETY: the place lies in the file; the slot is 32 bits wide.
+            // SAFETY: the location is a 32-bit slot of the register file.
             let lanes = unsafe {
                 std::slice::from_raw_parts_mut(regs.add(s.at as usize).cast::<u32>(), 32)
             };

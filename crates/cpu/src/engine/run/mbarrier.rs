@@ -1,9 +1,8 @@
 //! `mbarrier` objects in shared memory (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 //!
-//! The object is an opaque 64-bit word of our own layout: pending arrivals in bits 0 to 19, expected ones in bits 20 to
-//! 39, the number of completed phases in the rest. A block's warps run in turn, so that plain accesses are enough.
-//! Asynchronous copies are done at once, hence their arrivals are too. Transaction counts, which newer architectures
-//! have, are not there.
+//! The object is an opaque 64-bit word: pending arrivals in bits 0 to 19, expected arrivals in bits 20 to 39, the number of
+//! completed phases above. Plain accesses suffice because the warps of a block run in turn. Asynchronous copies complete
+//! at once, and so do their arrivals. Transaction counts (sm_90 and later) are not implemented.
 
 use super::context::{Context, ExecResult, fault};
 use super::lanes::lanes;
@@ -27,13 +26,13 @@ fn phase(word: u64) -> u64 {
     word >> 40
 }
 
-/// Runs an `mbarrier` instruction for the lanes `active`.
+/// Executes an `mbarrier` instruction for the lanes `active`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
     let op = cx.program.mbarriers[inst.target as usize];
-    // SAFETY: places lie in the register file; every access is checked before it is made.
+    // SAFETY: the operands lie in the register file, and `resolve` checks every access.
     unsafe {
         let a = addresses(
             regs,
@@ -57,7 +56,8 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                 MbarrierAction::Init => {
                     let n = u64::from(*narrow.add(l));
                     if n == 0 || n > COUNT {
-                        let text = format!("an mbarrier for {n} arrivals; 1 to {COUNT} can be");
+                        let text =
+                            format!("an mbarrier of {n} arrivals; the number must be 1 to {COUNT}");
                         return Err(fault(FaultKind::IllegalInstruction, 1 << l, text));
                     }
                     *object = n | n << 20;
@@ -67,7 +67,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                     let n = u64::from(*narrow.add(l));
                     if n == 0 || n > pending(word) || open && n == pending(word) {
                         let text = format!(
-                            "{n} arrivals at an mbarrier that waits for {}",
+                            "{n} arrivals at an mbarrier with {} pending arrivals",
                             pending(word)
                         );
                         return Err(fault(FaultKind::IllegalInstruction, 1 << l, text));
@@ -104,7 +104,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
 /// As for [`run`].
 pub unsafe fn pending_count(regs: *mut u8, inst: &Inst, active: u32) {
     for l in lanes(active) {
-        // SAFETY: places lie in the register file and have the widths that the decoder gave them.
+        // SAFETY: the operands lie in the register file and have the shapes that the compiler chose.
         unsafe {
             let state = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
             set(

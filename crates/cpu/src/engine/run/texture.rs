@@ -1,4 +1,4 @@
-//! Texture and surface instructions: from a warp's registers to the sampler and back.
+//! Texture and surface instructions: move values between registers and the sampler.
 
 use cupyrite_ptx::ir::Type;
 
@@ -16,7 +16,7 @@ use crate::texture::{
     Coordinates, Detail, Fetch, Places, Row, Rows, Surface, Texture, read_element, write_element,
 };
 
-/// Whether all of `[address, address + len)` lies in regions that touch each other and that `viewer` may read.
+/// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
 fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> bool {
     let Some(end) = address.checked_add(len) else {
         return false;
@@ -31,12 +31,13 @@ fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> boo
     true
 }
 
+/// The fault of an invalid handle.
 #[cold]
 fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
     let text = if handle == 0 {
         format!("the {what} handle is zero")
     } else {
-        format!("{handle:#x} is the handle of no {what} object")
+        format!("{handle:#x} is not the handle of a {what} object")
     };
     Box::new(LaneFault {
         kind: FaultKind::IllegalAddress,
@@ -45,6 +46,7 @@ fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
     })
 }
 
+/// The texture of a handle. Checks that its memory is accessible.
 fn texture(
     cx: &mut Context<'_>,
     handle: u64,
@@ -77,6 +79,7 @@ fn texture(
     Ok(texture.clone())
 }
 
+/// The surface of a handle.
 fn surface(
     cx: &mut Context<'_>,
     handle: u64,
@@ -98,14 +101,14 @@ fn surface(
 #[inline(always)]
 unsafe fn row<T: Copy>(regs: *mut u8, at: u32) -> Row<T> {
     const { assert!(size_of::<T>() == 4) };
-    // SAFETY: the caller's promise; every bit pattern of 32 bits is a value of the types used here (u32, i32, f32).
+    // SAFETY: upheld by the caller; every bit pattern of 32 bits is a value of the types used here (u32, i32, f32).
     unsafe { *regs.add(at as usize).cast() }
 }
 
-/// Runs a texture or surface instruction for the lanes `active`.
+/// Executes a texture or surface instruction for the lanes `active`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
     let program = cx.program;
@@ -115,7 +118,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
     let mut rows: Rows = [[0; LANES]; 4];
     let mut left = active;
     while left != 0 {
-        // Nearly always all lanes use the same object.
+        // Usually all lanes use the same object.
         let first = left.trailing_zeros();
         let handle = handles[first as usize & 31];
         let mut group = 0;
@@ -124,7 +127,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
         }
         group &= left;
         left &= !group;
-        // SAFETY: places lie in the register file, and have the widths that the decoder gave them.
+        // SAFETY: the operands lie in the register file and have the shapes that the compiler chose.
         unsafe {
             match op.kind {
                 TexKind::Fetch { .. } | TexKind::Gather(_) => {
@@ -158,7 +161,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
     Ok(())
 }
 
-/// Puts the results of a fetch or query into their registers.
+/// Writes the results of a fetch or query to their registers.
 unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
     let half = |bits: u32| u32::from(half::f16::from_f32(f32::from_bits(bits)).to_bits());
     for (k, &(at, slot)) in op.values.iter().enumerate() {
@@ -168,17 +171,18 @@ unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
                 Type::F16x2 => half(rows[(2 * k) & 3][l]) | (half(rows[(2 * k + 1) & 3][l]) << 16),
                 _ => rows[k & 3][l],
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { set(regs, at, slot, l, u128::from(v)) };
         }
     }
     if matches!(op.kind, TexKind::Fetch { .. } | TexKind::Gather(_)) {
-        // Everything is resident.
-        // SAFETY: the place of a predicate.
+        // All texels are resident.
+        // SAFETY: `resident` is a predicate of the register file.
         unsafe { *regs.add(op.resident as usize).cast::<u32>() |= active };
     }
 }
 
+/// The fault of an instruction whose geometry differs from that of its object.
 #[cold]
 fn wrong_shape(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
     let shape = match (op.view.dimensions, op.view.layered, op.view.cube) {
@@ -190,10 +194,11 @@ fn wrong_shape(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
     fault(
         FaultKind::IllegalAddress,
         active,
-        format!("the instruction is for {shape}, the {what} object has another shape"),
+        format!("the instruction accesses {shape}; the {what} object has another shape"),
     )
 }
 
+/// `tex`, `tld4` for lanes that use one texture.
 unsafe fn fetch(
     t: &Texture,
     regs: *mut u8,
@@ -205,7 +210,8 @@ unsafe fn fetch(
     if !t.accepts(op.view, texels) {
         return Err(wrong_shape(op, active, "texture"));
     }
-    // SAFETY: places lie in the register file; the caller has looked the texture's memory up, and a pin keeps it.
+    // SAFETY: the operands lie in the register file. The caller has checked the texture's memory, and the launch has
+    // pinned the address space.
     unsafe {
         let coordinates = if texels {
             Coordinates::Texel(op.coordinates.map(|at| row(regs, at)))
@@ -245,6 +251,7 @@ unsafe fn fetch(
     Ok(())
 }
 
+/// `suld`, `sust`, `sured` for lanes that use one surface.
 unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecResult {
     if !s.accepts(op.view) {
         return Err(wrong_shape(op, active, "surface"));
@@ -253,12 +260,12 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
         return Err(fault(
             FaultKind::IllegalAddress,
             active,
-            "the surface's elements are no single integers of 32 bits",
+            "the elements of the surface must be single 32-bit integers",
         ));
     }
     let width = op.ty.bytes();
     let bytes = width * op.values.len() as u32;
-    // SAFETY: places lie in the register file.
+    // SAFETY: the operands lie in the register file.
     let places = unsafe {
         Places {
             view: op.view,
@@ -283,7 +290,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
         let (kind, what) = if r.misaligned {
             (FaultKind::MisalignedAddress, "is not aligned to the access")
         } else {
-            (FaultKind::IllegalAddress, "lies outside of the surface")
+            (FaultKind::IllegalAddress, "lies outside the surface")
         };
         let unit = if op.formatted { "element" } else { "byte" };
         Box::new(LaneFault {
@@ -292,7 +299,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
             detail: FaultDetail::Text(format!("{at}{layer} (x in {unit}s) {what}")),
         })
     })?;
-    // SAFETY: the sites are zero or elements of the surface's memory; the rest is the caller's promise.
+    // SAFETY: a site is zero or the address of an element of the surface; the caller upholds the rest.
     unsafe {
         let part = |at: u32, slot: Slot, l: usize| get(regs, at, slot, l);
         let keep = u128::MAX >> (128 - 8 * width);
@@ -352,7 +359,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
 /// The address is that of an integer of the type's size, aligned, in a surface.
 unsafe fn reduce(site: u64, ty: Type, next: impl Fn(u64) -> u64) {
     use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         if ty.bits() == 64 {
             let p = AtomicU64::from_ptr(site as *mut u64);

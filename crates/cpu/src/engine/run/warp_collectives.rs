@@ -8,6 +8,7 @@ use super::memory::splat32;
 use super::warp::{FragmentState, Warp};
 use crate::engine::program::{Inst, InstKind};
 
+/// Location of the member mask; `None` for the forms without `.sync`.
 fn members_at(inst: &Inst) -> Option<u32> {
     match inst.kind {
         InstKind::BarWarp => Some(inst.args.src[0]),
@@ -46,7 +47,7 @@ pub unsafe fn run(
 ) -> u32 {
     let forced = std::mem::take(&mut w.force_collective);
     let Some(at) = members_at(inst) else {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { run_group(cx, regs, inst, active, active) };
         return active;
     };
@@ -67,19 +68,25 @@ pub unsafe fn run(
         } else {
             group & members
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { run_group(cx, regs, inst, group, participating) };
         done |= group;
     }
     done
 }
 
-/// Executes a warp collective for one group: `g` participates, and the lanes `active` receive the result.
+/// Executes a warp collective for one group: the lanes `participating` contribute, the lanes `active` receive the result.
 ///
 /// # Safety
 /// `inst` is a decoded instruction of the program whose register file `regs` is.
-unsafe fn run_group(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32, g: u32) {
-    // SAFETY: places lie in the register file and have the widths that the decoder gave them.
+unsafe fn run_group(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+    participating: u32,
+) {
+    // SAFETY: the operands lie in the register file and have the shapes that the compiler chose.
     unsafe {
         let slot = |at: u32| regs.add(at as usize).cast::<u32>();
         let set_pred = |at: u32, bits: u32| {
@@ -91,12 +98,12 @@ unsafe fn run_group(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u3
             InstKind::Vote => {
                 let p = *slot(inst.args.src[0]);
                 let p = if inst.aux & 0x40 != 0 { !p } else { p };
-                let yes = p & g;
+                let yes = p & participating;
                 let flag = |b: bool| if b { ALL } else { 0 };
                 match inst.aux & 3 {
-                    0 => set_pred(inst.args.dst[0], flag(yes == g)),
+                    0 => set_pred(inst.args.dst[0], flag(yes == participating)),
                     1 => set_pred(inst.args.dst[0], flag(yes != 0)),
-                    2 => set_pred(inst.args.dst[0], flag(yes == g || yes == 0)),
+                    2 => set_pred(inst.args.dst[0], flag(yes == participating || yes == 0)),
                     _ => splat32(regs, inst.args.dst[0], yes, active),
                 }
             }
@@ -111,12 +118,17 @@ unsafe fn run_group(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u3
                 let values: [u64; LANES] = std::array::from_fn(value);
                 let equal = |v: u64| {
                     (0..LANES).fold(0u32, |s, l| {
-                        s | u32::from(values[l] == v && g >> l & 1 != 0) << l
+                        s | u32::from(values[l] == v && participating >> l & 1 != 0) << l
                     })
                 };
                 if inst.aux & 1 != 0 {
-                    let all = equal(values[first_lane(g)]) == g;
-                    splat32(regs, inst.args.dst[0], if all { g } else { 0 }, active);
+                    let all = equal(values[first_lane(participating)]) == participating;
+                    splat32(
+                        regs,
+                        inst.args.dst[0],
+                        if all { participating } else { 0 },
+                        active,
+                    );
                     set_pred(inst.args.dst[1], if all { ALL } else { 0 });
                 } else {
                     for l in lanes(active) {
@@ -127,7 +139,7 @@ unsafe fn run_group(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u3
             InstKind::Redux => {
                 let op = cx.program.redux[inst.target as usize];
                 let src = slot(inst.args.src[0]);
-                let mut it = lanes(g).map(|l| *src.add(l));
+                let mut it = lanes(participating).map(|l| *src.add(l));
                 let mut r = it.next().unwrap_or(0);
                 if op.abs {
                     r &= 0x7fff_ffff;
@@ -138,7 +150,7 @@ unsafe fn run_group(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u3
                 splat32(regs, inst.args.dst[0], r, active);
             }
             InstKind::Elect => {
-                let leader = g.trailing_zeros();
+                let leader = participating.trailing_zeros();
                 splat32(regs, inst.args.dst[0], leader, active);
                 set_pred(inst.args.dst[1], 1 << (leader & 31));
             }
@@ -147,6 +159,7 @@ unsafe fn run_group(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u3
     }
 }
 
+/// One step of `redux`: combines two values.
 fn redux(op: AtomOp, ty: Type, abs: bool, nan: bool, a: u32, b: u32) -> u32 {
     if ty == Type::F32 {
         let (x, mut y) = (f32::from_bits(a), f32::from_bits(b));
@@ -188,8 +201,9 @@ fn redux(op: AtomOp, ty: Type, abs: bool, nan: bool, a: u32, b: u32) -> u32 {
     }
 }
 
+/// `shfl`. Groups need no distinction: a lane only reads the lane that it names.
 unsafe fn shfl(regs: *mut u8, inst: &Inst, active: u32) {
-    // SAFETY: all four sources and the first destination are 32-bit slots, the second a predicate.
+    // SAFETY: the sources and the first destination are 32-bit slots, the second destination is a predicate.
     unsafe {
         let slot = |at: u32| regs.add(at as usize).cast::<u32>();
         let values: [u32; LANES] = *slot(inst.args.src[0]).cast();
@@ -226,7 +240,7 @@ unsafe fn shfl(regs: *mut u8, inst: &Inst, active: u32) {
             };
             let from = if ok { from as u32 & 31 } else { lane };
             inside |= u32::from(ok) << lane;
-            // Reading from a lane that is not taking part gives an unspecified value.
+            // The value of a lane that does not participate is unspecified.
             *dst.add(l) = values[from as usize];
         }
         let p = slot(inst.args.dst[1]);

@@ -1,5 +1,5 @@
-//! Tests of every function against plain references, on random and special values, with full and partial masks, in
-//! both versions of the code.
+//! Tests of every lane function against plain references: random and special values, full and partial masks, both versions
+//! of the code.
 
 mod convert;
 mod coverage;
@@ -17,7 +17,7 @@ use super::{OpArgs, OperandRef, OperandSlot, Selected, Slot, select};
 use cupyrite_ptx::ir::{Instr, Operand, RegId, Register, Type};
 use values::Rng;
 
-/// A function body around one instruction: `%p`, `%h` (16 bits), `%r` (32), `%d` (64), `%q` (128), numbered 0 to 7.
+/// Parses one instruction with registers `%p`, `%h` (16 bits), `%r` (32), `%d` (64), `%q` (128), numbered 0 to 7.
 fn parse(instruction: &str) -> (Instr, Vec<Register>) {
     let text = format!(
         ".version 9.0\n.target sm_100\n.address_size 64\n.func t()\n{{\n.reg .pred %p<8>; .reg .b16 %h<8>; \
@@ -64,7 +64,7 @@ impl File {
     }
 }
 
-/// An instruction ready to run: the slots of its operands are given out in the order of their registers.
+/// An instruction with its lane function in both versions. Register `n` has slot `n` of the file.
 struct Test {
     text: String,
     versions: Vec<Selected>,
@@ -135,7 +135,7 @@ impl Test {
         let mut file = File::new();
         for (n, p) in self.sources.iter().enumerate() {
             for (lane, values) in inputs.iter().enumerate() {
-                // What a scratch source holds does not matter.
+                // The contents of a scratch source do not matter.
                 file.set(
                     self.args.src[n],
                     p.slot,
@@ -159,7 +159,7 @@ impl Test {
                 } else {
                     before.lane(self.args.dst[n], p.slot, lane)
                 };
-                // Double precision payloads have a test of their own.
+                // Payloads of double precision have a test of their own.
                 let wide = self.sources.first().is_some_and(|s| s.ty == Type::F64);
                 let key = |v: u128| match p.ty {
                     Type::F64 if d(v).is_nan() => u128::MAX,
@@ -193,7 +193,7 @@ fn check(text: &str, rounds: usize, f: impl Fn(&[u128]) -> Vec<u128>) {
     );
 }
 
-/// The same with the values of a lane from `values`.
+/// [`check`] with the sources of a lane from `values`.
 fn check_with(
     text: &str,
     rounds: usize,
@@ -204,7 +204,7 @@ fn check_with(
     let mut rng = Rng::new(text);
     for round in 0..rounds {
         let inputs: Vec<Vec<u128>> = (0..32).map(|_| values(&mut rng)).collect();
-        // The same register twice among the sources holds one value.
+        // Sources that are the same register have the same value.
         let inputs: Vec<Vec<u128>> = inputs
             .into_iter()
             .map(|mut lane| {
@@ -230,7 +230,6 @@ fn check_with(
     }
 }
 
-/// References by element type.
 fn u(v: u128) -> u32 {
     v as u32
 }

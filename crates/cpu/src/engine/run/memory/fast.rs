@@ -1,6 +1,7 @@
-//! The common loads and stores: one element of 4 or 8 bytes a lane.
+//! Fast paths of loads and stores of one element of 4 or 8 bytes per lane.
 //!
-//! They are decided in a few vector instructions: all lanes consecutive means one check of one range and one copy.
+//! A few vector instructions find out whether the addresses of all lanes are consecutive. If they are, one bounds check
+//! and one copy serve the warp; otherwise [`super::general`] takes over.
 
 use super::general::{load, store};
 use super::shared_refused;
@@ -10,7 +11,7 @@ use crate::engine::run::context::{Context, ExecResult};
 use crate::engine::run::lanes::{ALL, LANES, lanes};
 use crate::engine::run::warp::Warp;
 
-/// Whether all 32 addresses follow each other at `STEP` bytes.
+/// Whether the 32 addresses increase by `STEP` bytes.
 #[inline(always)]
 unsafe fn consecutive<const STEP: i64, const V3: bool>(a: *const u64) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -51,10 +52,10 @@ unsafe fn consecutive_v3<const STEP: i64>(a: *const u64) -> bool {
     }
 }
 
-/// Fetches what the warps after the next few will want if they go on where this one is: an interpreter's loads are too
-/// far apart for the processor to see the pattern in time.
+/// Prefetches what later warps of a consecutive access pattern will load. The loads of an interpreter are too far apart
+/// for the hardware prefetcher.
 #[inline(always)]
-fn ahead<const V3: bool>(address: u64) {
+fn prefetch<const V3: bool>(address: u64) {
     #[cfg(target_arch = "x86_64")]
     if V3 {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -69,7 +70,7 @@ fn ahead<const V3: bool>(address: u64) {
     let _ = address;
 }
 
-/// Load of one element of `N` (4 or 8) bytes a lane, global or generic.
+/// Loads one element of `N` (4 or 8) bytes per lane from global or generic memory.
 #[inline(always)]
 pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
     cx: &mut Context<'_>,
@@ -78,7 +79,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
     inst: &Inst,
     active: u32,
 ) -> ExecResult {
-    // SAFETY: places of a decoded instruction lie in the register file; `check` covers the copied range.
+    // SAFETY: the operands lie in the register file, and `check` covers the copied range.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
         if active == ALL && consecutive::<STEP, V3>(a) {
@@ -90,7 +91,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
                     .cache
                     .check(cx.launch.space, inst.aux, start, 32 * N as u64, false)
             {
-                ahead::<V3>(start);
+                prefetch::<V3>(start);
                 let dst = regs.add(inst.args.dst[0] as usize);
                 std::ptr::copy_nonoverlapping(start as *const u8, dst, 32 * N);
                 return Ok(());
@@ -100,7 +101,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
     }
 }
 
-/// Store of one element of `N` (4 or 8) bytes a lane, global or generic.
+/// Stores one element of `N` (4 or 8) bytes per lane to global or generic memory.
 #[inline(always)]
 pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
     cx: &mut Context<'_>,
@@ -109,7 +110,7 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
     inst: &Inst,
     active: u32,
 ) -> ExecResult {
-    // SAFETY: as for loads.
+    // SAFETY: the operands lie in the register file, and `check` covers the copied range.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
         if active == ALL && consecutive::<STEP, V3>(a) {
@@ -121,7 +122,7 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
                     .cache
                     .check(cx.launch.space, inst.aux, start, 32 * N as u64, true)
             {
-                ahead::<V3>(start);
+                prefetch::<V3>(start);
                 let src = regs.add(inst.args.src[1] as usize);
                 std::ptr::copy_nonoverlapping(src, start as *mut u8, 32 * N);
                 return Ok(());
@@ -131,7 +132,7 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
     }
 }
 
-/// Whether all active lanes' 4-byte accesses fit into shared memory, and the offset of the first.
+/// Whether the 4-byte accesses of all active lanes are aligned and lie in shared memory.
 #[inline(always)]
 unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, active: u32) -> bool {
     if limit < 4 {
@@ -148,7 +149,7 @@ unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, active: u32) -> bool {
     bad & 1 == 0
 }
 
-/// Load of one 4-byte element from shared memory, 32-bit address.
+/// Loads one 4-byte element per lane from shared memory, 32-bit address.
 #[inline(always)]
 pub unsafe fn ld_shared4(
     cx: &mut Context<'_>,
@@ -156,7 +157,7 @@ pub unsafe fn ld_shared4(
     inst: &Inst,
     active: u32,
 ) -> ExecResult {
-    // SAFETY: every active lane's access was checked.
+    // SAFETY: `shared4_ok` has checked the access of every active lane.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
@@ -199,7 +200,7 @@ pub unsafe fn ld_shared4(
     }
 }
 
-/// Store of one 4-byte element to shared memory, 32-bit address.
+/// Stores one 4-byte element per lane to shared memory, 32-bit address.
 #[inline(always)]
 pub unsafe fn st_shared4(
     cx: &mut Context<'_>,
@@ -207,7 +208,7 @@ pub unsafe fn st_shared4(
     inst: &Inst,
     active: u32,
 ) -> ExecResult {
-    // SAFETY: every active lane's access was checked.
+    // SAFETY: `shared4_ok` has checked the access of every active lane.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
@@ -225,6 +226,7 @@ pub unsafe fn st_shared4(
     }
 }
 
+/// The fault of the first lane whose access is invalid.
 #[cold]
 unsafe fn shared_fault(
     cx: &Context<'_>,

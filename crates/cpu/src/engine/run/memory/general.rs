@@ -1,6 +1,6 @@
-//! Loads and stores in general, and asynchronous copies.
+//! The general path of loads and stores, and asynchronous copies.
 //!
-//! The lowest and the highest address are checked against one region, and only if that fails each lane by itself.
+//! One bounds check covers the lowest to the highest address of the warp. Only if it fails, each lane is checked.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -17,7 +17,7 @@ use crate::engine::run::context::{Context, ExecResult};
 use crate::engine::run::lanes::{LANES, first_lane, lanes};
 use crate::engine::run::warp::Warp;
 
-/// Extends a loaded element to 128 bits the way the destination wants it.
+/// Extends a loaded element to 128 bits, as the operation requires.
 #[inline(always)]
 fn extend(op: &MemOp, v: u128) -> u128 {
     let bits = 8 * op.size;
@@ -32,14 +32,14 @@ fn extend(op: &MemOp, v: u128) -> u128 {
 /// An atomic read of host memory.
 ///
 /// # Safety
-/// The range was checked and is aligned to its size.
+/// The range is accessible and aligned to its size.
 pub unsafe fn atomic_read(p: u64, size: u32, order: Semantics) -> u128 {
     let o = match order {
         Semantics::Acquire | Semantics::AcqRel => Ordering::Acquire,
         Semantics::Sc => Ordering::SeqCst,
         _ => Ordering::Relaxed,
     };
-    // SAFETY: the caller's promise; other threads access the same memory atomically or race as the PTX says.
+    // SAFETY: upheld by the caller; other threads access the same memory atomically or race as the PTX says.
     unsafe {
         match size {
             1 => u128::from(AtomicU8::from_ptr(p as *mut u8).load(o)),
@@ -65,7 +65,7 @@ pub unsafe fn atomic_write(p: u64, size: u32, v: u128, order: Semantics) {
         Semantics::Sc => Ordering::SeqCst,
         _ => Ordering::Relaxed,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         match size {
             1 => AtomicU8::from_ptr(p as *mut u8).store(v as u8, o),
@@ -109,9 +109,10 @@ unsafe fn host_write(p: u64, size: u32, v: u128) {
     }
 }
 
-/// Host addresses of all active lanes if one check covers them: everything in one region, or all in shared memory.
+/// Checks all active lanes at once. If all accesses lie in one region, or in shared memory, turns `a` into host addresses
+/// and returns true.
 #[inline(always)]
-fn all_at_once(
+fn check_all(
     cx: &mut Context<'_>,
     op: &MemOp,
     entry: u16,
@@ -158,7 +159,7 @@ fn all_at_once(
     }
 }
 
-/// Any load.
+/// A load of any kind.
 #[inline(never)]
 pub unsafe fn load(
     cx: &mut Context<'_>,
@@ -169,7 +170,7 @@ pub unsafe fn load(
 ) -> ExecResult {
     let program = cx.program;
     let op = &program.mem[inst.target as usize];
-    // SAFETY: places lie in the register file; every access is checked before it is made.
+    // SAFETY: the operands lie in the register file, and every access is checked first.
     unsafe {
         let mut a = addresses(
             regs,
@@ -184,7 +185,7 @@ pub unsafe fn load(
         }
         if op.size <= 8
             && !op.atomic
-            && all_at_once(
+            && check_all(
                 cx,
                 op,
                 inst.aux,
@@ -219,7 +220,7 @@ pub unsafe fn load(
             }
             return Ok(());
         }
-        // `Sc` and acquiring loads keep later accesses behind them.
+        // A sequentially consistent load is also ordered after earlier accesses.
         if op.atomic && op.order == Semantics::Sc {
             fence(Ordering::SeqCst);
         }
@@ -256,7 +257,7 @@ pub unsafe fn load(
     }
 }
 
-/// If all active lanes want the same offset, that offset.
+/// The offset of all active lanes, if they have the same one.
 #[inline(always)]
 fn same_offset(a: &[u64; LANES], active: u32) -> Option<u64> {
     let first = a[first_lane(active)];
@@ -278,7 +279,7 @@ unsafe fn local_load(
 ) -> ExecResult {
     let base = local_base(cx, w);
     let align = bytes.next_power_of_two();
-    // SAFETY: every access is checked before it is made.
+    // SAFETY: every access is checked first.
     unsafe {
         if let Some(at) = same_offset(a, active)
             && op.size == 4
@@ -315,7 +316,7 @@ unsafe fn local_load(
     Ok(())
 }
 
-/// Any store.
+/// A store of any kind.
 #[inline(never)]
 pub unsafe fn store(
     cx: &mut Context<'_>,
@@ -326,7 +327,7 @@ pub unsafe fn store(
 ) -> ExecResult {
     let program = cx.program;
     let op = &program.mem[inst.target as usize];
-    // SAFETY: places lie in the register file; every access is checked before it is made.
+    // SAFETY: the operands lie in the register file, and every access is checked first.
     unsafe {
         let mut a = addresses(
             regs,
@@ -353,7 +354,7 @@ pub unsafe fn store(
         }
         if !op.atomic
             && op.space != MemSpace::Local
-            && all_at_once(cx, op, inst.aux, &mut a, active, bytes, align)
+            && check_all(cx, op, inst.aux, &mut a, active, bytes, align)
         {
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = u64::from(op.size) * k as u64;
@@ -392,7 +393,7 @@ pub unsafe fn store(
     }
 }
 
-/// `cp.async`, done at once.
+/// `cp.async`. The copy completes at once.
 pub unsafe fn cp_async(
     cx: &mut Context<'_>,
     regs: *mut u8,
@@ -401,7 +402,7 @@ pub unsafe fn cp_async(
 ) -> ExecResult {
     let size = inst.args.imm;
     let from_imm = i64::from(inst.args.dst[1]) << 32 | i64::from(inst.args.src[3]);
-    // SAFETY: both ranges are checked before the copy; they are at most 16 bytes long.
+    // SAFETY: both ranges are checked first and are at most 16 bytes long.
     unsafe {
         let to = addresses(
             regs,

@@ -1,10 +1,7 @@
-//! Loads and stores: addresses to host memory, with every access checked.
+//! Memory accesses of kernels: address resolution, bounds checks, local memory, slots of the register file.
 //!
-//! Here: what every access needs. The common cases are in [`fast`], everything else in
-//! [`general`].
-//!
-//! Threads of a grid may race on memory, as on a GPU; accesses here go through raw pointers and never create references
-//! to device memory.
+//! Loads and stores are in [`fast`] and [`general`]; they use this file. Threads of a grid may race on memory, as on a GPU.
+//! All accesses therefore go through raw pointers and never create references to device memory.
 
 pub mod fast;
 pub mod general;
@@ -27,7 +24,7 @@ use crate::engine::program::MemSpace;
 pub unsafe fn splat32(regs: *mut u8, at: u32, v: u32, active: u32) {
     for l in 0..LANES {
         if active >> l & 1 != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { *regs.add(at as usize).cast::<u32>().add(l) = v };
         }
     }
@@ -41,13 +38,13 @@ pub unsafe fn splat32(regs: *mut u8, at: u32, v: u32, active: u32) {
 pub unsafe fn splat64(regs: *mut u8, at: u32, v: u64, active: u32) {
     for l in 0..LANES {
         if active >> l & 1 != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { *regs.add(at as usize).cast::<u64>().add(l) = v };
         }
     }
 }
 
-/// The fault of an access.
+/// The fault of a refused access.
 #[cold]
 #[inline(never)]
 pub fn refused(
@@ -72,7 +69,7 @@ pub fn refused(
     })
 }
 
-/// The fault of an access to shared memory.
+/// The fault of a refused access to shared memory.
 #[cold]
 pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -> Box<LaneFault> {
     let outside = at.saturating_add(u64::from(bytes)) > u64::from(limit);
@@ -92,14 +89,15 @@ pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -
     )
 }
 
-/// Addresses of all lanes, offset and the first lane of the slot `plus` included; those of idle lanes mean nothing.
+/// Addresses of all lanes: the element of slot `at`, plus `imm`, plus lane 0 of slot `plus`. Those of inactive lanes are
+/// unspecified.
 ///
 /// # Safety
-/// `at` is a slot of the width that `narrow` says, `plus` a 64-bit slot.
+/// `at` is a slot of 32 bits if `narrow` is set and otherwise of 64; `plus` is a 64-bit slot.
 #[inline(always)]
 pub unsafe fn addresses(regs: *mut u8, at: u32, narrow: bool, imm: i64, plus: u32) -> [u64; LANES] {
     let mut out = [0u64; LANES];
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         if narrow {
             let a = regs.add(at as usize).cast::<u32>();
@@ -117,19 +115,19 @@ pub unsafe fn addresses(regs: *mut u8, at: u32, narrow: bool, imm: i64, plus: u3
     out
 }
 
-/// Where an access of one lane goes.
+/// Target of an access of one lane.
 #[derive(Clone, Copy, Debug)]
 pub enum ResolvedAddress {
-    /// Host memory: the whole access is at this address.
+    /// Host memory at this address.
     Host(u64),
-    /// Local memory, at this offset.
+    /// Local memory at this offset.
     Local(u32),
 }
 
-/// Resolves one lane's access of `bytes` bytes.
+/// Resolves an access of one lane: checks its bounds, alignment and access rights.
 ///
 /// # Errors
-/// The fault, if the access is not allowed.
+/// The fault of a refused access.
 #[allow(clippy::too_many_arguments)]
 pub fn resolve(
     cx: &mut Context<'_>,
@@ -234,7 +232,7 @@ pub fn local_word(base: *mut u8, at: u32, lane: usize) -> *mut u8 {
 
 /// The warp's local memory, allocated on first use.
 pub fn local_base(cx: &Context<'_>, w: &mut Warp) -> *mut u8 {
-    // A little more than a thread may use: results of up to eight bytes are read whole.
+    // 64 bytes more than a thread may use, because results of up to eight bytes are read whole.
     let bytes = (cx.launch.local_bytes as usize + 64) * LANES;
     if w.local.len() * 64 < bytes {
         w.local = zeroed_lines(bytes);
@@ -245,9 +243,9 @@ pub fn local_base(cx: &Context<'_>, w: &mut Warp) -> *mut u8 {
 /// Reads `size` bytes of local memory.
 ///
 /// # Safety
-/// The range was checked and is aligned to its size (at most 4 matter).
+/// The range is accessible, and aligned to its size or to 4 bytes.
 pub unsafe fn local_read(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = local_word(base, at, lane);
         match size {
@@ -270,7 +268,7 @@ pub unsafe fn local_read(base: *mut u8, at: u32, lane: usize, size: u32) -> u128
 /// # Safety
 /// As for [`local_read`].
 pub unsafe fn local_write(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = local_word(base, at, lane);
         match size {
@@ -286,25 +284,25 @@ pub unsafe fn local_write(base: *mut u8, at: u32, lane: usize, size: u32, v: u12
     }
 }
 
-/// Writes up to 16 bytes of local memory, however they are aligned.
+/// Writes up to 16 bytes of local memory, of any alignment.
 ///
 /// # Safety
 /// The range lies in the lane's local memory.
 pub unsafe fn local_write_bytes(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
     for k in 0..size.min(16) {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { local_write(base, at + k, lane, 1, v >> (8 * k) & 0xff) };
     }
 }
 
-/// Reads up to 16 bytes of local memory, however they are aligned.
+/// Reads up to 16 bytes of local memory, of any alignment.
 ///
 /// # Safety
 /// The range lies in the lane's local memory.
 pub unsafe fn local_read_bytes(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
     let mut v = 0;
     for k in 0..size.min(16) {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         v |= unsafe { local_read(base, at + k, lane, 1) } << (8 * k);
     }
     v
@@ -316,7 +314,7 @@ pub unsafe fn local_read_bytes(base: *mut u8, at: u32, lane: usize, size: u32) -
 /// `at` is a slot of shape `slot`.
 #[inline(always)]
 pub unsafe fn get(regs: *mut u8, at: u32, slot: Slot, lane: usize) -> u128 {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = regs.add(at as usize);
         match slot {
@@ -334,7 +332,7 @@ pub unsafe fn get(regs: *mut u8, at: u32, slot: Slot, lane: usize) -> u128 {
 /// `at` is a slot of shape `slot`.
 #[inline(always)]
 pub unsafe fn set(regs: *mut u8, at: u32, slot: Slot, lane: usize, v: u128) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = regs.add(at as usize);
         match slot {
@@ -355,7 +353,7 @@ pub unsafe fn set(regs: *mut u8, at: u32, slot: Slot, lane: usize, v: u128) {
 /// Both rows are valid for 128 bytes.
 #[inline(always)]
 pub unsafe fn blend32(src: *const u32, dst: *mut u32, active: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         if active == ALL {
             std::ptr::copy_nonoverlapping(src, dst, LANES);
