@@ -89,27 +89,18 @@ fn every_index_exists() {
             VarId::Return(i) => assert!((i as usize) < function.returns.len()),
         };
         let reg = |r: &RegId| assert!((r.0 as usize) < body.regs.len());
-        match op {
-            Operand::Reg(r)
-            | Operand::NotReg(r)
-            | Operand::RegComponent(r, _)
-            | Operand::RegSelect(r, _) => reg(r),
-            Operand::Addr(Base::Reg(r), _) => reg(r),
-            Operand::Addr(Base::Var(v), _) | Operand::Var(v, _) => variable(v),
-            Operand::Pair(a, b) => [a, b]
-                .into_iter()
-                .for_each(|o| operand(module, function, body, o)),
-            Operand::Neg(a) => operand(module, function, body, a),
-            Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-                list.iter().for_each(|o| operand(module, function, body, o));
+        op.walk(&mut |op| {
+            op.register().iter().for_each(reg);
+            op.variable().iter().for_each(variable);
+            match op {
+                Operand::Label(l) => {
+                    assert!(body.labels[l.0 as usize].at as usize <= body.instrs.len())
+                }
+                Operand::Func(f) => assert!((f.0 as usize) < module.functions.len()),
+                Operand::Proto(p) => assert!((p.0 as usize) < module.prototypes.len()),
+                _ => {}
             }
-            Operand::Label(l) => {
-                assert!(body.labels[l.0 as usize].at as usize <= body.instrs.len())
-            }
-            Operand::Func(f) => assert!((f.0 as usize) < module.functions.len()),
-            Operand::Proto(p) => assert!((p.0 as usize) < module.prototypes.len()),
-            _ => {}
-        }
+        });
     }
     for (name, text) in texts() {
         let module = cupyrite_ptx::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -185,3 +185,42 @@ pub enum Special {
     Pm(u8),
     Pm64(u8),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_visit_every_nested_operand_in_order() {
+        let reg = |n| Operand::Reg(RegId(n));
+        let mut operand = Operand::TexAddr(vec![
+            Operand::Addr(Base::Var(VarId::Module(9)), 0),
+            Operand::Vector(vec![reg(0), Operand::Neg(Box::new(reg(1))), Operand::Sink]),
+            Operand::Args(vec![Operand::Pair(
+                Box::new(Operand::RegComponent(RegId(2), 0)),
+                Box::new(Operand::NotReg(RegId(3))),
+            )]),
+            Operand::RegSelect(RegId(4), Selector::Byte(1)),
+            Operand::Addr(Base::Reg(RegId(5)), 8),
+        ]);
+        let (mut registers, mut variables, mut visits) = (Vec::new(), Vec::new(), 0);
+        operand.walk(&mut |o| {
+            visits += 1;
+            registers.extend(o.register().map(|r| r.0));
+            variables.extend(o.variable());
+        });
+        assert_eq!(registers, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(variables, [VarId::Module(9)]);
+        let mut visits_mut = 0;
+        operand.walk_mut(&mut |o| {
+            visits_mut += 1;
+            if let Operand::Reg(r) = o {
+                r.0 += 10;
+            }
+        });
+        assert_eq!((visits, visits_mut), (13, 13));
+        let mut registers = Vec::new();
+        operand.walk(&mut |o| registers.extend(o.register().map(|r| r.0)));
+        assert_eq!(registers, [10, 11, 2, 3, 4, 5]);
+    }
+}
