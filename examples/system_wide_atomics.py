@@ -1,12 +1,11 @@
-"""Atomic operations that hold for the whole system: all threads of a kernel on one set of words, and the host beside them.
+"""System-wide atomic operations: all threads of a kernel on one set of words, and the host beside them.
 
-Every thread applies every operation to managed memory. What must come out is computed on the host from the number of
-threads alone, because these operations do not depend on the order they are done in.
+Every thread applies every operation to managed memory. The host computes the expected words from the number of threads
+alone, because the results do not depend on the order.
 """
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, Skip, attribute, check, run, verify, view
 
 SOURCE = r"""
@@ -35,19 +34,29 @@ extern "C" __global__ void tickets(int *counter, int *taken)
 
 
 def expected(threads):
-    """The words after `threads` threads, where only one result is possible; None where several are."""
+    """The words after `threads` threads where the result is unique; None elsewhere."""
     increment = decrement = 0
     for _ in range(threads):
         increment = 0 if increment >= 17 else increment + 1
         decrement = 137 if decrement == 0 or decrement > 137 else decrement - 1
     together = np.bitwise_and.reduce(2 * np.arange(threads) + 7) & 0xFF
-    return [10 * threads, None, threads - 1, 0, increment, decrement, None, together, -1,
-            int(np.bitwise_xor.reduce(np.arange(threads)))]
+    return [
+        10 * threads,
+        None,
+        threads - 1,
+        0,
+        increment,
+        decrement,
+        None,
+        together,
+        -1,
+        int(np.bitwise_xor.reduce(np.arange(threads))),
+    ]
 
 
 def main():
     if not attribute("MANAGED_MEMORY"):
-        raise Skip("the device has no managed memory")
+        raise Skip("the device does not support managed memory")
     blocks, block = 64, 256
     threads = blocks * block
     kernels = Kernels(SOURCE)
@@ -63,7 +72,7 @@ def main():
         else:
             verify(found == wanted, f"word {number} is {found}, not {wanted}")
 
-    # Counted before, meanwhile by the kernel, and afterwards: no ticket is given twice, none is lost.
+    # The host takes tickets before and after the kernel does: none is given twice, none is lost.
     counter = check(driver.cuMemAllocManaged(4, int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
     taken = check(driver.cuMemAllocManaged(4 * (threads + 2), int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
     count, holders = view(counter, 1, np.int32), view(taken, threads + 2, np.int32)

@@ -1,11 +1,10 @@
-"""Adding two vectors: the smallest program that does something.
+"""The sum of two vectors: the smallest complete program.
 
 Allocates memory on the device, copies two arrays there, adds them with a kernel, and copies the sum back.
 """
 
 import numpy as np
 from cuda.bindings import driver
-
 from sample import Kernels, check, download, run, upload, verify
 
 SOURCE = r"""
@@ -28,7 +27,7 @@ def main():
     total = download(on_device[2], a)
     for pointer in on_device:
         check(driver.cuMemFree(pointer))
-    verify((total == a + b).all(), "a sum differs from the processor's")
+    verify((total == a + b).all(), "a sum differs from the host's")
     print(f"added {n} pairs of numbers")
 
 

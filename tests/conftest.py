@@ -1,8 +1,7 @@
 """Fixtures and markers of the whole suite.
 
-The device is the process's own choice (CUPYRITE_DEVICE); tests that need a GPU carry `@pytest.mark.gpu` and are
-skipped, with the reason, where the CPU device serves; those that only make sense on the CPU device carry
-`@pytest.mark.cpu`.
+CUPYRITE_DEVICE chooses the device. Tests that need a GPU carry `@pytest.mark.gpu` and are skipped on the CPU device;
+tests of the CPU device itself carry `@pytest.mark.cpu`.
 """
 
 import os
@@ -14,7 +13,7 @@ os.environ.setdefault("CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING", "1")
 
 
 def pytest_configure(config):
-    # A shell's background job ignores interrupts, and so would the children that tests interrupt.
+    # A shell's background jobs ignore SIGINT, and child processes that tests interrupt would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
@@ -43,8 +42,9 @@ def _right_device(request):
 
 @pytest.fixture
 def context():
-    """A fresh context, current; destroyed afterwards, whatever became of it."""
+    """A new current context; destroyed afterwards, also when the test left it in an error state."""
     from cuda.bindings import driver
+
     from helpers.device import check
 
     check(driver.cuInit(0))
@@ -55,8 +55,9 @@ def context():
 
 @pytest.fixture(scope="module")
 def shared_context():
-    """One context for a whole module of tests that leave it healthy."""
+    """One context for a module whose tests leave it healthy."""
     from cuda.bindings import driver
+
     from helpers.device import check
 
     check(driver.cuInit(0))

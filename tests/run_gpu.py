@@ -2,9 +2,9 @@
 
     python tests/run_gpu.py --wheel cupyrite-...whl [--listings FOLDER] [--device auto|gpu|cpu] [PYTEST ARGUMENT ...]
 
-Needs no network, no Rust and no installation: the wheel is unpacked into a temporary folder that goes first on
-the module path, ahead of any other `cuda.bindings` the interpreter has. The interpreter brings pytest, NumPy and
-hypothesis; NVRTC is found as always (wheels, conda, CUDA_PATH, /usr/local/cuda).
+Needs no network, no Rust and no installation: the wheel is unpacked into a temporary folder that comes first on the
+module path, ahead of any other `cuda.bindings`. The interpreter provides pytest, NumPy and hypothesis; NVRTC is found
+as usual (wheels, conda, CUDA_PATH, /usr/local/cuda).
 """
 
 import argparse
@@ -21,7 +21,7 @@ NEEDED = ("pytest", "numpy", "hypothesis")
 
 
 def call(title, command, environment):
-    """Runs one command, with a line before and after it; returns whether it succeeded."""
+    """Runs one command between two lines of output; returns whether it succeeded."""
     print(f"== {title}", flush=True)
     status = subprocess.run(command, env=environment, cwd=ROOT).returncode
     print(f"== {title}: {'ok' if status == 0 else f'exit status {status}'}", flush=True)
@@ -51,7 +51,9 @@ def main():
         if not call("the wheel's modules are the ones imported", [sys.executable, "-c", where, folder], environment):
             return 1
         good = call("demo", [sys.executable, "-m", "cupyrite.demo"], environment)
-        good &= call("tests", [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(rest or ["tests"])], environment)
+        good &= call(
+            "tests", [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(rest or ["tests"])], environment
+        )
         for listing in sorted(options.listings.glob("01_*.py")) if options.listings else ():
             good &= call(listing.name, [sys.executable, str(listing)], environment)
     return 0 if good else 1

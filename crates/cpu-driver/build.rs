@@ -49,7 +49,7 @@ fn main() {
         "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
         map.display()
     );
-    // The unwinding guard of the extension module (`crates/python/src/unwinding.rs` says what for).
+    // The unwinding guard of the extension module (`crates/python/src/cpython/unwinding.rs` says what for).
     if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
         println!("cargo::rustc-cdylib-link-arg=-Wl,--wrap=rust_eh_personality");
     }

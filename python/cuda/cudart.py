@@ -6,7 +6,9 @@ import warnings
 from cuda.bindings import runtime
 
 warnings.warn(
-    "cuda.cudart is an old name that may go away: use `from cuda.bindings import runtime`", DeprecationWarning, stacklevel=2
+    "cuda.cudart is an old name that may go away: use `from cuda.bindings import runtime`",
+    DeprecationWarning,
+    stacklevel=2,
 )
 # The import system takes from here what it hands out, so the old name and the new one are the same module.
 sys.modules[__name__] = runtime

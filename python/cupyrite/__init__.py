@@ -1,9 +1,9 @@
 """Cupyrite: CUDA Python built on Rust, with an embedded CPU device.
 
-Programs import ``cuda.bindings`` as they always did; this package holds what is Cupyrite's own. It stays
-nearly empty, because every ``import cuda.bindings.driver`` runs it first.
+Programs import ``cuda.bindings`` and ``cuda.core``; this package holds the native module and the command-line tools. It
+imports nothing, because every ``import cuda.bindings.driver`` runs it first.
 
-``python -m cupyrite.demo`` compiles and runs a kernel and shows what happened.
+``python -m cupyrite`` examines the installation; ``python -m cupyrite.demo`` compiles and runs a kernel.
 """
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""What is here, whether kernels can be compiled and run, and what would fix it if they cannot.
+"""Report the CUDA installation, whether kernels can be compiled and run, and how to fix problems.
 
-The exit status is 0 only if a kernel was compiled, loaded and launched and Python takes Cupyrite's modules; 1 if
-not; 2 if the command line is not understood.
+Exit status: 0 if a kernel was compiled, loaded and launched and Python imports Cupyrite's modules; 1 otherwise; 2 for an
+invalid command line.
 """
 
 import os
@@ -11,28 +11,28 @@ FORMAT = 1
 WIDTH = 100
 
 
-def arguments(words):
-    """The command line as a namespace; leaves with status 2 where it cannot be understood."""
+def parse_arguments(argv):
+    """Parse the command line; exits with status 2 if it is invalid."""
     import argparse
 
     parser = argparse.ArgumentParser(prog="python -m cupyrite", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="the report for programs (docs/doctor.md)")
-    parser.add_argument("--demo", action="store_true", help="run the demo after the examination; both must succeed")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON (docs/doctor.md)")
+    parser.add_argument("--demo", action="store_true", help="run the demo after the report; both must succeed")
     parser.add_argument(
         "--deadline",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="how long the driver, NVRTC and the kernel may take together (60)",
+        help="time limit for the driver, NVRTC and the kernel together (60)",
     )
-    options = parser.parse_args(words)
+    options = parser.parse_args(argv)
     if not 0 < options.deadline <= 86400:
-        parser.error(f"--deadline {options.deadline}: seconds, more than 0 and at most 86400")
+        parser.error(f"--deadline {options.deadline}: expected seconds, more than 0 and at most 86400")
     return options
 
 
-def facts(options):
-    """What only the interpreter knows."""
+def interpreter_facts(options):
+    """Facts about the interpreter that the native module cannot determine."""
     from importlib import machinery
 
     from . import __version__
@@ -40,10 +40,10 @@ def facts(options):
     path = []
     for entry in sys.path:
         if isinstance(entry, str):
-            try:
+            try:  # noqa: SIM105 (contextlib is imported later, where it is needed)
                 path.append(os.path.abspath(entry))
             except (OSError, ValueError):
-                pass  # The working directory is gone, or the entry holds a NUL: nothing can be imported from there.
+                pass  # The working directory was removed, or the entry contains a NUL: it cannot be imported from.
     version = sys.version_info
     release = "" if version.releaselevel == "final" else f"{version.releaselevel[0]}{version.serial}"
     known = {
@@ -53,7 +53,7 @@ def facts(options):
         "package": os.path.dirname(os.path.abspath(__file__)),
         "package_version": __version__,
         "path": path,
-        # The order in which Python tries them; all_suffixes() begins with source files.
+        # In the import system's search order; all_suffixes() lists source files first.
         "suffixes": [*machinery.EXTENSION_SUFFIXES, *machinery.SOURCE_SUFFIXES, *machinery.BYTECODE_SUFFIXES],
         "demo": options.demo,
         "deadline": options.deadline,
@@ -63,15 +63,15 @@ def facts(options):
     return known
 
 
-def columns():
-    """The terminal's width; for a pipe or a file the widest."""
+def output_width():
+    """Width of the terminal, at most WIDTH; WIDTH for a pipe or a file."""
     import shutil
 
     return min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
 
 
-def colours():
-    """Whether standard output is a terminal that wants them."""
+def use_colours():
+    """Whether standard output is a terminal that supports colours."""
     try:
         terminal = sys.stdout.isatty()
     except (AttributeError, ValueError):
@@ -80,7 +80,7 @@ def colours():
 
 
 def write(text):
-    """Writes to standard output whatever its encoding. A reader that is gone (`| head`) is no error."""
+    """Write to standard output in any encoding. A closed pipe (`| head`) is not an error."""
     stream = sys.stdout
     if stream is None:
         return
@@ -89,11 +89,11 @@ def write(text):
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding, "replace"))
         stream.flush()
     except (OSError, ValueError):
-        silence()
+        discard_output()
 
 
-def silence():
-    """Nothing more can be written: the interpreter must not try again when it ends."""
+def discard_output():
+    """Redirect standard output to the null device, so that the flush at interpreter exit does not fail."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -102,18 +102,18 @@ def silence():
         sys.stdout = None
 
 
-def without_native(error, options):
-    """The report where the native module itself cannot be imported."""
+def import_failure_report(error, options):
+    """Report for a native module that cannot be imported."""
     from . import __version__
 
     folder = os.path.dirname(os.path.abspath(__file__))
     try:
-        parts = sorted(name for name in os.listdir(folder) if name.startswith("_native."))
+        files = sorted(name for name in os.listdir(folder) if name.startswith("_native."))
     except OSError as problem:
-        parts = [f"the folder cannot be read: {problem}"]
+        files = [f"the folder cannot be read: {problem}"]
     executable = sys.executable or "python"
     command = f"{executable} -m pip install --force-reinstall --no-deps cupyrite"
-    why = f"{type(error).__name__}: {error}. Native files in {folder}: {', '.join(parts) or 'none'}."
+    why = f"{type(error).__name__}: {error}. Native files in {folder}: {', '.join(files) or 'none'}."
     problem = {
         "code": "native-module",
         "severity": "error",
@@ -137,8 +137,8 @@ def without_native(error, options):
     )
 
 
-def demo(options):
-    """Runs the demo; its exit status. Beside JSON its lines go to standard error."""
+def run_demo(options):
+    """Run the demo and return its exit status. With --json it prints to standard error."""
     import contextlib
 
     from . import demo as module
@@ -146,32 +146,34 @@ def demo(options):
     write("" if options.json else "\n")
     target = sys.stderr if options.json else sys.stdout
     if target is None:
-        target = open(os.devnull, "w", encoding="utf-8")
+        target = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the process exits)
     with contextlib.redirect_stdout(target):
         return module.main([])
 
 
-def main(words=None):
+def main(argv=None):
     """Entry point; returns the exit status."""
-    options = arguments(words)
+    options = parse_arguments(argv)
     try:
         from . import _native
     except ImportError as error:
-        write(without_native(error, options))
+        write(import_failure_report(error, options))
         return 1
-    ok, ran, hung, text = _native.doctor(facts(options), json=options.json, width=columns(), colours=colours())
+    ok, ran, hung, text = _native.doctor(
+        interpreter_facts(options), json=options.json, width=output_width(), colours=use_colours()
+    )
     write(text)
     if hung:
-        # Something of the driver's hangs in this process; its exit handlers would wait for it.
+        # A driver call hangs in this process; normal exit handlers would wait for it.
         os._exit(1)
     status = 0 if ok else 1
     if options.demo and not ran:
-        print("The demo was not run.", file=sys.stderr)
+        print("The demo did not run.", file=sys.stderr)
     elif options.demo:
         try:
-            status = demo(options) or status
+            status = run_demo(options) or status
         except BrokenPipeError:
-            silence()
+            discard_output()
             status = 1
     return status
 

@@ -1,35 +1,35 @@
-"""The extension module. Programs import ``cuda.bindings`` instead; what is here is for the packages themselves."""
+"""The extension module. For internal use; programs import ``cuda.bindings`` and ``cuda.core``."""
 
 from collections.abc import Callable
 from typing import Any
 
 def device_reason() -> str:
-    """Why driver calls go where they go: a sentence without its full stop. Chooses the device if need be.
+    """Reason for the choice of the device, without a full stop. Selects the device if none is selected yet.
 
     Raises what the first driver call would raise.
     """
 
 def library_path(name: str) -> str | None:
-    """The file a library ("cuda", "nvrtc") was loaded from; None before its first use and for the CPU device."""
+    """File from which a library ("cuda", "nvrtc") was loaded; None before its first use and for the CPU device."""
 
 def doctor(facts: dict[str, Any], *, json: bool, width: int, colours: bool) -> tuple[bool, bool, bool, str]:
-    """Examines this machine and this installation, for ``python -m cupyrite``, which gathers the facts.
+    """Examine the machine and the installation for ``python -m cupyrite``, which passes facts about the interpreter.
 
-    Returns (ok, ran, hung, text): whether the main job can run, whether a kernel ran, whether something hangs in this
-    very process (then leave through ``os._exit``), and the screen or the JSON.
+    Returns (ok, ran, hung, text): whether kernels can be compiled and run, whether a kernel ran, whether a call hangs in
+    this process (exit with ``os._exit`` then), and the report as text or JSON.
     """
 
 def lazy_module(name: str, /) -> None:
-    """Makes the module being imported under this name a lazy one."""
+    """Make the module that is being imported under this name lazy."""
 
 def fast_enum() -> tuple[type, type]:
     """(FastEnum, FastEnumMetaclass)"""
 
 def symbol_address(library: str, name: str) -> int | None:
-    """The address of a library's function; 0 if the library has none, None if the bindings know no such function."""
+    """Address of a library function; 0 if the library does not export it, None if the bindings do not define it."""
 
 def symbol_addresses(library: str) -> dict[str, int]:
-    """The addresses of all functions of a library that the bindings know, by the names they are exported by."""
+    """Addresses of all functions of a library that the bindings define, by symbol name."""
 
 def internal_errors() -> tuple[type[RuntimeError], type[RuntimeError]]:
     """(FunctionNotFoundError, NotSupportedError)"""
@@ -51,22 +51,22 @@ def find_names() -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...], tupl
     SUPPORTED_BITCODE_LIBS) of this platform."""
 
 def find_cuda_path_or_home() -> str | None:
-    """``CUDA_PATH``, or else ``CUDA_HOME``, as it is set; None where neither is."""
+    """Value of ``CUDA_PATH``, else of ``CUDA_HOME``; None if neither is set."""
 
 def load_library(name: str) -> tuple[str, bool, int, str]:
-    """Finds and loads a library: (path, whether somebody else had loaded it, handle, how it was found)."""
+    """Find and load a library: (path, whether it was already loaded, handle, how it was found)."""
 
 def find_header_directory(name: str) -> tuple[str, str] | None:
-    """Finds a folder of headers: (path, how it was found), or None."""
+    """Find a header directory: (path, how it was found), or None."""
 
 def find_binary(name: str) -> tuple[str, str] | None:
-    """Finds a tool: (path, how it was found), or None."""
+    """Find a binary utility: (path, how it was found), or None."""
 
 def find_static_library(name: str) -> tuple[str, str]:
-    """Finds a static library: (path, how it was found)."""
+    """Find a static library: (path, how it was found)."""
 
 def find_bitcode_library(name: str) -> tuple[str, str]:
-    """Finds a library in LLVM bitcode: (path, how it was found)."""
+    """Find a bitcode library: (path, how it was found)."""
 
-def remembering(values: dict[str | None, object], miss: Callable[..., object]) -> Any:
-    """A function that answers from `values` where the name is in there, and calls `miss` where it is not."""
+def memoize(values: dict[str | None, object], miss: Callable[..., object]) -> Any:
+    """Return a function that looks its argument up in `values` and calls `miss` if it is not there."""

@@ -1,6 +1,6 @@
-"""What a newcomer runs first: compile CUDA C++, load it, launch it, read the result, and see what happened.
+"""Compile a CUDA C++ kernel, load it, launch it, check the result and report each step.
 
-``python -m cupyrite.demo [--elements N]``; ``CUPYRITE_DEVICE=auto|gpu|cpu`` chooses the device.
+``python -m cupyrite.demo [--elements N]``; ``CUPYRITE_DEVICE=auto|gpu|cpu`` selects the device.
 """
 
 import argparse
@@ -23,11 +23,11 @@ REPEATS = 5
 
 
 class Failure(Exception):
-    """A step that did not work, in words for the terminal."""
+    """A failed step; the message is printed to the terminal."""
 
 
 def check(result, step):
-    """The outputs of a driver or NVRTC call: None, one value, or a tuple."""
+    """Return the outputs of a driver or NVRTC call: None, one value, or a tuple."""
     status, *outputs = result
     if status != 0:
         raise Failure(f"{step}: {status!r}")
@@ -35,7 +35,7 @@ def check(result, step):
 
 
 class Report:
-    """Lines of `what  detail  time`, as wide as a terminal."""
+    """Prints one line per step: name, detail, time and throughput."""
 
     def __init__(self):
         self.bold, self.dim, self.plain = ("\033[1m", "\033[2m", "\033[0m") if self._colours() else ("", "", "")
@@ -57,14 +57,14 @@ class Report:
 
 
 def timed(work):
-    """(result, seconds) of a call."""
+    """Call `work` and return (result, seconds)."""
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start
 
 
 def compile_source(nvrtc, arch):
-    """PTX for a compute capability such as "89"."""
+    """Compile the kernel to PTX for a compute capability such as "89"."""
     program = check(nvrtc.nvrtcCreateProgram(SOURCE.encode(), b"saxpy.cu", 0, [], []), "create program")
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, 1, [f"--gpu-architecture=compute_{arch}".encode()])
@@ -80,11 +80,11 @@ def compile_source(nvrtc, arch):
 
 
 def device_lines(report, driver, nvrtc):
-    """Says which device was chosen and why; returns it."""
+    """Report the selected device and the reason; return the device, its architecture and whether it is the CPU device."""
     from cupyrite import _native
 
     with warnings.catch_warnings():
-        # The line "why" below says the same.
+        # The line "why" below reports the same.
         warnings.simplefilter("ignore", RuntimeWarning)
         check(driver.cuInit(0), "initialise the driver")
     device = check(driver.cuDeviceGet(0), "get device 0")
@@ -103,7 +103,7 @@ def device_lines(report, driver, nvrtc):
     report.line("device", name)
     report.line("why", _native.device_reason())
     report.line(
-        "speaks",
+        "supports",
         f"compute capability {major}.{minor}, {units} multiprocessors, "
         f"CUDA {version // 1000}.{version % 1000 // 10}, NVRTC {compiler[0]}.{compiler[1]}",
     )
@@ -111,7 +111,7 @@ def device_lines(report, driver, nvrtc):
 
 
 def launch_repeatedly(driver, kernel, stream, blocks, arguments):
-    """Seconds of the first and of the best launch, by the device's own events."""
+    """Seconds of the first and of the fastest launch, measured with events."""
     start = check(driver.cuEventCreate(0), "create event")
     end = check(driver.cuEventCreate(0), "create event")
     times = []
@@ -130,7 +130,7 @@ def launch_repeatedly(driver, kernel, stream, blocks, arguments):
 
 
 def run(elements):
-    """The demo; returns whether the result is right."""
+    """Run the demo; returns whether the result is correct."""
     import ctypes
 
     import numpy as np
@@ -149,12 +149,12 @@ def run(elements):
     ptx, first = timed(lambda: compile_source(nvrtc, arch))
     _, again = timed(lambda: compile_source(nvrtc, arch))
     report.line("compile", f"CUDA C++ to PTX for compute_{arch}, {len(ptx):,} bytes", first)
-    report.more(f"a second time: {again * 1e3:.2f} ms (the first one includes what NVRTC does once)")
+    report.more(f"second compilation: {again * 1e3:.2f} ms (the first includes NVRTC's initialization)")
 
     context = check(driver.cuCtxCreate(None, 0, device), "create context")
     module, seconds = timed(lambda: check(driver.cuModuleLoadData(ptx), "load the PTX"))
     kernel = check(driver.cuModuleGetFunction(module, b"saxpy"), "find the kernel")
-    report.line("load", "PTX to a module with the kernel in it", seconds)
+    report.line("load", "PTX into a module with the kernel", seconds)
 
     rng = np.random.default_rng(0)
     x, y = (rng.random(elements, dtype=np.float32) for _ in range(2))
@@ -183,17 +183,17 @@ def run(elements):
     first, best = launch_repeatedly(driver, kernel, stream, blocks, arguments)
     moved = 3 * x.nbytes
     report.line("kernel", f"{blocks:,} blocks of {THREADS} threads, best of {REPEATS}", best, moved / best)
-    report.more(f"the first launch: {first * 1e3:.2f} ms; {best / elements * 1e9:.3f} ns a thread")
+    report.more(f"first launch: {first * 1e3:.2f} ms; {best / elements * 1e9:.3f} ns per thread")
 
     _, seconds = timed(copy_out)
     report.line("copy out", f"{out.nbytes / 2**20:.0f} MiB, device to host", seconds, out.nbytes / seconds)
 
     expected, seconds = timed(lambda: np.float32(a) * x + y)
-    report.line("NumPy", "the same on the host", seconds, moved / seconds)
+    report.line("NumPy", "the same computation on the host", seconds, moved / seconds)
     error = float(np.max(np.abs(out - expected), initial=0.0))
-    # One rounding of a value below 4: the kernel may use a fused multiply-add, NumPy rounds twice.
-    right = error <= 4 * 2.0**-23
-    report.line("result", f"largest error against NumPy {error:.3g}: {'right' if right else 'WRONG'}")
+    # One rounding of a value below 4: the kernel may use a fused multiply-add, while NumPy rounds twice.
+    correct = error <= 4 * 2.0**-23
+    report.line("result", f"largest error against NumPy {error:.3g}: {'correct' if correct else 'WRONG'}")
 
     for buffer in buffers:
         check(driver.cuMemFree(buffer), "free device memory")
@@ -201,36 +201,38 @@ def run(elements):
     check(driver.cuModuleUnload(module), "unload the module")
     check(driver.cuCtxDestroy(context), "destroy context")
     next_steps(report, on_cpu)
-    return right
+    return correct
 
 
 def next_steps(report, on_cpu):
-    """What to try after this."""
+    """Print suggestions for further runs."""
     print()
     report.title("What to try next")
     if on_cpu:
-        print("  CUPYRITE_CPU_THREADS=1 python -m cupyrite.demo   the same on one core")
-        print("  Where there is an NVIDIA driver, the same command runs on the GPU. This CPU device is for")
-        print("  developing and testing programs meant for NVIDIA GPUs; it is no replacement for one.")
+        print("  CUPYRITE_CPU_THREADS=1 python -m cupyrite.demo   run on one core")
+        print("  With an NVIDIA driver installed, the same command runs on the GPU. The CPU device is for")
+        print("  developing and testing programs for NVIDIA GPUs; it does not replace one.")
     else:
-        print("  CUPYRITE_DEVICE=cpu python -m cupyrite.demo      the same without the GPU")
-    print("  python -m cupyrite.demo --elements 1000          where launching costs more than computing")
-    print("  README.md has a first program of your own; docs/environment.md the settings.")
+        print("  CUPYRITE_DEVICE=cpu python -m cupyrite.demo      run without the GPU")
+    print("  python -m cupyrite.demo --elements 1000          a size at which launch overhead dominates")
+    print("  README.md shows a first program; docs/environment.md lists the environment variables.")
 
 
 def main(argv=None):
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cupyrite.demo", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--elements", type=int, default=1 << 24, metavar="N", help="floats in each array (16,777,216)")
+    parser.add_argument(
+        "--elements", type=int, default=1 << 24, metavar="N", help="number of floats per array (16,777,216)"
+    )
     options = parser.parse_args(argv)
     if not 1 <= options.elements <= 1 << 30:
-        parser.error(f"--elements {options.elements}: between 1 and {1 << 30}")
+        parser.error(f"--elements {options.elements}: expected 1 to {1 << 30}")
     try:
         return 0 if run(options.elements) else 1
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        print("The demo compares its result with NumPy, which is not installed: pip install numpy", file=sys.stderr)
+        print("The demo checks its result with NumPy, which is not installed: pip install numpy", file=sys.stderr)
     except (Failure, RuntimeError, ValueError) as error:
         print(f"\nThe demo stopped.\n{error}", file=sys.stderr)
     return 1

@@ -1,4 +1,4 @@
-"""What surrounds calls: environment variables, missing libraries, the choice of the device, Ctrl-C, leaks, threads."""
+"""Around calls: environment variables, missing libraries, device selection, Ctrl-C, leaks, threads."""
 
 import gc
 import os
@@ -10,6 +10,7 @@ import time
 
 import pytest
 from cuda.bindings import driver, nvrtc
+
 from helpers.device import check
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_PYTHON_")}
@@ -40,13 +41,13 @@ def test_per_thread_default_stream_must_be_an_integer(value):
 
 
 @pytest.mark.parametrize("value", ["0", "1", " 2 "])
-def test_per_thread_default_stream(value):
+def test_per_thread_default_stream_accepts_integers(value):
     code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].value)"
     done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
     assert done.stdout == "0\n", done
 
 
-def test_a_device_that_means_nothing():
+def test_invalid_cupyrite_device_raises():
     code = """
         from cuda.bindings import driver
         for attempt in range(2):
@@ -60,7 +61,7 @@ def test_a_device_that_means_nothing():
 
 
 @pytest.mark.cpu
-def test_a_missing_driver_is_an_error_that_says_where_it_was_looked_for():
+def test_missing_driver_error_names_the_searched_locations():
     code = """
         from cuda.bindings import driver
         from cuda.pathfinder import DynamicLibNotFoundError
@@ -78,7 +79,7 @@ def test_a_missing_driver_is_an_error_that_says_where_it_was_looked_for():
 
 
 @pytest.mark.cpu
-def test_taking_the_cpu_device_by_default_is_said_once():
+def test_falling_back_to_the_cpu_device_warns_once():
     code = """
         import warnings
         from cuda.bindings import driver
@@ -96,7 +97,7 @@ def test_taking_the_cpu_device_by_default_is_said_once():
 
 
 @pytest.mark.cpu
-def test_the_cpu_device_by_default_is_said_once_by_nvml_too():
+def test_falling_back_to_the_cpu_device_warns_once_through_nvml():
     code = """
         import warnings
         from cuda.bindings import driver, nvml
@@ -127,7 +128,7 @@ def test_the_cpu_device_by_default_is_said_once_by_nvml_too():
 
 
 @pytest.mark.cpu
-def test_ctrl_c_ends_a_kernel_that_never_ends():
+def test_ctrl_c_interrupts_an_endless_kernel():
     code = """
         import os, signal, threading, time
         from cuda.bindings import driver
@@ -161,7 +162,7 @@ def test_ctrl_c_ends_a_kernel_that_never_ends():
 
 
 def growth(function, times):
-    """Allocated blocks that stay after calls."""
+    """Allocated blocks that remain after calls."""
     for _ in range(64):
         function()
     gc.collect()
@@ -188,7 +189,7 @@ class Number:
         return 0
 
 
-def test_calls_leave_no_references():
+def test_calls_leak_no_references():
     import ctypes
 
     import numpy as np
@@ -204,7 +205,7 @@ def test_calls_leave_no_references():
     knows = ctypes.c_int(3)
 
     def make_and_destroy_a_linker():
-        status, linker = driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5])
+        _status, linker = driver.cuLinkCreate(1, [J.CU_JIT_MAX_REGISTERS], [5])
         if linker is not None:
             check(driver.cuLinkDestroy(linker))
 
@@ -257,7 +258,7 @@ def test_calls_leave_no_references():
     assert not leaking, "calls by index and blocks that stayed after 300 of each"
 
 
-def test_the_references_of_arguments_are_given_back():
+def test_argument_references_are_released():
     import numpy as np
 
     array, text, number = np.zeros(4), b"some bytes", Number()
@@ -279,8 +280,7 @@ def test_the_references_of_arguments_are_given_back():
 # ---------------------------------------------------------------- threads
 
 
-def test_other_threads_run_while_a_call_waits(context):
-    """The GIL is released around calls."""
+def test_gil_is_released_during_a_waiting_call(context):
     beats = []
     stop = threading.Event()
 

@@ -1,18 +1,17 @@
-"""What a kernel's mistakes look like from the host. Each in its own process: an error here ends a context for good."""
+"""What kernel faults look like from the host. Each test runs in its own process, because a fault makes the context
+unusable.
+"""
 
-import os
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 
 import pytest
-from helpers import TESTS
+
+from helpers.programs import python, start
 
 HEADER = """
 import sys
-sys.path.insert(0, {here!r})
 import numpy as np
 from helpers.device import DeviceArray, Module, check, driver, synchronize
 check(driver.cuInit(0))
@@ -22,12 +21,12 @@ R = driver.CUresult
 
 
 def script(body):
-    return HEADER.format(here=str(TESTS)) + textwrap.dedent(body)
+    return HEADER + textwrap.dedent(body)
 
 
 def run(body, timeout=120):
-    """(stdout, stderr) of a Python program that ends well."""
-    done = subprocess.run([sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=timeout)
+    """(stdout, stderr) of a Python program that must succeed."""
+    done = python(script(body), timeout=timeout)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 
@@ -65,7 +64,7 @@ def test_illegal_address_report_says_where():
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("index, where", [(64, "past the end"), (-1, "before"), (1000, "past the end")])
-def test_one_element_out_of_bounds_is_caught(index, where):
+def test_access_one_element_past_the_end_is_reported(index, where):
     _, err = run(f'''
         module = Module.from_source("""
         extern "C" __global__ void poke(int *out, int i) {{ out[i] = 1; }}
@@ -78,7 +77,7 @@ def test_one_element_out_of_bounds_is_caught(index, where):
 
 
 @pytest.mark.cpu
-def test_use_after_free_is_caught():
+def test_use_after_free_is_reported():
     run('''
         module = Module.from_source("""
         extern "C" __global__ void poke(int *out) { *out = 1; }
@@ -103,7 +102,7 @@ def test_shared_memory_is_bounds_checked():
     ''')
 
 
-def test_misaligned_address():
+def test_misaligned_access_is_an_error():
     out, _ = run('''
         module = Module.from_source("""
         extern "C" __global__ void odd(char *p) { *(int *)(p + 1) = 1; }
@@ -115,8 +114,8 @@ def test_misaligned_address():
     assert out.split() == ["CUDA_ERROR_MISALIGNED_ADDRESS"]
 
 
-def test_assert_says_what_failed():
-    out, err = run('''
+def test_failed_assert_reports_its_location():
+    out, err = run("""
         module = Module.from_file("printf_assert.cu", kind="ptx")
         x = np.ones(64, np.int32)
         x[37] = 0
@@ -124,31 +123,31 @@ def test_assert_says_what_failed():
         module.launch("check_positive", 2, 32, dx, np.int32(64))
         print(driver.cuCtxSynchronize()[0].name)
         print(driver.cuMemAlloc(4)[0].name)
-    ''')
+    """)
     assert out.split() == ["CUDA_ERROR_ASSERT"] * 2
     assert "in[i] > 0" in err and "check_positive" in err and "block: [1,0,0], thread: [5,0,0]" in err, err
 
 
-def test_trap():
-    out, _ = run('''
+def test_trap_fails_the_launch():
+    out, _ = run("""
         module = Module.from_file("printf_assert.cu", kind="ptx")
         module.launch("trap_if", 1, 32, np.int32(0))
         synchronize()
         module.launch("trap_if", 1, 32, np.int32(1))
         print(driver.cuCtxSynchronize()[0].name)
-    ''')
+    """)
     assert out.split()[0] in ("CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_INSTRUCTION")
 
 
-def test_printf():
-    out, _ = run('''
+def test_printf_formats():
+    out, _ = run("""
         module = Module.from_file("printf_assert.cu")
         module.launch("hello", 2, 3, np.int32(5))
         synchronize()
         text = DeviceArray(np.frombuffer(b"from memory\\0", np.uint8))
         module.launch("formats", 1, 1, text)
         synchronize()
-    ''')
+    """)
     lines = out.split("\n")
     assert sorted(lines[:5]) == [f"thread {i} of 5" for i in range(5)]
     assert lines[5:] == [
@@ -169,7 +168,7 @@ def test_printf():
 
 @pytest.mark.cpu
 def test_endless_kernel_can_be_interrupted():
-    body = script('''
+    body = script("""
         module = Module.from_file("divergent.cu")
         flag = DeviceArray(np.zeros(1, np.int32))
         module.launch("never_ends", 1, 32, flag)
@@ -179,8 +178,8 @@ def test_endless_kernel_can_be_interrupted():
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         print(driver.cuCtxSynchronize()[0].name)
-    ''')
-    child = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """)
+    child = start(body)
     try:
         assert child.stdout.readline() == "started\n"
         time.sleep(0.3)
@@ -193,18 +192,21 @@ def test_endless_kernel_can_be_interrupted():
 
 
 @pytest.mark.cpu
-def test_process_ends_while_a_kernel_runs():
+def test_process_exits_while_a_kernel_runs():
     start = time.monotonic()
-    run('''
+    run(
+        """
         module = Module.from_file("divergent.cu")
         flag = DeviceArray(np.zeros(1, np.int32))
         module.launch("never_ends", 1, 32, flag)
-    ''', timeout=60)
+    """,
+        timeout=60,
+    )
     assert time.monotonic() - start < 30
 
 
 def test_host_can_stop_a_running_kernel():
-    run('''
+    run("""
         module = Module.from_file("divergent.cu")
         flag = check(driver.cuMemHostAlloc(64, 2))
         import ctypes
@@ -215,7 +217,7 @@ def test_host_can_stop_a_running_kernel():
         assert driver.cuStreamQuery(stream)[0] == R.CUDA_ERROR_NOT_READY
         word.value = 1
         check(driver.cuStreamSynchronize(stream))
-    ''')
+    """)
 
 
 @pytest.mark.cpu
@@ -235,10 +237,10 @@ def test_deep_recursion_is_an_error_not_a_crash():
     assert out.split()[0] in ("CUDA_ERROR_HARDWARE_STACK_ERROR", "CUDA_ERROR_ILLEGAL_ADDRESS"), out + err
 
 
-def test_new_context_after_a_fault_on_the_cpu_device(cpu_device):
+def test_new_context_works_after_a_fault(cpu_device):
     if not cpu_device:
         pytest.skip("an NVIDIA GPU needs a new process after a fault")
-    run('''
+    run("""
         module = Module.from_source('extern "C" __global__ void poke(int *p) { *p = 1; }')
         module.launch("poke", 1, 1, np.uint64(8))
         assert driver.cuCtxSynchronize()[0] == R.CUDA_ERROR_ILLEGAL_ADDRESS
@@ -249,4 +251,4 @@ def test_new_context_after_a_fault_on_the_cpu_device(cpu_device):
         module.launch("poke", 1, 1, out)
         synchronize()
         assert out.get()[0] == 1
-    ''')
+    """)

@@ -1,9 +1,10 @@
-"""Kernels of every kind, compiled by the real NVRTC, against NumPy; the same on the CPU device and on a GPU."""
+"""Kernels of every kind, compiled by NVRTC, against NumPy; the same on the CPU device and on a GPU."""
 
 import ctypes
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, check, compute_capability, driver, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
@@ -131,7 +132,12 @@ def test_reduce_sync():
     module.launch("reduce_sync", 4, 128, dx, out, np.int32(len(x)))
     synchronize()
     padded = np.append(x, np.zeros(12, np.int32))
-    want = [x.sum(), padded.max(), padded.min(), *(f.reduce(padded) for f in (np.bitwise_or, np.bitwise_and, np.bitwise_xor))]
+    want = [
+        x.sum(),
+        padded.max(),
+        padded.min(),
+        *(f.reduce(padded) for f in (np.bitwise_or, np.bitwise_and, np.bitwise_xor)),
+    ]
     assert out.get().tolist() == [int(w) for w in want]
 
 
@@ -361,8 +367,17 @@ def test_switch():
     module.launch("switches", 1, 128, dv, out, np.int32(len(v)))
     synchronize()
     i = np.arange(len(v))
-    known = {0: 10 + 0 * i, 1: 3 + i, 2: -1 + 0 * i, 3: 3 ^ 0x55 + 0 * i, 4: i // 3, 5: i % 7, 6: 6 + 0 * i, 100: 1000 + 0 * i}
-    # 2 falls through to 3, which recomputes from v itself.
+    known = {
+        0: 10 + 0 * i,
+        1: 3 + i,
+        2: -1 + 0 * i,
+        3: 3 ^ 0x55 + 0 * i,
+        4: i // 3,
+        5: i % 7,
+        6: 6 + 0 * i,
+        100: 1000 + 0 * i,
+    }
+    # 2 falls through to 3, which recomputes from v.
     known[2] = (2 ^ 0x55) + 0 * i
     known[3] = (3 ^ 0x55) + 0 * i
     want = [int(known[x][k]) if x in known else 2 if x > 50 else 3 for k, x in enumerate(v.tolist())]
@@ -501,8 +516,15 @@ def test_shuffles():
     synchronize()
     w = v.reshape(-1, 32)
     lane = np.arange(32)
-    sources = [(lane * 7 + 3) & 31, np.where(lane < 3, lane, lane - 3), np.where(lane > 26, lane, lane + 5), lane ^ 9,
-               (lane & ~7) | (lane & 7), np.where(lane % 8 < 2, lane, lane - 2), np.where(lane % 16 > 13, lane, lane + 2)]
+    sources = [
+        (lane * 7 + 3) & 31,
+        np.where(lane < 3, lane, lane - 3),
+        np.where(lane > 26, lane, lane + 5),
+        lane ^ 9,
+        (lane & ~7) | (lane & 7),
+        np.where(lane % 8 < 2, lane, lane - 2),
+        np.where(lane % 16 > 13, lane, lane + 2),
+    ]
     want = [w[:, s].ravel() for s in sources] + [(w[:, lane ^ 1].ravel().astype(np.int64) << 4).astype(np.int32)]
     np.testing.assert_array_equal(out.get(), want)
 
@@ -587,7 +609,8 @@ def test_clocks():
     synchronize()
     cycles, short_cycles, nanoseconds, forward = out.get().tolist()
     assert forward == 1 and cycles > 0 and short_cycles != 0
-    # `__nanosleep` sleeps for up to twice the time asked, and the global timer may tick in steps of a microsecond or more.
+    # `__nanosleep` may sleep for twice the time requested, and the global timer may tick in steps of a microsecond or
+    # more.
     assert nanoseconds > 10_000
 
 
@@ -612,7 +635,7 @@ def test_ctypes_arguments():
     assert out.get().tolist() == [3] * 8
 
 
-def test_many_arguments():
+def test_512_arguments_arrive():
     count = 512
     params = ", ".join(f"int a{k}" for k in range(count))
     source = f'extern "C" __global__ void many(int *out, {params}) {{ out[0] = {" + ".join(f"a{k}" for k in range(count))}; }}'
@@ -625,7 +648,7 @@ def test_many_arguments():
     assert out.get()[0] == count * (count - 1) // 2
 
 
-def test_compute_capability_is_what_the_code_was_made_for():
+def test_code_is_compiled_for_the_device_capability():
     source = 'extern "C" __global__ void arch(int *out) { *out = __CUDA_ARCH__; }'
     module = Module.from_source(source)
     out = zeros(1, np.int32)

@@ -1,10 +1,13 @@
-"""Arithmetic, held against what an NVIDIA GPU computed (tests/golden/gpu.npz, see golden/record_numerics.py) and against NumPy."""
+"""Arithmetic, compared with results of an NVIDIA GPU (tests/golden/gpu.npz, see golden/record_numerics.py) and with
+NumPy.
+"""
 
 import numpy as np
 import pytest
+
 from helpers import TESTS
-from helpers.numeric_cases import CASES, F32, F64, I32, I64, run
 from helpers.device import DeviceArray, Module, compute_capability, synchronize
+from helpers.numeric_cases import CASES, F32, F64, I32, I64, run
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 _GOLDEN = TESTS / "golden" / "gpu.npz"
@@ -12,7 +15,7 @@ GOLDEN = np.load(_GOLDEN)
 
 
 def bits(values):
-    """The values' bits, every NaN made the same one: PTX leaves payloads open."""
+    """The bits of the values, with one representation for NaN: PTX leaves payloads unspecified."""
     if values.dtype.kind != "f":
         return values
     out = values.view(f"u{values.dtype.itemsize}").copy()
@@ -21,14 +24,14 @@ def bits(values):
 
 
 def bfloat_bits(values):
-    """The same for bfloat16 in 16-bit integers."""
+    """As `bits`, for bfloat16 in 16-bit integers."""
     out = values.copy()
     out[(values & 0x7FFF) > 0x7F80] = 0xFFFF
     return out
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
-def test_like_a_gpu(case):
+def test_results_match_a_gpu(case):
     major, minor = compute_capability()
     if case.arch > 10 * major + minor:
         pytest.skip(f"the kernel needs compute capability {case.arch / 10}")
@@ -42,13 +45,16 @@ def test_like_a_gpu(case):
             off = np.abs(bfloat_bits(have[row]).astype(int) - bfloat_bits(want[row]).astype(int))
             assert off.max() <= 1, f"row {row}: {off.max()} units in the last place"
         else:
-            np.testing.assert_allclose(have[row].astype(float), want[row].astype(float), case.rtol, case.atol, True,
-                                       err_msg=f"row {row}")
+            np.testing.assert_allclose(
+                have[row].astype(float), want[row].astype(float), case.rtol, case.atol, True, err_msg=f"row {row}"
+            )
 
 
-@pytest.mark.parametrize("dtype, name", [(np.float32, "zip<float>"), (np.float64, "zip<double>"), (np.int32, "zip<int>"),
-                                         (np.int64, "zip<long long>")])
-def test_basic_arithmetic_like_numpy(dtype, name):
+@pytest.mark.parametrize(
+    "dtype, name",
+    [(np.float32, "zip<float>"), (np.float64, "zip<double>"), (np.int32, "zip<int>"), (np.int64, "zip<long long>")],
+)
+def test_basic_arithmetic_matches_numpy(dtype, name):
     a, b = {"f4": F32, "f8": F64, "i4": I32, "i8": I64}[np.dtype(dtype).str[1:]]
     if np.dtype(dtype).kind == "i":
         b = np.where((b == 0) | (b == -1), 3, b).astype(dtype)
@@ -66,10 +72,15 @@ def test_basic_arithmetic_like_numpy(dtype, name):
     np.testing.assert_array_equal(bits(out.get()), bits(want.astype(dtype)))
 
 
-@pytest.mark.parametrize("name, function, dtype", [("transform<Square, float>", lambda x: x * x, np.float32),
-                                                   ("transform<Negate, double>", lambda x: -x, np.float64),
-                                                   ("transform<AddOne, int>", lambda x: x + 1, np.int32)])
-def test_templates(name, function, dtype):
+@pytest.mark.parametrize(
+    "name, function, dtype",
+    [
+        ("transform<Square, float>", lambda x: x * x, np.float32),
+        ("transform<Negate, double>", lambda x: -x, np.float64),
+        ("transform<AddOne, int>", lambda x: x + 1, np.int32),
+    ],
+)
+def test_templates_match_numpy(name, function, dtype):
     a = {np.float32: F32, np.float64: F64, np.int32: I32}[dtype][0]
     module = Module.from_file("elementwise.cu", names=[name])
     x, out = DeviceArray(a), DeviceArray(np.zeros_like(a))
@@ -79,9 +90,11 @@ def test_templates(name, function, dtype):
         np.testing.assert_array_equal(bits(out.get()), bits(function(a)))
 
 
-@pytest.mark.parametrize("name, source, target", [("convert<signed char, double>", np.int8, np.float64),
-                                                  ("convert<unsigned short, float>", np.uint16, np.float32)])
-def test_widening_conversions(name, source, target):
+@pytest.mark.parametrize(
+    "name, source, target",
+    [("convert<signed char, double>", np.int8, np.float64), ("convert<unsigned short, float>", np.uint16, np.float32)],
+)
+def test_widening_conversions_match_numpy(name, source, target):
     a = np.arange(256).astype(source) if source == np.int8 else np.arange(0, 65536, 17).astype(source)
     module = Module.from_file("elementwise.cu", names=[name])
     x, out = DeviceArray(a), DeviceArray(np.zeros(len(a), target))
@@ -90,9 +103,11 @@ def test_widening_conversions(name, source, target):
     np.testing.assert_array_equal(out.get(), a.astype(target))
 
 
-@pytest.mark.parametrize("name, source, target", [("convert<float, unsigned char>", np.float32, np.uint8),
-                                                  ("convert<double, int>", np.float64, np.int32)])
-def test_narrowing_conversions(name, source, target):
+@pytest.mark.parametrize(
+    "name, source, target",
+    [("convert<float, unsigned char>", np.float32, np.uint8), ("convert<double, int>", np.float64, np.int32)],
+)
+def test_narrowing_conversions_match_numpy(name, source, target):
     low, high = np.iinfo(target).min, np.iinfo(target).max
     a = np.array([0, 0.4, 1.9, -0.9, low, high, 17.5], source)
     module = Module.from_file("elementwise.cu", names=[name])

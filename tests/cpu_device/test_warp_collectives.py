@@ -1,7 +1,8 @@
-"""Warp collectives whose member mask differs between the lanes of a warp, compiled by NVRTC; on both devices."""
+"""Warp collectives with several member masks in one warp, compiled by NVRTC; on both devices."""
 
 import numpy as np
 import pytest
+
 from helpers.device import DeviceArray, Module, synchronize
 
 pytestmark = pytest.mark.usefixtures("shared_context")
@@ -23,7 +24,7 @@ def keys_and_values():
 
 
 def groups(keys):
-    """For each lane: its number in the warp, and the indices of the lanes of its warp with the same key."""
+    """For each lane: its rank in its group, and the indices of the lanes of its warp with the same key."""
     for i in range(N):
         warp = np.arange(i & ~31, (i & ~31) + 32)
         yield i & 31, warp[keys[warp] == keys[i]]
@@ -46,9 +47,20 @@ def test_groups_found_by_match(module):
     for i, (lane, members) in enumerate(groups(keys)):
         v = values[members]
         odd = members[v & 1 == 1]
-        want = [mask(members), mask(odd), (v > 0).all(), (v > 50).any(), v.sum(), v.max(), np.bitwise_or.reduce(v), v[0]]
+        want = [
+            mask(members),
+            mask(odd),
+            (v > 0).all(),
+            (v > 50).any(),
+            v.sum(),
+            v.max(),
+            np.bitwise_or.reduce(v),
+            v[0],
+        ]
         want += [mask(members[v & 1 == values[i] & 1]), mask(members) + lane]
-        np.testing.assert_array_equal(have[:, i].view(np.int32), np.array(want).astype(np.uint32).view(np.int32), str(i))
+        np.testing.assert_array_equal(
+            have[:, i].view(np.int32), np.array(want).astype(np.uint32).view(np.int32), str(i)
+        )
 
 
 def test_groups_whose_lanes_diverge_and_return(module):

@@ -1,8 +1,8 @@
-"""Differences from NVIDIA's package that are meant, each with its reason.
+"""Deliberate differences from NVIDIA's package, each with its reason.
 
-A rule: (pattern of "MODULE SECTION LABEL", pattern of what compare.py says of the difference, reason[, test]). The test
-is given both outcomes, NVIDIA's first, and says whether the difference is the one that the reason is about; a rule whose
-pattern of the difference would match others too has one.
+A rule: (pattern of "MODULE SECTION LABEL", pattern of compare.py's description of the difference, reason[, test]). The
+test receives both outcomes, NVIDIA's first, and returns whether the reason applies; a rule has one if its patterns
+would match other differences too.
 """
 
 import re
@@ -24,11 +24,13 @@ def leaves(value, path=""):
 
 
 def unwritten(peer, ours):
-    """Whether the values differ only where ours is zero or empty: the peer shows what its memory held before."""
+    """Whether the values differ only where ours is zero or empty: the peer shows uninitialized memory."""
     a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
     different = {k for k in a.keys() | b.keys() if a.get(k) != b.get(k)}
-    # An unknown number in an enum raises; zero is a member or raises in its turn.
-    return all(b.get(k) in (0, "", None, "0.0") or ".exception" in k or ".enum" in k or ".name" in k for k in different) and same_calls(peer, ours)
+    # An unknown number for an enum raises; zero is a member or raises too.
+    return all(
+        b.get(k) in (0, "", None, "0.0") or ".exception" in k or ".enum" in k or ".name" in k for k in different
+    ) and same_calls(peer, ours)
 
 
 def unwritten_value(peer, ours):
@@ -37,26 +39,29 @@ def unwritten_value(peer, ours):
 
 
 def placements(peer, ours):
-    """Only the struct of the first call differs, the mode that comes back with it, and what C left unwritten."""
+    """Only the struct of the first call, the mode returned with it, and uninitialized memory differ."""
     a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
-    values = all(k.endswith(".mode.int") for k in a.keys() | b.keys() if a.get(k) != b.get(k)) or unwritten_value(peer, ours)
+    values = all(k.endswith(".mode.int") for k in a.keys() | b.keys() if a.get(k) != b.get(k)) or unwritten_value(
+        peer, ours
+    )
     return values and peer.get("raises") == ours.get("raises") and same_calls(peer, ours, (2,))
 
 
 def goes_on(peer, ours):
-    """Ours makes the peer's calls (the text of the error aside), and may make more of them."""
+    """Ours makes the peer's calls (apart from the error text), and possibly more."""
     a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
     return b[: len(a)] == a
 
 
 def same_calls(peer, ours, but=()):
-    """Whether C was called with the same arguments, leaving out those at the positions `but`."""
+    """Whether C received the same arguments, except those at the positions `but`."""
     from compare import same_argument
 
     if [c["f"] for c in peer.get("calls", [])] != [c["f"] for c in ours.get("calls", [])]:
         return False
     return all(
-        len(p["a"]) == len(o["a"]) and all(i in but or same_argument(x, y) for i, (x, y) in enumerate(zip(p["a"], o["a"], strict=True)))
+        len(p["a"]) == len(o["a"])
+        and all(i in but or same_argument(x, y) for i, (x, y) in enumerate(zip(p["a"], o["a"], strict=True)))
         for p, o in zip(peer.get("calls", []), ours.get("calls", []), strict=True)
     )
 
@@ -67,7 +72,7 @@ def same_result(peer, ours):
 
 
 def only(*positions):
-    """Only the arguments at these positions of the C function differ, and the result is the same."""
+    """Only the arguments at these positions of the C function differ; the result is the same."""
     return lambda peer, ours: same_result(peer, ours) and same_calls(peer, ours, positions)
 
 
@@ -85,13 +90,13 @@ def empty_arrays(peer, ours):
 
 
 def not_asked(peer, ours):
-    """Ours makes the first of the peer's calls and stops, because there is nothing to ask for."""
+    """Ours makes the first of the peer's calls and stops, because there is nothing to query."""
     a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
     return len(b) < len(a) and a[: len(b)] == b
 
 
 def leftovers(peer, ours):
-    """C is called in the same order, and its structs differ only where ours are clear."""
+    """The same C calls in the same order; structs differ only where ours are zero."""
     a, b = peer.get("calls", []), ours.get("calls", [])
     if [c["f"] for c in a] != [c["f"] for c in b]:
         return False
@@ -103,48 +108,52 @@ def leftovers(peer, ours):
             if kind not in ("in", "out", "count") or kind != y.partition(" ")[0]:
                 return False
             x, y = x.partition(" ")[2].partition("+")[0], y.partition(" ")[2].partition("+")[0]
-            if len(x) != len(y) or any(x[i : i + 2] != y[i : i + 2] and y[i : i + 2] not in ("00", "ee") for i in range(0, len(x), 2)):
+            if len(x) != len(y) or any(
+                x[i : i + 2] != y[i : i + 2] and y[i : i + 2] not in ("00", "ee") for i in range(0, len(x), 2)
+            ):
                 return False
     return True
 
 
 def unknown_status(peer, ours):
-    """Ours gives the status as a number."""
+    """Ours returns the status as a number."""
     value = ours.get("value", {}).get("tuple", [{}])
     return value[0] == {"int": 12345}
 
 
 def size_first(peer, ours):
-    """Ours asks for the size and then makes the peer's call."""
+    """Ours queries the size and then makes the peer's call."""
     a, b = peer.get("calls", []), ours.get("calls", [])
     if len(b) == len(a) == 1 and peer.get("value") == ours.get("value"):
-        return b[0]["f"] == a[0]["f"] + "Size"  # which fails as the call itself does
+        return b[0]["f"] == a[0]["f"] + "Size"  # Which fails like the call itself.
     return len(b) == len(a) + 1 and b[0]["f"] == a[0]["f"] + "Size" and [c["f"] for c in a] == [c["f"] for c in b[1:]]
 
 
 def plain_number(peer, ours):
-    """C is called alike, and ours gives a number where the peer finds no member."""
+    """The same C calls; ours returns a number where the peer has no enum member."""
     value = ours.get("value", {}).get("tuple", [])
     return same_calls(peer, ours) and any(isinstance(v, dict) and set(v) == {"int"} for v in value[1:])
 
 
 def no_call(peer, ours):
-    """Ours refuses before C is called (but for the text of the error)."""
+    """Ours refuses before C is called (apart from the error text)."""
     return all(c["f"].endswith("ErrorString") for c in ours.get("calls", []))
 
 
 def only_members(*names):
-    """Only these members of the structs differ."""
+    """Only these struct members differ."""
 
     def test(peer, ours):
         a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
-        return all(any(f"..{n}." in k or f"..{n}[" in k for n in names) for k in a.keys() | b.keys() if a.get(k) != b.get(k))
+        return all(
+            any(f"..{n}." in k or f"..{n}[" in k for n in names) for k in a.keys() | b.keys() if a.get(k) != b.get(k)
+        )
 
     return test
 
 
 def after_nul(peer, ours):
-    """Texts in buffers differ only behind their end."""
+    """Texts in buffers differ only behind their NUL."""
 
     def cut(value):
         if isinstance(value, dict):
@@ -157,19 +166,21 @@ def after_nul(peer, ours):
 
 
 def structs_of_numbers(peer, ours):
-    """The peer gives a list of structs."""
+    """The peer returns a list of structs."""
     value = peer.get("value")
     return isinstance(value, dict) and bool(value.get("list")) and all("class" in v for v in value["list"])
 
 
 def structs_of_bytes(peer, ours):
-    """Both give lists of structs; the peer's hold what its memory held."""
+    """Both return lists of structs; the peer's contain uninitialized memory."""
     return structs_of_numbers(peer, ours) and structs_of_numbers(ours, peer)
 
 
 def shorter_list(peer, ours):
-    """Ours gives as many elements as there was room for; the peer as many as C tells of."""
-    a, b = (next((v["list"] for v in x["value"]["tuple"] if isinstance(v, dict) and "list" in v), []) for x in (peer, ours))
+    """Ours returns as many elements as the array had room for; the peer as many as C reports."""
+    a, b = (
+        next((v["list"] for v in x["value"]["tuple"] if isinstance(v, dict) and "list" in v), []) for x in (peer, ours)
+    )
     return len(b) < len(a) and a[: len(b)] == b
 
 
@@ -187,121 +198,492 @@ ADDRESSES = (
 
 DELIBERATE = [
     (r"\w+ \w+ .*", REFUSALS, "a refusal of a wrong argument is of another built-in class", no_call),
-    (r"\w+ functions \w+ \w+=nul", "returns, ours raises builtins.ValueError", "a NUL inside a string would be cut off silently", no_call),
-    (r"\w+ attributes .* = (None|object|str|bytes|1\.5)", "raises builtins.AttributeError, ours builtins.TypeError", "a wrong kind is a TypeError"),
+    (
+        r"\w+ functions \w+ \w+=nul",
+        "returns, ours raises builtins.ValueError",
+        "a NUL inside a string would truncate it",
+        no_call,
+    ),
+    (
+        r"\w+ attributes .* = (None|object|str|bytes|1\.5)",
+        "raises builtins.AttributeError, ours builtins.TypeError",
+        "a wrong type is a TypeError",
+    ),
     (r"\w+ attributes .* = 1\.5", r"returns, ours raises builtins\.TypeError", "addresses take no floats"),
-    (r"\w+ attributes .* = (-1|2\*\*\d\d)", r"returns, ours raises builtins\.OverflowError", "a number that does not fit the member is refused"),
-    (r"\w+ attributes .* = (\[\]|own)", "raises builtins.(TypeError|ValueError), ours returns", "a list can be emptied"),
+    (
+        r"\w+ attributes .* = (-1|2\*\*\d\d)",
+        r"returns, ours raises builtins\.OverflowError",
+        "a number out of the member's range is refused",
+    ),
+    (
+        r"\w+ attributes .* = (\[\]|own)",
+        "raises builtins.(TypeError|ValueError), ours returns",
+        "a list member accepts an empty list",
+    ),
     (r"\w+ attributes .* = bytes", "raises builtins.ValueError, ours returns", "bytes are numbers too"),
-    (r"\w+ attributes .* = (1\.5|0|1|7|2\*\*\d\d|None|own|-1)", "raises builtins.TypeError, ours returns", "integers of NumPy and objects with __index__ are taken"),
-    (r"nvml attributes \w+\.\w+ = (\(1, 2\)|\[1, 2, 3\])", "raises builtins.TypeError, ours returns", "any sequence of numbers is taken"),
-    (r"nvml attributes (ConfCompute|Nvlink|PwrModel|PerfMetrics)\w*(\(\d?\)|\.\w+ = .*)", "values differ", "an empty array has its elements' type, not float64", empty_arrays),
-    (r"nvml functions device_get_(conf_compute_gpu_\w+|nvlink_\w+) .*", "values differ", "an empty array has its elements' type, not float64", empty_arrays),
-    (r"cufile (functions|scripts) .*", "exceptions of the same class differ", "the texts of cuFile's statuses are our own"),
+    (
+        r"\w+ attributes .* = (1\.5|0|1|7|2\*\*\d\d|None|own|-1)",
+        "raises builtins.TypeError, ours returns",
+        "NumPy integers and objects with __index__ are accepted",
+    ),
+    (
+        r"nvml attributes \w+\.\w+ = (\(1, 2\)|\[1, 2, 3\])",
+        "raises builtins.TypeError, ours returns",
+        "any sequence of numbers is accepted",
+    ),
+    (
+        r"nvml attributes (ConfCompute|Nvlink|PwrModel|PerfMetrics)\w*(\(\d?\)|\.\w+ = .*)",
+        "values differ",
+        "an empty array has its elements' type, not float64",
+        empty_arrays,
+    ),
+    (
+        r"nvml functions device_get_(conf_compute_gpu_\w+|nvlink_\w+) .*",
+        "values differ",
+        "an empty array has its elements' type, not float64",
+        empty_arrays,
+    ),
+    (
+        r"cufile (functions|scripts) .*",
+        "exceptions of the same class differ",
+        "the texts of cuFile's statuses are Cupyrite's own",
+    ),
     (r"cufile (functions|scripts) .*", "values differ", "the peer returns what C left unwritten", unwritten),
-    (r"cufile scripts .*op_status_error.*", "values differ", "the texts of cuFile's statuses are our own"),
-    (r"cufile functions op_status_error .*", "values differ", "the texts of cuFile's statuses are our own"),
-    (r"cufile functions \w+ error:-\d+", "returns, ours raises", "a negative status is an error, not success with unwritten results"),
-    (r"cufile functions (read|write)v? error:-1", "raises builtins.ValueError, ours builtins.OSError", "-1 means errno"),
-    (r"cufile functions use_count error:-1", "raises builtins.ValueError, ours returns", "a function without a status returns nothing"),
+    (r"cufile scripts .*op_status_error.*", "values differ", "the texts of cuFile's statuses are Cupyrite's own"),
+    (r"cufile functions op_status_error .*", "values differ", "the texts of cuFile's statuses are Cupyrite's own"),
+    (
+        r"cufile functions \w+ error:-\d+",
+        "returns, ours raises",
+        "a negative status is an error, not success with unwritten results",
+    ),
+    (
+        r"cufile functions (read|write)v? error:-1",
+        "raises builtins.ValueError, ours builtins.OSError",
+        "-1 means errno",
+    ),
+    (
+        r"cufile functions use_count error:-1",
+        "raises builtins.ValueError, ours returns",
+        "a function without a status returns nothing",
+    ),
     (r"cufile functions get_parameter_string len=negative", "ours returns", "a length that is no length is left to C"),
     (r"cufile functions batch_io_set_up nr=2\*\*31", "crashes", "the recorder writes as many handles as it is told"),
-    (rf"\w+ functions \w+ ({ADDRESSES}|\w+)=(2\*\*31|2\*\*32|True|negative|float)", r"returns, ours raises (builtins\.(ValueError|TypeError)|cuda\.bindings\.\w+\.\w*InvalidArgument\w*)", "an address that cannot be one is refused before C sees it", no_call),
-    (r"cudla functions submit_task .*", "ours (raises )?builtins.(ValueError|TypeError)", "more tasks than there are", no_call),
-    (r"cudla functions module_get_attributes .*", "C is called differently", "an empty list needs no second call", not_asked),
-    (r"cudla functions module_get_attributes .*", "values differ", "the peer shows memory that C did not write", unwritten),
-    (r"nvml functions device_get_gsp_firmware_version .*", "values differ", "the version is a text; the peer gives its first character's code",
-     lambda p, o: "int" in p["value"] and "str" in o["value"]),
-    (r"nvjitlink scripts mistakes: log's text", "values differ", "the peer frees a module's name while the library still refers to it"),
+    (
+        rf"\w+ functions \w+ ({ADDRESSES}|\w+)=(2\*\*31|2\*\*32|True|negative|float)",
+        r"returns, ours raises (builtins\.(ValueError|TypeError)|cuda\.bindings\.\w+\.\w*InvalidArgument\w*)",
+        "an impossible address is refused before the C call",
+        no_call,
+    ),
+    (
+        r"cudla functions submit_task .*",
+        "ours (raises )?builtins.(ValueError|TypeError)",
+        "more tasks than exist",
+        no_call,
+    ),
+    (
+        r"cudla functions module_get_attributes .*",
+        "C is called differently",
+        "an empty list needs no second call",
+        not_asked,
+    ),
+    (
+        r"cudla functions module_get_attributes .*",
+        "values differ",
+        "NVIDIA's exposes memory that C did not write",
+        unwritten,
+    ),
+    (
+        r"nvml functions device_get_gsp_firmware_version .*",
+        "values differ",
+        "the version is a string; NVIDIA's returns its first character's code",
+        lambda p, o: "int" in p["value"] and "str" in o["value"],
+    ),
+    (
+        r"nvjitlink scripts mistakes: log's text",
+        "values differ",
+        "NVIDIA's frees a module's name while the library still refers to it",
+    ),
     (r"\w+ facts dtype _py_anon_\w+", "only the peer has it", "private names are there but not listed"),
-    (r"\w+ functions device_get_(cpu|memory)_affinity\w* \w+=2\*\*31", "hangs", "gigabytes are asked for; both take their time"),
+    (
+        r"\w+ functions device_get_(cpu|memory)_affinity\w* \w+=2\*\*31",
+        "hangs",
+        "gigabytes are allocated; both take long",
+    ),
     # ------------------------------------------------------------------------------------------------------
     # NVML
-    (r"nvml functions \w+_(current_clock_freqs|hostname_v1|performance_modes|power_management_limit_v2|read_write_prm_v1|driver_branch|handle_by_uuidv|field_values|fan_speed_rpm|temperature_v|scheduler_state_v2) .*",
-     "C is called differently", "the peer hands C a struct that it did not clear", leftovers),
-    (r"nvml functions device_get_vgpu_type_supported_placements .*", "(C is called differently|values differ)", "the peer drops the mode in the first call", placements),
-    (r"nvml functions event_set_get_context_data_v1 .*", "C is called differently", "no size, no second call", not_asked),
-    (r"nvml functions (device_get_(samples|vgpu_utilization|vgpu_type_(supported|creatable)_placements)|gpu_instance_get_\w*vgpu\w*|system_event_set_create|vgpu_type_get_name|device_get_nvlink_\w+) .*",
-     "values differ", "the peer shows memory that C did not write", unwritten_value),
-    (r"nvml functions vgpu_type_get_name .*", "raises builtins.UnicodeDecodeError, ours returns", "the peer shows memory that C did not write"),
-    (r"nvml functions system_event_set_create .*", "C is called differently", "the peer hands C a struct that it did not clear", leftovers),
-    (r"nvml functions (gpu_instance|device|vgpu_instance)_get_\w+ (two:7|error:7)", "(C is called differently|raises cuda.bindings.nvml.InsufficientSizeError, ours returns)",
-     "the size is asked for, and again when the list has grown", goes_on),
-    (r"nvml functions device_get_vgpu_metadata error:7", "returns, ours raises cuda.bindings.nvml.InsufficientSizeError", "status 7 without a size is an error"),
-    (r"nvml functions event_set_get_context_data_v1 error:7", "raises cuda.bindings.nvml.InsufficientSizeError, ours returns", "no size, no data"),
-    (r"nvml functions device_(clear|get)_field_values values=(list|tuple|bytes)", "", "an empty list needs no call, and bytes are no list", no_call),
-    (r"nvml functions (\w*event\w*|\w*mig_device\w*) .*", "ours (raises )?cuda.bindings.nvml.InvalidArgumentError", "a handle that the module did not make is refused", no_call),
-    (r"nvml functions (device|gpu_instance|event_set|set|system)_\w+ \w+=(None|object|tuple|list|bytes|2\*\*63|2\*\*64)", "returns, ours raises builtins.(TypeError|ValueError)", "a struct is needed", no_call),
-    (r"nvml functions event_set_register_gpu_operational_events_v1 .*", "ours (raises )?builtins.ValueError", "an empty struct is refused", no_call),
-    (r"nvml functions (device_set_vgpu_heterogeneous_mode|device_set_power_management_limit_v2|device_get_clock_offsets|device_get_temperature_v|device_get_vgpu_processes_utilization_info) .*",
-     "OverflowError", "the struct's member is narrower or unsigned: what does not fit is refused"),
+    (
+        r"nvml functions \w+_(current_clock_freqs|hostname_v1|performance_modes|power_management_limit_v2|read_write_prm_v1|driver_branch|handle_by_uuidv|field_values|fan_speed_rpm|temperature_v|scheduler_state_v2) .*",
+        "C is called differently",
+        "NVIDIA's passes C an uninitialised struct",
+        leftovers,
+    ),
+    (
+        r"nvml functions device_get_vgpu_type_supported_placements .*",
+        "(C is called differently|values differ)",
+        "NVIDIA's ignores the mode in the first call",
+        placements,
+    ),
+    (
+        r"nvml functions event_set_get_context_data_v1 .*",
+        "C is called differently",
+        "without a size there is no second call",
+        not_asked,
+    ),
+    (
+        r"nvml functions (device_get_(samples|vgpu_utilization|vgpu_type_(supported|creatable)_placements)|gpu_instance_get_\w*vgpu\w*|system_event_set_create|vgpu_type_get_name|device_get_nvlink_\w+) .*",
+        "values differ",
+        "NVIDIA's exposes memory that C did not write",
+        unwritten_value,
+    ),
+    (
+        r"nvml functions vgpu_type_get_name .*",
+        "raises builtins.UnicodeDecodeError, ours returns",
+        "NVIDIA's exposes memory that C did not write",
+    ),
+    (
+        r"nvml functions system_event_set_create .*",
+        "C is called differently",
+        "NVIDIA's passes C an uninitialised struct",
+        leftovers,
+    ),
+    (
+        r"nvml functions (gpu_instance|device|vgpu_instance)_get_\w+ (two:7|error:7)",
+        "(C is called differently|raises cuda.bindings.nvml.InsufficientSizeError, ours returns)",
+        "the size is queried, and again if the list has grown",
+        goes_on,
+    ),
+    (
+        r"nvml functions device_get_vgpu_metadata error:7",
+        "returns, ours raises cuda.bindings.nvml.InsufficientSizeError",
+        "status 7 without a size is an error",
+    ),
+    (
+        r"nvml functions event_set_get_context_data_v1 error:7",
+        "raises cuda.bindings.nvml.InsufficientSizeError, ours returns",
+        "without a size there is no data",
+    ),
+    (
+        r"nvml functions device_(clear|get)_field_values values=(list|tuple|bytes)",
+        "",
+        "an empty list needs no call; bytes are not a list",
+        no_call,
+    ),
+    (
+        r"nvml functions (\w*event\w*|\w*mig_device\w*) .*",
+        "ours (raises )?cuda.bindings.nvml.InvalidArgumentError",
+        "a handle that the module did not create is refused",
+        no_call,
+    ),
+    (
+        r"nvml functions (device|gpu_instance|event_set|set|system)_\w+ \w+=(None|object|tuple|list|bytes|2\*\*63|2\*\*64)",
+        "returns, ours raises builtins.(TypeError|ValueError)",
+        "a struct is required",
+        no_call,
+    ),
+    (
+        r"nvml functions event_set_register_gpu_operational_events_v1 .*",
+        "ours (raises )?builtins.ValueError",
+        "an empty struct is refused",
+        no_call,
+    ),
+    (
+        r"nvml functions (device_set_vgpu_heterogeneous_mode|device_set_power_management_limit_v2|device_get_clock_offsets|device_get_temperature_v|device_get_vgpu_processes_utilization_info) .*",
+        "OverflowError",
+        "the struct's member is narrower or unsigned: values out of range are refused",
+    ),
     # ------------------------------------------------------------------------------------------------------
     # The driver
-    (r"(driver|runtime|nvrtc) functions \w+ error:12345", "raises builtins.ValueError, ours returns", "a status that the enum does not know is given as its number", unknown_status),
-    (r"(driver|runtime) functions \w+ .*", rf"returns, {SHORT}", "C would read past a list that is shorter than its count", no_call),
-    (r"(driver|runtime) functions \w+ error:12345", rf"raises builtins.ValueError, {SHORT}", "C would read past a list that is shorter than its count", no_call),
-    (r"driver functions cu(Device(GetName|GetPCIBusId)) length=(0|negative)", "C is called differently", "a buffer has room for the end of a text", only(1)),
-    (r"driver functions cuDeviceGetName .*", "values differ", "what lies behind the end of a text is zero", after_nul),
-    (r"(driver|runtime) scripts .*cu(da)?Device(GetName|GetPCIBusId).*", "values differ", "what lies behind the end of a text is zero", after_nul),
-    (r"driver (functions|scripts) .*cuDeviceGetLuid.*", "values differ", "a LUID is eight bytes, not a text that ends at a zero", after_nul),
-    (r"driver functions cuDeviceGetCliqueInfo fill", "values differ", "as many elements as there was room for", shorter_list),
-    (r"driver functions (cuStreamAddCallback|cuDeviceRegisterAsyncNotification|cuLogsRegisterCallback|cuLaunchHostFunc\w*|cuUserObjectCreate) .*",
-     "C is called differently", "the peer puts a function of its own between the driver and the callback", only(0, 1, 2)),
-    (r"driver functions cuVDPAU(GetDevice|CtxCreate) .*", "C is called differently", "C takes the function itself; the peer passes the address of the object that holds it", only(2, 4)),
-    (r"(driver|nvrtc) functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources|nvrtcDestroyProgram) (conn|pStream|pCudaResource|resources|prog)=(1|99|True|2\*\*31|2\*\*32|2\*\*63)",
-     "C is called differently", "a number stands for the handle, as everywhere; the peer takes it for the handle's address", only(0, 1, 2)),
-    (r"(driver|runtime|nvrtc) functions (cu(da)?EGLStream\w+|cu(da)?Graphics(Un)?[mM]apResources|nvrtcDestroyProgram) (conn|pStream|pCudaResource|resources|prog)=(float|another class)",
-     "raises builtins.TypeError, ours returns", "a number stands for the handle, as everywhere"),
-    (r"driver functions cuPointerSetAttribute CU_\w+ = \w+", "raises builtins.AttributeError, ours returns", "C is asked: it refuses what cannot be set"),
-    (r"driver functions cuLinkCreate CU_JIT_WALL_TIME = .*", "C is called differently", "the option's word holds a float; the peer passes the address of one", only(2)),
-    (r"driver functions cu(LinkCreate|ModuleLoadDataEx) CU_JIT_WALL_TIME = .*", "C is called differently", "the option's word holds a float; the peer passes the address of one", only(2, 3, 4)),
-    (r"driver functions cu(LinkCreate|ModuleLoadDataEx) CU_JIT_(GLOBAL|REFERENCED)_\w+ = .*", "raises builtins.TypeError, ours returns", "an address, or no list at all, is taken too"),
-    (r"nvrtc functions nvrtcGetSupportedArchs (ok|keywords)", "C is called differently", "room for nothing is an address, not null", only(0)),
-    (r"nvrtc functions nvrtcGetSupportedArchs error:\d+", "raises builtins.TypeError, ours returns", "a failed call returns its status and None"),
-    (r"(driver|runtime) functions (cuCoredump\w+|cu(da)?Device[GS]etGraphMemAttribute|cu(da)?MemPool\w+|cudaMem\w*Export\w+|cudaMemRangeGet\w+|cuMem\w*Export\w+|cuLogicalEndpointExport|cuMemRangeGet\w+|cuPointer\w+) \w+=(0|1|99|True|float|first|last|of another enum|negative|2\*\*31)",
-     "raises builtins.(AttributeError|TypeError), ours returns", "an attribute may be given by its number"),
-    (r"(driver|runtime) (functions|scripts) .*(cu(da)?MemPoolSetAttribute|cu(da)?DeviceSetGraphMemAttribute).*", "raises builtins.AttributeError, ours returns",
-     "a number is taken where the peer needs a cuuint64_t"),
-    (r"(driver|runtime|nvrtc) functions \w+ \w+=negative", "raises builtins.OverflowError, ours returns", "an enum's number goes to C as it is; C refuses what it does not know",
-     lambda p, o: not o.get("calls") or any("ffffffff" in a for c in o.get("calls", []) for a in c["a"])),
-    (r"(driver|runtime) functions cu(da)?EGLStreamProducerConnect (height|width)=negative", "raises builtins.OverflowError, ours returns", "an EGLint is signed"),
-    (r"(driver|runtime) functions cu(da)?EGLStreamProducerConnect (height|width)=2\*\*31", "returns, ours raises builtins.OverflowError", "an EGLint is signed", no_call),
-    (r"driver functions cu(Link|ModuleLoad|LibraryLoad)\w+ CU_\w+ = (int|bool|float) [017]?", "raises builtins.AttributeError, ours returns", "an option's enum may be given by its number"),
-    (r"driver functions cuLaunch(Cooperative)?Kernel(Ex)? ctypes value", "raises builtins.TypeError, ours returns", "a ctypes value says its own type"),
-    (r"driver functions cuLaunch(Cooperative)?Kernel(Ex)? list", "raises builtins.TypeError, ours returns", "a list serves as well as a tuple"),
-    (r"nvrtc functions nvrtcGet\w+ .*", "C is called differently", "the size is asked for first: a buffer that is too short is refused", size_first),
-    (r"nvrtc functions nvrtcGet\w+ \w+=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
-    (r"nvrtc functions nvrtc(CompileProgram numOptions|CreateProgram numHeaders)=negative", "C is called differently", "the recorder reads past the lists", only(2, 4, 5)),
-    (r"(driver|runtime) attributes cudaBindings\w+Global\(-?\d\)", "returns, ours raises builtins.TypeError", "it holds nothing that it could be made from"),
+    (
+        r"(driver|runtime|nvrtc) functions \w+ error:12345",
+        "raises builtins.ValueError, ours returns",
+        "a status that the enum lacks is returned as a number",
+        unknown_status,
+    ),
+    (
+        r"(driver|runtime) functions \w+ .*",
+        rf"returns, {SHORT}",
+        "C would read past a list that is shorter than its count",
+        no_call,
+    ),
+    (
+        r"(driver|runtime) functions \w+ error:12345",
+        rf"raises builtins.ValueError, {SHORT}",
+        "C would read past a list that is shorter than its count",
+        no_call,
+    ),
+    (
+        r"driver functions cu(Device(GetName|GetPCIBusId)) length=(0|negative)",
+        "C is called differently",
+        "a buffer has room for the terminating NUL",
+        only(1),
+    ),
+    (r"driver functions cuDeviceGetName .*", "values differ", "bytes behind the end of a string are zero", after_nul),
+    (
+        r"(driver|runtime) scripts .*cu(da)?Device(GetName|GetPCIBusId).*",
+        "values differ",
+        "bytes behind the end of a string are zero",
+        after_nul,
+    ),
+    (
+        r"driver (functions|scripts) .*cuDeviceGetLuid.*",
+        "values differ",
+        "a LUID is eight bytes, not a zero-terminated string",
+        after_nul,
+    ),
+    (
+        r"driver functions cuDeviceGetCliqueInfo fill",
+        "values differ",
+        "as many elements as the buffer has room for",
+        shorter_list,
+    ),
+    (
+        r"driver functions (cuStreamAddCallback|cuDeviceRegisterAsyncNotification|cuLogsRegisterCallback|cuLaunchHostFunc\w*|cuUserObjectCreate) .*",
+        "C is called differently",
+        "NVIDIA's inserts a function between the driver and the callback",
+        only(0, 1, 2),
+    ),
+    (
+        r"driver functions cuVDPAU(GetDevice|CtxCreate) .*",
+        "C is called differently",
+        "C takes the function itself; the peer passes the address of the object that holds it",
+        only(2, 4),
+    ),
+    (
+        r"(driver|nvrtc) functions (cuEGLStream\w+|cuGraphics(Un)?[mM]apResources|nvrtcDestroyProgram) (conn|pStream|pCudaResource|resources|prog)=(1|99|True|2\*\*31|2\*\*32|2\*\*63)",
+        "C is called differently",
+        "a number is the handle, as everywhere; NVIDIA's takes it as the handle's address",
+        only(0, 1, 2),
+    ),
+    (
+        r"(driver|runtime|nvrtc) functions (cu(da)?EGLStream\w+|cu(da)?Graphics(Un)?[mM]apResources|nvrtcDestroyProgram) (conn|pStream|pCudaResource|resources|prog)=(float|another class)",
+        "raises builtins.TypeError, ours returns",
+        "a number is the handle, as everywhere",
+    ),
+    (
+        r"driver functions cuPointerSetAttribute CU_\w+ = \w+",
+        "raises builtins.AttributeError, ours returns",
+        "C is asked: it refuses what cannot be set",
+    ),
+    (
+        r"driver functions cuLinkCreate CU_JIT_WALL_TIME = .*",
+        "C is called differently",
+        "the option's word holds a float; NVIDIA's passes the address of one",
+        only(2),
+    ),
+    (
+        r"driver functions cu(LinkCreate|ModuleLoadDataEx) CU_JIT_WALL_TIME = .*",
+        "C is called differently",
+        "the option's word holds a float; NVIDIA's passes the address of one",
+        only(2, 3, 4),
+    ),
+    (
+        r"driver functions cu(LinkCreate|ModuleLoadDataEx) CU_JIT_(GLOBAL|REFERENCED)_\w+ = .*",
+        "raises builtins.TypeError, ours returns",
+        "an address or None is accepted too",
+    ),
+    (
+        r"nvrtc functions nvrtcGetSupportedArchs (ok|keywords)",
+        "C is called differently",
+        "an empty buffer has an address, not NULL",
+        only(0),
+    ),
+    (
+        r"nvrtc functions nvrtcGetSupportedArchs error:\d+",
+        "raises builtins.TypeError, ours returns",
+        "a failed call returns its status and None",
+    ),
+    (
+        r"(driver|runtime) functions (cuCoredump\w+|cu(da)?Device[GS]etGraphMemAttribute|cu(da)?MemPool\w+|cudaMem\w*Export\w+|cudaMemRangeGet\w+|cuMem\w*Export\w+|cuLogicalEndpointExport|cuMemRangeGet\w+|cuPointer\w+) \w+=(0|1|99|True|float|first|last|of another enum|negative|2\*\*31)",
+        "raises builtins.(AttributeError|TypeError), ours returns",
+        "an attribute may be a number",
+    ),
+    (
+        r"(driver|runtime) (functions|scripts) .*(cu(da)?MemPoolSetAttribute|cu(da)?DeviceSetGraphMemAttribute).*",
+        "raises builtins.AttributeError, ours returns",
+        "a number is accepted where NVIDIA's needs a cuuint64_t",
+    ),
+    (
+        r"(driver|runtime|nvrtc) functions \w+ \w+=negative",
+        "raises builtins.OverflowError, ours returns",
+        "an enum's number is passed to C unchanged; C refuses unknown ones",
+        lambda p, o: not o.get("calls") or any("ffffffff" in a for c in o.get("calls", []) for a in c["a"]),
+    ),
+    (
+        r"(driver|runtime) functions cu(da)?EGLStreamProducerConnect (height|width)=negative",
+        "raises builtins.OverflowError, ours returns",
+        "an EGLint is signed",
+    ),
+    (
+        r"(driver|runtime) functions cu(da)?EGLStreamProducerConnect (height|width)=2\*\*31",
+        "returns, ours raises builtins.OverflowError",
+        "an EGLint is signed",
+        no_call,
+    ),
+    (
+        r"driver functions cu(Link|ModuleLoad|LibraryLoad)\w+ CU_\w+ = (int|bool|float) [017]?",
+        "raises builtins.AttributeError, ours returns",
+        "an option's enum may be a number",
+    ),
+    (
+        r"driver functions cuLaunch(Cooperative)?Kernel(Ex)? ctypes value",
+        "raises builtins.TypeError, ours returns",
+        "a ctypes value has its own type",
+    ),
+    (
+        r"driver functions cuLaunch(Cooperative)?Kernel(Ex)? list",
+        "raises builtins.TypeError, ours returns",
+        "a list is accepted like a tuple",
+    ),
+    (
+        r"nvrtc functions nvrtcGet\w+ .*",
+        "C is called differently",
+        "the size is queried first: a buffer that is too short is refused",
+        size_first,
+    ),
+    (
+        r"nvrtc functions nvrtcGet\w+ \w+=ctypes int",
+        "raises builtins.TypeError, ours returns",
+        "any writable buffer is accepted",
+    ),
+    (
+        r"nvrtc functions nvrtc(CompileProgram numOptions|CreateProgram numHeaders)=negative",
+        "C is called differently",
+        "the recorder reads past the lists",
+        only(2, 4, 5),
+    ),
+    (
+        r"(driver|runtime) attributes cudaBindings\w+Global\(-?\d\)",
+        "returns, ours raises builtins.TypeError",
+        "the value cannot be constructed from its content",
+    ),
     (r"driver functions cuLaunchKernel(Ex)? extra=None", "raises builtins.TypeError, ours returns", "None is no extra"),
-    (r"(driver|runtime) functions cu(da)?LogsDumpTo(File|Memory) iterator=(0|1|99|True|float|2\*\*31|another class)", "raises builtins.TypeError, ours returns", "an iterator may be given by its number"),
-    (r"(driver|runtime) functions cu(da)?LogsDumpToMemory buffer=ctypes int", "raises builtins.TypeError, ours returns", "any writable buffer is taken"),
-    (r"(driver|runtime) functions cu(da)?VDPAU\w+ vdpGetProcAddress=float", "raises builtins.TypeError, ours returns", "a number stands for the function"),
-    (r"(driver|runtime) functions (cuMemcpy\w*H\w*|cuMemHostRegister|cuParamSetv|cuLinkAddData|cudaMem(cpy|set)\w*|cudaGraph\w*Memcpy\w+|cudaHostRegister) \w+=(bytes|ctypes int)", "returns, ours raises builtins.ValueError",
-     "C would read or write past the buffer, or write into bytes", no_call),
-    (r"(driver|runtime) functions cu(da)?LogsDumpToMemory (size=(99|2\*\*\d\d)|buffer=bytes)", "returns, ours raises builtins.(ValueError|TypeError)", "C would write past the buffer, or into bytes", no_call),
-    (r"runtime functions cudaVDPAUSetVDPAUDevice .*", "values differ", "NVIDIA's module has no VDPAU in its runtime and says so first",
-     lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorNotSupported"),
-    (r"driver functions cuLogicalEndpointExport handleType=(99|2\*\*31)", "returns, ours raises builtins.(TypeError|ValueError)", "a handle of an unknown type has an unknown size", no_call),
-    (r"driver functions (cuDeviceGetCliqueInfo|cuGLGetDevices|cuGraph\w+|cu(Library|Module)Enumerate\w+|cuMemRangeGetAttribute|cuStreamGetCaptureInfo) \w+=2\*\*3[12]",
-     "ours crashes or hangs, as does the peer", "gigabytes are asked for; both take their time"),
-    (r"(driver|runtime) attributes (CU|cuda|anon_)\w+\(\d\)", "returns, ours raises builtins.ValueError", "an address that cannot be read is refused"),
-    (r"(driver|runtime) attributes \w+\.\w+ = bytes", "values differ", "the peer takes the elements of bytes for structs and reads past them", structs_of_bytes),
-    (r"(driver|runtime) attributes \w+\.\w+ = (bytes|\(1, 2\)|\[1, 2, 3\]|str|long str)", "returns, ours raises builtins.TypeError",
-     "the peer takes numbers for structs and reads what they do not have", structs_of_numbers),
-    (r"(driver|runtime) attributes \w+\.\w+ = (-1|2\*\*31)", "(raises builtins.OverflowError, ours returns|arguments cannot be made)", "an enum's number goes to C as it is; reading one that is no member raises"),
-    (r"(driver|runtime) attributes (CUdevWorkqueueConfigResource\w*\.device = -1|EGLint\(-1\))", "raises builtins.OverflowError, ours returns", "a device and an EGLint are signed"),
-    (r"(driver|runtime) scripts graphs: cu(da)?GraphBatchMemOpNodeGetParams", "values differ", "a list that C wrote into a struct is shown; the peer's stays empty",
-     lambda p, o: p["value"]["tuple"][1][".paramArray"]["list"] == []),
-    (r"runtime scripts arrays: cudaGetTextureObject(ResourceView|Texture)Desc.*", "values differ", "the runtime leaves a view that there is not, and a border colour, unwritten on both sides",
-     only_members("borderColor", "cudaResourceViewDesc", "depth", "height", "width", "format", "firstLayer", "lastLayer", "firstMipmapLevel", "lastMipmapLevel")),
-    (r"runtime scripts \w+: cuda(FuncGetAttributes|PointerGetAttributes).*", "values differ", "a member that the installed, older runtime does not write", only_members("sharedMemoryMode", "localityDomainOrdinal")),
-    (r"runtime scripts without_a_device: cudaGetError(Name|String) .*", "values differ", "an error that the installed, older runtime does not know",
-     lambda p, o: o["value"]["tuple"][1]["bytes"] == b"unrecognized error code".hex()),
-    (r"runtime scripts devices: cudaGetDriverEntryPoint.*", "values differ", "the runtime inside NVIDIA's module asks for its own, newer version of the entry point",
-     lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorInvalidValue"),
-    (r"runtime scripts memory: cudaPeekAtLastError.*", "values differ", "the call before is one that the driver is too old for",
-     lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorCallRequiresNewerDriver"),
-    (r"runtime scripts .*", r"returns, ours raises (builtins\.RuntimeError|cuda\.bindings\._internal\.utils\.FunctionNotFoundError)", "the installed runtime is older than the one inside NVIDIA's module"),
-    (r"(driver|runtime) (functions|scripts) .*", "raises builtins.ValueError, ours returns", "a number that is no member of an enum is given as it is", plain_number),
+    (
+        r"(driver|runtime) functions cu(da)?LogsDumpTo(File|Memory) iterator=(0|1|99|True|float|2\*\*31|another class)",
+        "raises builtins.TypeError, ours returns",
+        "an iterator may be a number",
+    ),
+    (
+        r"(driver|runtime) functions cu(da)?LogsDumpToMemory buffer=ctypes int",
+        "raises builtins.TypeError, ours returns",
+        "any writable buffer is accepted",
+    ),
+    (
+        r"(driver|runtime) functions cu(da)?VDPAU\w+ vdpGetProcAddress=float",
+        "raises builtins.TypeError, ours returns",
+        "a number is the function's address",
+    ),
+    (
+        r"(driver|runtime) functions (cuMemcpy\w*H\w*|cuMemHostRegister|cuParamSetv|cuLinkAddData|cudaMem(cpy|set)\w*|cudaGraph\w*Memcpy\w+|cudaHostRegister) \w+=(bytes|ctypes int)",
+        "returns, ours raises builtins.ValueError",
+        "C would read or write past the buffer, or write into bytes",
+        no_call,
+    ),
+    (
+        r"(driver|runtime) functions cu(da)?LogsDumpToMemory (size=(99|2\*\*\d\d)|buffer=bytes)",
+        "returns, ours raises builtins.(ValueError|TypeError)",
+        "C would write past the buffer, or into bytes",
+        no_call,
+    ),
+    (
+        r"runtime functions cudaVDPAUSetVDPAUDevice .*",
+        "values differ",
+        "NVIDIA's module has no VDPAU in its runtime and says so first",
+        lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorNotSupported",
+    ),
+    (
+        r"driver functions cuLogicalEndpointExport handleType=(99|2\*\*31)",
+        "returns, ours raises builtins.(TypeError|ValueError)",
+        "a handle of an unknown type has an unknown size",
+        no_call,
+    ),
+    (
+        r"driver functions (cuDeviceGetCliqueInfo|cuGLGetDevices|cuGraph\w+|cu(Library|Module)Enumerate\w+|cuMemRangeGetAttribute|cuStreamGetCaptureInfo) \w+=2\*\*3[12]",
+        "ours crashes or hangs, as does the peer",
+        "gigabytes are allocated; both take long",
+    ),
+    (
+        r"(driver|runtime) attributes (CU|cuda|anon_)\w+\(\d\)",
+        "returns, ours raises builtins.ValueError",
+        "an address that cannot be read is refused",
+    ),
+    (
+        r"(driver|runtime) attributes \w+\.\w+ = bytes",
+        "values differ",
+        "NVIDIA's takes the elements of bytes as structs and reads past them",
+        structs_of_bytes,
+    ),
+    (
+        r"(driver|runtime) attributes \w+\.\w+ = (bytes|\(1, 2\)|\[1, 2, 3\]|str|long str)",
+        "returns, ours raises builtins.TypeError",
+        "NVIDIA's takes numbers as structs and reads invalid memory",
+        structs_of_numbers,
+    ),
+    (
+        r"(driver|runtime) attributes \w+\.\w+ = (-1|2\*\*31)",
+        "(raises builtins.OverflowError, ours returns|arguments cannot be made)",
+        "an enum's number is passed to C unchanged; reading one that is no member raises",
+    ),
+    (
+        r"(driver|runtime) attributes (CUdevWorkqueueConfigResource\w*\.device = -1|EGLint\(-1\))",
+        "raises builtins.OverflowError, ours returns",
+        "a device and an EGLint are signed",
+    ),
+    (
+        r"(driver|runtime) scripts graphs: cu(da)?GraphBatchMemOpNodeGetParams",
+        "values differ",
+        "a list that C wrote into a struct is visible; NVIDIA's stays empty",
+        lambda p, o: p["value"]["tuple"][1][".paramArray"]["list"] == [],
+    ),
+    (
+        r"runtime scripts arrays: cudaGetTextureObject(ResourceView|Texture)Desc.*",
+        "values differ",
+        "both runtimes leave an absent view and a border colour unwritten",
+        only_members(
+            "borderColor",
+            "cudaResourceViewDesc",
+            "depth",
+            "height",
+            "width",
+            "format",
+            "firstLayer",
+            "lastLayer",
+            "firstMipmapLevel",
+            "lastMipmapLevel",
+        ),
+    ),
+    (
+        r"runtime scripts \w+: cuda(FuncGetAttributes|PointerGetAttributes).*",
+        "values differ",
+        "the installed, older runtime does not write a member",
+        only_members("sharedMemoryMode", "localityDomainOrdinal"),
+    ),
+    (
+        r"runtime scripts without_a_device: cudaGetError(Name|String) .*",
+        "values differ",
+        "an error that the installed, older runtime lacks",
+        lambda p, o: o["value"]["tuple"][1]["bytes"] == b"unrecognized error code".hex(),
+    ),
+    (
+        r"runtime scripts devices: cudaGetDriverEntryPoint.*",
+        "values differ",
+        "the runtime inside NVIDIA's module requests its own, newer version of the entry point",
+        lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorInvalidValue",
+    ),
+    (
+        r"runtime scripts memory: cudaPeekAtLastError.*",
+        "values differ",
+        "the preceding call needs a newer driver",
+        lambda p, o: p["value"]["tuple"][0]["name"] == "cudaErrorCallRequiresNewerDriver",
+    ),
+    (
+        r"runtime scripts .*",
+        r"returns, ours raises (builtins\.RuntimeError|cuda\.bindings\._internal\.utils\.FunctionNotFoundError)",
+        "the installed runtime is older than the one inside NVIDIA's module",
+    ),
+    (
+        r"(driver|runtime) (functions|scripts) .*",
+        "raises builtins.ValueError, ours returns",
+        "a number that is no member of an enum is returned unchanged",
+        plain_number,
+    ),
 ]

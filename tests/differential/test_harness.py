@@ -1,4 +1,4 @@
-"""The differential harness itself: its rules, its reasons, and the figures that it last wrote."""
+"""The differential harness: its rules, its reasons, and the last recorded figures."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def harness():
-    """Imports a module of the harness."""
+    """Imports modules of the harness."""
     sys.path.insert(0, str(HERE))
     yield importlib.import_module
     sys.path.remove(str(HERE))
@@ -40,7 +40,7 @@ def test_coverage_counts_the_functions_of_this_package():
             assert all(hasattr(ours, name) for name in figures["without"]), module
 
 
-def test_rules_are_patterns(harness):
+def test_rules_are_valid_patterns(harness):
     for pattern, difference, reason, *test in harness("deliberate").DELIBERATE:
         re.compile(pattern), re.compile(difference)
         assert reason and len(test) < 2 and all(map(callable, test))
@@ -53,27 +53,51 @@ STATUS = {"enum": "cuda.bindings.driver.CUresult", "name": "CUDA_SUCCESS", "valu
 
 
 @pytest.mark.parametrize(
-    ("peer", "ours", "verdict"),
+    "peer, ours, verdict",
     [
         ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
         ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
         ({"value": {"int": 1}}, {"raises": {"exception": "builtins.TypeError"}}, "differs"),
         ({"value": {"int": 1 << 46}}, {"value": {"int": (1 << 46) + 64}}, "same"),
-        ({"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True}, {"value": {"tuple": [STATUS, {"int": 6}]}}, "same"),
-        ({"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True}, {"value": {"tuple": [{**STATUS, "value": 1}, {"int": 5}]}}, "differs"),
+        (
+            {"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True},
+            {"value": {"tuple": [STATUS, {"int": 6}]}},
+            "same",
+        ),
+        (
+            {"value": {"tuple": [STATUS, {"int": 5}]}, "volatile": True},
+            {"value": {"tuple": [{**STATUS, "value": 1}, {"int": 5}]}},
+            "differs",
+        ),
         ({"crash": "signal 11"}, {"value": None}, "peer crashes"),
         ({"crash": "signal 11"}, {"crash": "signal 11"}, "differs"),
-        ({"value": None, "calls": [{"f": "cuInit", "a": ["0"]}]}, {"value": None, "calls": [{"f": "cuInit", "a": ["0x1"]}]}, "differs"),
-        ({"value": None, "calls": [{"f": "f", "a": ["in "]}]}, {"value": None, "calls": [{"f": "f", "a": ["0"]}]}, "same"),
-        ({"value": None, "calls": [{"f": "f", "a": ["out 00ff"]}]}, {"value": None, "calls": [{"f": "f", "a": ["out 0000"]}]}, "same"),
-        ({"value": None, "calls": [{"f": "f", "a": ["in 00ff"]}]}, {"value": None, "calls": [{"f": "f", "a": ["in 0000"]}]}, "differs"),
+        (
+            {"value": None, "calls": [{"f": "cuInit", "a": ["0"]}]},
+            {"value": None, "calls": [{"f": "cuInit", "a": ["0x1"]}]},
+            "differs",
+        ),
+        (
+            {"value": None, "calls": [{"f": "f", "a": ["in "]}]},
+            {"value": None, "calls": [{"f": "f", "a": ["0"]}]},
+            "same",
+        ),
+        (
+            {"value": None, "calls": [{"f": "f", "a": ["out 00ff"]}]},
+            {"value": None, "calls": [{"f": "f", "a": ["out 0000"]}]},
+            "same",
+        ),
+        (
+            {"value": None, "calls": [{"f": "f", "a": ["in 00ff"]}]},
+            {"value": None, "calls": [{"f": "f", "a": ["in 0000"]}]},
+            "differs",
+        ),
     ],
 )
 def test_verdicts(harness, peer, ours, verdict):
     assert harness("compare").judge(peer, ours)[0] == verdict
 
 
-def test_a_texture_case_is_what_its_name_says(harness):
+def test_texture_case_matches_its_name(harness):
     cases, kernels = harness("texture_cases"), harness("texture_kernels")
     sources = kernels.modules()
     keys = set()
@@ -93,7 +117,7 @@ def test_a_texture_case_is_what_its_name_says(harness):
 
 
 @pytest.mark.parametrize(
-    ("peer", "ours", "verdict"),
+    "peer, ours, verdict",
     [
         ({"value": {"int": 1}}, {"value": {"int": 1}}, "same"),
         ({"value": {"int": 1}}, {"value": {"int": 2}}, "differs"),
@@ -101,7 +125,11 @@ def test_a_texture_case_is_what_its_name_says(harness):
         ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.TypeError", "text": "b"}, "same"),
         ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.TypeError", "text": " "}, "differs"),
         ({"raises": "builtins.TypeError", "text": "a"}, {"raises": "builtins.ValueError", "text": "a"}, "differs"),
-        ({"raises": "cuda.core.CUDAError", "text": "a", "status": "X"}, {"raises": "cuda.core.CUDAError", "text": "a", "status": "Y"}, "differs"),
+        (
+            {"raises": "cuda.core.CUDAError", "text": "a", "status": "X"},
+            {"raises": "cuda.core.CUDAError", "text": "a", "status": "Y"},
+            "differs",
+        ),
         ({"value": None}, {"raises": "builtins.TypeError", "text": "a"}, "differs"),
         ({"crash": "ends with -11", "text": ""}, {"value": None}, "peer crashes"),
         ({"crash": "ends with -11", "text": ""}, {"crash": "ends with -11", "text": ""}, "differs"),
@@ -118,7 +146,7 @@ def test_rules_of_core_have_reasons(harness):
         assert reason and len(test) < 2 and all(map(callable, test))
 
 
-def test_programs_of_core_are_lines_of_python(harness):
+def test_programs_of_core_are_valid_python(harness):
     core = harness("core")
     names = [name for _, name in core.groups()]
     assert len(names) == len(set(names)) > 50
@@ -129,7 +157,7 @@ def test_programs_of_core_are_lines_of_python(harness):
             compile(line, name, "exec")
 
 
-def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
+def test_group_is_recorded_despite_failing_lines(tmp_path):
     lines = "1 + 1\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n1 / 0\n2 ** 100\nhex(id(3)), [b'x']\nclass A: pass\nA"
     (tmp_path / "core_cases").mkdir()
     (tmp_path / "core_cases" / "few.py").write_text(f"GROUPS = {{'one of the tests': ('', {lines!r})}}\n")
@@ -145,8 +173,12 @@ def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
     assert outcomes[6] == {"value": {"class": "__main__.A"}}
 
 
-def test_a_group_that_hangs_ends(tmp_path):
-    groups = {"that hangs": ("import time", "1\ntime.sleep(600)\n2"), "that dies": ("import os; os._exit(3)", "1"), "late": ("", "1")}
+def test_hanging_group_is_ended(tmp_path):
+    groups = {
+        "that hangs": ("import time", "1\ntime.sleep(600)\n2"),
+        "that dies": ("import os; os._exit(3)", "1"),
+        "late": ("", "1"),
+    }
     (tmp_path / "core_cases").mkdir()
     (tmp_path / "core_cases" / "few.py").write_text(f"GROUPS = {groups!r}\n")
     shutil.copy(HERE / "core.py", tmp_path)
@@ -157,14 +189,21 @@ def test_a_group_that_hangs_ends(tmp_path):
         return json.loads((tmp_path / "out.json").read_text())
 
     found = record()
-    assert found["that hangs"] == {"1": {"value": {"int": 1}}, "time.sleep(600)": {"crash": "no answer in 5 s", "text": ""}, "2": {"value": {"int": 2}}}
+    assert found["that hangs"] == {
+        "1": {"value": {"int": 1}},
+        "time.sleep(600)": {"crash": "no answer in 5 s", "text": ""},
+        "2": {"value": {"int": 2}},
+    }
     assert found["that dies"]["(setup)"]["crash"] == "ends with 3"
     assert found["late"] == {"1": {"value": {"int": 1}}}
     assert record("--limit", "0")["late"] == {"1": {"crash": "not run in the time given"}}
-    assert record("--limit", "1")["that hangs"]["time.sleep(600)"]["crash"] in ("no answer in 1 s", "not run in the time given")
+    assert record("--limit", "1")["that hangs"]["time.sleep(600)"]["crash"] in (
+        "no answer in 1 s",
+        "not run in the time given",
+    )
 
 
-# What graphs, textures and the system's view of devices bring.
+# Members of graphs, textures and the system module, which are not implemented yet.
 LATER = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
 to_system_device as_tensor_map graph""".split()
 

@@ -1,4 +1,4 @@
-"""What textures.py fetches: contents of textures, coordinates, and the list of cases. Only the standard library."""
+"""The cases of textures.py: texture contents, coordinates, and the list of fetches. Standard library only."""
 
 import functools
 import math
@@ -33,7 +33,7 @@ PACKED = {
     "snorm16x4": (0xCB, 4, 8),
     "unorm1010102": (0x50, 4, 4),
 }
-# Block-compressed formats: (CUarray_format, channels, bytes of a block of 4 by 4)
+# Block-compressed formats: (CUarray_format, channels, bytes of a 4 x 4 block)
 BLOCKS = {
     "bc1": (0x91, 4, 8),
     "bc1srgb": (0x92, 4, 8),
@@ -57,7 +57,7 @@ FILTERS = ("point", "linear")
 
 
 class Resource(NamedTuple):
-    """What a texture or a surface reads: an array, a mipmapped array or memory."""
+    """The memory of a texture or a surface: an array, a mipmapped array or linear memory."""
 
     kind: str  # array, mipmap, linear, pitch2d
     size: tuple  # width, height, depth or layers, as cuArray3DCreate takes them
@@ -104,7 +104,23 @@ class Resource(NamedTuple):
             if self.content == "step":
                 values = [float((i // self.channels) % 2) for i in range(n)]
             elif self.content == "special":
-                odd = [math.inf, 1.0, -math.inf, 2.0, math.nan, 3.0, -0.0, 0.0, 6e-8, 1e-40, -1e-42, 65504.0, 3e38, -3e38, 1e-30]
+                odd = [
+                    math.inf,
+                    1.0,
+                    -math.inf,
+                    2.0,
+                    math.nan,
+                    3.0,
+                    -0.0,
+                    0.0,
+                    6e-8,
+                    1e-40,
+                    -1e-42,
+                    65504.0,
+                    3e38,
+                    -3e38,
+                    1e-30,
+                ]
                 values = [odd[i % len(odd)] for i in range(n)]
                 if code == "e":
                     values = [v if not math.isfinite(v) or abs(v) <= 65504 else 65504.0 for v in values]
@@ -123,7 +139,7 @@ class Resource(NamedTuple):
 
 
 class Texture(NamedTuple):
-    """How a texture object reads its resource: CUDA_TEXTURE_DESC."""
+    """How a texture object samples its resource: CUDA_TEXTURE_DESC."""
 
     filter: int = POINT
     address: tuple = (CLAMP, CLAMP, CLAMP)
@@ -137,7 +153,17 @@ class Texture(NamedTuple):
     def __str__(self):
         words = [FILTERS[self.filter], "-".join(dict.fromkeys(ADDRESSES[a] for a in self.address)) if len(set(self.address)) == 1
                  else "-".join(ADDRESSES[a] for a in self.address)]  # fmt: skip
-        words += [n for bit, n in ((AS_INTEGER, "integer"), (NORMALIZED, "norm"), (SRGB, "srgb"), (NO_TRILINEAR, "notri"), (SEAMLESS, "seamless")) if self.flags & bit]
+        words += [
+            n
+            for bit, n in (
+                (AS_INTEGER, "integer"),
+                (NORMALIZED, "norm"),
+                (SRGB, "srgb"),
+                (NO_TRILINEAR, "notri"),
+                (SEAMLESS, "seamless"),
+            )
+            if self.flags & bit
+        ]
         if any(self.border):
             words.append("border" + ",".join(map(str, self.border)))
         if self.mip_filter or self.bias or any(self.clamp):
@@ -148,7 +174,7 @@ class Texture(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A texture object and what is fetched through it."""
+    """A texture object and its fetches."""
 
     resource: Resource
     texture: Texture
@@ -181,11 +207,62 @@ def next_after(value, steps):
 
 
 def edges(n):
-    """Coordinates of one axis of `n` texels, in texels, where something happens."""
-    out = [0.0, -0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, n - 1.0, n - 0.75, n - 0.5, n - 0.25, float(n), n + 0.25, n + 0.5, n + 0.75, n + 1.0]
-    out += [-0.25, -0.5, -0.75, -1.0, -1.25, -1.5, -float(n), -n - 0.5, 2 * n - 0.3, 2.0 * n, 2 * n + 0.3, 3 * n + 0.6, -2 * n - 0.4, -3.0 * n]
+    """Coordinates of one axis of `n` texels, in texels, around all discontinuities."""
+    out = [
+        0.0,
+        -0.0,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+        1.25,
+        1.5,
+        2.0,
+        n - 1.0,
+        n - 0.75,
+        n - 0.5,
+        n - 0.25,
+        float(n),
+        n + 0.25,
+        n + 0.5,
+        n + 0.75,
+        n + 1.0,
+    ]
+    out += [
+        -0.25,
+        -0.5,
+        -0.75,
+        -1.0,
+        -1.25,
+        -1.5,
+        -float(n),
+        -n - 0.5,
+        2 * n - 0.3,
+        2.0 * n,
+        2 * n + 0.3,
+        3 * n + 0.6,
+        -2 * n - 0.4,
+        -3.0 * n,
+    ]
     out += [next_after(f32(v), s) for v in (0.5, 1.0, n - 0.5, float(n), 2.0 * n) for s in (-1, 1)]
-    out += [1e-40, -1e-40, 1e-30, -1e-30, 1e-8, -1e-8, 511.75, -512.25, 65535.5, 65536.5, 1e5 + 0.5, -1e5, 2.0**22 + 0.5, 2.0**23, 2.0**24 + 2, -(2.0**24)]
+    out += [
+        1e-40,
+        -1e-40,
+        1e-30,
+        -1e-30,
+        1e-8,
+        -1e-8,
+        511.75,
+        -512.25,
+        65535.5,
+        65536.5,
+        1e5 + 0.5,
+        -1e5,
+        2.0**22 + 0.5,
+        2.0**23,
+        2.0**24 + 2,
+        -(2.0**24),
+    ]
     out += [2.0**30, 2.0**31, -(2.0**31), 2.0**32, 1e10, -1e10, 1e20, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]
     return out
 
@@ -198,13 +275,13 @@ DIRECTIONS = [
 ]  # fmt: skip
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def coordinates(name):
     """The columns (texture_kernels.COLUMNS) of a set, each a list of floats.
 
-    The name says how it is made: "1d:13 full", "2d:9x7 some norm", "3d:5x4x3 ...", "cube some", "... layers3", "... lods",
-    "... grads", "2d:9x7 dense" (weights of linear filtering), "... grid" (integers in and out of range),
-    "... within" (integers in range).
+    The name selects the set: "1d:13 full", "2d:9x7 some norm", "3d:5x4x3 ...", "cube some", "... layers3", "... lods",
+    "... grads", "2d:9x7 dense" (weights of linear filtering), "... grid" (integers in and out of range), "... within"
+    (integers in range).
     """
     words = name.split()
     rng = random.Random(name.replace(" norm", ""))
@@ -225,7 +302,7 @@ def coordinates(name):
         points += DIRECTIONS
         for _ in range(amount):
             direction = [rng.uniform(-1, 1) for _ in range(3)]
-            if rng.random() < 0.4:  # near an edge of the cube
+            if rng.random() < 0.4:  # Near an edge of the cube.
                 direction[rng.randrange(3)] = rng.choice((-1.0, 1.0))
                 direction[rng.randrange(3)] = rng.choice((-1.0, 1.0, 0.999, -0.999, 0.98))
             points.append(tuple(v * rng.choice((1.0, 1.0, 3.0, 1e-3)) for v in direction))
@@ -235,12 +312,23 @@ def coordinates(name):
             points += [(next_after(f32(1.5 + (2 * k + 1) / 512), s),) for k in range(0, 256, 5) for s in (-1, 1)]
         else:
             points += [tuple(rng.randrange(512 * (n - 1)) / 512 + 0.5 for n in size) for _ in range(400)]
-            points += [tuple(1.5 + k / 512 if axis == a else 1.5 for axis in range(dims)) for a in range(dims) for k in range(0, 513, 3)]
+            points += [
+                tuple(1.5 + k / 512 if axis == a else 1.5 for axis in range(dims))
+                for a in range(dims)
+                for k in range(0, 513, 3)
+            ]
     elif options[0] == "within":
-        points += [(float(x), float(y), float(z)) for z in range([*size, 1, 1][2]) for y in range([*size, 1][1]) for x in range(size[0])]
+        points += [
+            (float(x), float(y), float(z))
+            for z in range([*size, 1, 1][2])
+            for y in range([*size, 1][1])
+            for x in range(size[0])
+        ]
         points = [p[:dims] for p in points]
     elif options[0] == "grid":
-        axes = [[-(2.0**31), -100.0, -2.0, -1.0, *map(float, range(n)), float(n), n + 1.0, n + 100.0, 2.0**30] for n in size]
+        axes = [
+            [-(2.0**31), -100.0, -2.0, -1.0, *map(float, range(n)), float(n), n + 1.0, n + 100.0, 2.0**30] for n in size
+        ]
         if dims == 1:
             points += [(x,) for x in axes[0]]
         else:
@@ -250,7 +338,7 @@ def coordinates(name):
         for axis in range(dims):
             special = edges(size[axis])
             if options[0] == "few":
-                special = special[::4] + [math.nan]
+                special = [*special[::4], math.nan]
             for value in special:
                 points.append(tuple(value if i == axis else inside(n) for i, n in enumerate(size)))
         if dims > 1 and options[0] == "full":
@@ -266,11 +354,27 @@ def coordinates(name):
         layer = rng.choice((0, 0, 1, layers - 1, layers, layers + 3, -1, -2, 2**31)) if layers else 0
         row = [*point, float(layer)]
         if "lods" in options:
-            row.append(rng.choice((rng.uniform(-1, 5), rng.randrange(-2, 11) / 2, rng.randrange(0, 1024) / 512 + rng.choice((0, 1 / 1024)), math.nan, math.inf, -math.inf, 100.0, 0.0)))
+            row.append(
+                rng.choice(
+                    (
+                        rng.uniform(-1, 5),
+                        rng.randrange(-2, 11) / 2,
+                        rng.randrange(0, 1024) / 512 + rng.choice((0, 1 / 1024)),
+                        math.nan,
+                        math.inf,
+                        -math.inf,
+                        100.0,
+                        0.0,
+                    )
+                )
+            )
         else:
             row.append(0.0)
         if "grads" in options:
-            row += [rng.choice((0.0, 2.0 ** rng.randrange(-6, 2), rng.uniform(-0.5, 0.5), rng.uniform(-0.05, 0.05))) for _ in range(6)]
+            row += [
+                rng.choice((0.0, 2.0 ** rng.randrange(-6, 2), rng.uniform(-0.5, 0.5), rng.uniform(-0.05, 0.05)))
+                for _ in range(6)
+            ]
         else:
             row += [0.0] * 6
         for column, value in zip(columns, row, strict=True):
@@ -283,7 +387,7 @@ def coordinates(name):
 
 
 def kind_of(resource, texture):
-    """The kind of result that fits: f, i or u."""
+    """The matching kind of result: f, i or u."""
     if resource.format in ("f16", "f32") or resource.format not in FORMATS:
         return "f"
     if texture.flags & AS_INTEGER or resource.format in ("u32", "s32"):
@@ -322,7 +426,7 @@ def same(address):
 
 
 def every_address():
-    """Each filter, address mode and kind of coordinate, on each geometry."""
+    """Each filter, address mode and kind of coordinate, for each geometry."""
     border = (0.25, -1.5, 3.0, 0.625)
     for geometry, (*_, dimensions) in GEOMETRIES.items():
         for fmt, channels in (("f32", 4), ("u8", 4), ("u16", 1)):
@@ -333,7 +437,12 @@ def every_address():
                         texture = Texture(filter, same(address), norm, border if address == BORDER else (0.0,) * 4)
                         yield case(geometry, fmt, channels, texture, amount)
         if dimensions > 1:
-            for address in ((WRAP, CLAMP, MIRROR), (BORDER, WRAP, CLAMP), (MIRROR, BORDER, WRAP), (CLAMP, MIRROR, BORDER)):
+            for address in (
+                (WRAP, CLAMP, MIRROR),
+                (BORDER, WRAP, CLAMP),
+                (MIRROR, BORDER, WRAP),
+                (CLAMP, MIRROR, BORDER),
+            ):
                 for filter in (POINT, LINEAR):
                     yield case(geometry, "f32", 1, Texture(filter, address, NORMALIZED, border), "some")
                     yield case(geometry, "f32", 1, Texture(filter, address, 0, border), "some")
@@ -367,8 +476,13 @@ def every_format():
     for fmt in BLOCKS:
         resource = Resource("array", (16, 12, 0), fmt, BLOCKS[fmt][1])
         for filter in (POINT, LINEAR):
-            yield Case(resource, Texture(filter, same(CLAMP), SRGB if fmt.endswith("srgb") else 0), ("tex2D_f",), "2d:16x12 full")
-    # What happens to a filter that cannot be, and every value of 8 and 16 bits.
+            yield Case(
+                resource,
+                Texture(filter, same(CLAMP), SRGB if fmt.endswith("srgb") else 0),
+                ("tex2D_f",),
+                "2d:16x12 full",
+            )
+    # Unsupported filters, and every value of 8 and 16 bits.
     for fmt in ("u32", "s32", "u8", "s16"):
         yield case("2d", fmt, 1, Texture(LINEAR, same(CLAMP), AS_INTEGER), "few")
     for fmt, flags in (("u8", 0), ("s8", 0), ("u8", SRGB)):
@@ -379,7 +493,7 @@ def every_format():
 
 
 def weights():
-    """Linear filtering: its weights in small steps, and values that do not mix."""
+    """Linear filtering: its weights in small steps, and values that reveal mixing."""
     for geometry in ("1d", "2d", "3d"):
         for fmt in ("f32", "f16"):
             for content in ("step", "random", "special"):
@@ -389,7 +503,9 @@ def weights():
             for flags in (0, SRGB) if fmt == "u8" else (0,):
                 yield case(geometry, fmt, 1, Texture(LINEAR, same(CLAMP), flags), "dense")
     for address in range(4):
-        yield case("1d16", "f32", 1, Texture(LINEAR, same(address), NORMALIZED, (2.0, 0.0, 0.0, 0.0)), "dense", "random")
+        yield case(
+            "1d16", "f32", 1, Texture(LINEAR, same(address), NORMALIZED, (2.0, 0.0, 0.0, 0.0)), "dense", "random"
+        )
         yield case("2d", "f32", 1, Texture(POINT, same(address), NORMALIZED, (2.0, 0.0, 0.0, 0.0)), "full", "special")
 
 
@@ -403,10 +519,20 @@ def gathers():
                         if filter == LINEAR and (flags or fmt == "u32"):
                             continue
                         resource = Resource("array", (9, 7, 0), fmt, channels, GATHER)
-                        texture = Texture(filter, same(address), flags | norm, (0.5, 0.25, 2.0, 4.0) if address == BORDER else (0.0,) * 4)
+                        texture = Texture(
+                            filter,
+                            same(address),
+                            flags | norm,
+                            (0.5, 0.25, 2.0, 4.0) if address == BORDER else (0.0,) * 4,
+                        )
                         kind = kind_of(resource, texture)
                         components = range(4) if filter == POINT else (1,)
-                        yield Case(resource, texture, tuple(f"tex2Dgather{c}_{kind}" for c in components), "2d:9x7 some" + (" norm" if norm else ""))
+                        yield Case(
+                            resource,
+                            texture,
+                            tuple(f"tex2Dgather{c}_{kind}" for c in components),
+                            "2d:9x7 some" + (" norm" if norm else ""),
+                        )
 
 
 MIPMAPS = {
@@ -422,7 +548,7 @@ MIPMAPS = {
 
 def mipmaps():
     """Levels: filters between them, bias, clamps, explicit levels and gradients."""
-    for geometry, (size, flags, levels, fetches, stem) in MIPMAPS.items():
+    for size, flags, levels, fetches, stem in MIPMAPS.values():
         layers = f" layers{size[2] // (6 if flags & CUBEMAP else 1)}" if flags & LAYERED else ""
         for fmt, channels in (("f32", 1), ("u8", 4)):
             resource = Resource("mipmap", size, fmt, channels, flags, levels)
@@ -441,7 +567,15 @@ def mipmaps():
                         if flags & CUBEMAP:
                             variants.append((CLAMP, 0.0, (0.0, 100.0), NORMALIZED | SEAMLESS))
                     for address, bias, clamp, flag in variants:
-                        texture = Texture(filter, same(address), flag, (2.0, 0.0, 0.0, 0.0) if address == BORDER else (0.0,) * 4, mip, bias, clamp)
+                        texture = Texture(
+                            filter,
+                            same(address),
+                            flag,
+                            (2.0, 0.0, 0.0, 0.0) if address == BORDER else (0.0,) * 4,
+                            mip,
+                            bias,
+                            clamp,
+                        )
                         kernels = tuple(f"{f}_f" for f in fetches)
                         norm = " norm" if flag & NORMALIZED else ""
                         yield Case(resource, texture, kernels, f"{stem} some{layers} lods grads{norm}")
@@ -449,7 +583,7 @@ def mipmaps():
         resource = Resource("mipmap", (16, 8, 0), "f32", 1, 0, 5)
         texture = Texture(LINEAR, same(CLAMP), NORMALIZED, mip_filter=LINEAR, clamp=(0.0, 100.0), anisotropy=anisotropy)
         yield Case(resource, texture, ("tex2DGrad_f", "tex2DLod_f"), "2d:16x8 some lods grads norm")
-    # A level asked of what has only one.
+    # A level of a resource with a single level.
     for kernel in ("tex2DLod_f", "tex2DGrad_f"):
         yield case("2d", "f32", 1, Texture(LINEAR, same(CLAMP), NORMALIZED), "some lods grads", kernels=(kernel,))
     for geometry in ("cube", "cubel"):
@@ -486,7 +620,9 @@ def integer_coordinates():
             for filter in (POINT, LINEAR):
                 for norm in (0, NORMALIZED):
                     resource = Resource("pitch2d", (19, 11, 0), fmt, channels)
-                    texture = Texture(filter, same(address), norm, (0.5, 2.0, -1.0, 7.25) if address == BORDER else (0.0,) * 4)
+                    texture = Texture(
+                        filter, same(address), norm, (0.5, 2.0, -1.0, 7.25) if address == BORDER else (0.0,) * 4
+                    )
                     yield Case(resource, texture, ("tex2D_f",), "2d:19x11 some" + (" norm" if norm else ""))
     # An integer level of a mipmapped array.
     resource = Resource("mipmap", (16, 8, 0), "f32", 1, 0, 5)
@@ -511,7 +647,13 @@ def views():
         resource = Resource("array", (8, 6, 0), fmt, channels)
         for texture in (linear, Texture(POINT, same(CLAMP), 0), Texture(POINT, same(CLAMP), AS_INTEGER)):
             kinds = ("tex2D_f", "tex2D_u")
-            yield Case(resource, texture, kinds, f"2d:{view[1]}x{view[2]} some" + (" norm" if texture.flags & NORMALIZED else ""), view)
+            yield Case(
+                resource,
+                texture,
+                kinds,
+                f"2d:{view[1]}x{view[2]} some" + (" norm" if texture.flags & NORMALIZED else ""),
+                view,
+            )
     resource = Resource("array", (8, 6, 4), "f32", 1, LAYERED)
     yield Case(resource, linear, ("tex2DLayered_f",), "2d:8x6 some layers2 norm", (22, 8, 6, 2, 0, 0, 1, 2))
     resource = Resource("mipmap", (16, 8, 0), "f32", 1, 0, 5)
@@ -525,7 +667,17 @@ def queries():
     from texture_kernels import QUERIES
 
     kernels = tuple(f"txq_{q}" for q in QUERIES) + tuple(f"txqlevel_{q}" for q in ("width", "height", "depth"))
-    for fmt, channels in (("f32", 1), ("f32", 4), ("u8", 4), ("s8", 2), ("u16", 1), ("s16", 4), ("u32", 2), ("s32", 1), ("f16", 2)):
+    for fmt, channels in (
+        ("f32", 1),
+        ("f32", 4),
+        ("u8", 4),
+        ("s8", 2),
+        ("u16", 1),
+        ("s16", 4),
+        ("u32", 2),
+        ("s32", 1),
+        ("f16", 2),
+    ):
         for flags in {0, AS_INTEGER if fmt[0] != "f" else 0, NORMALIZED}:
             yield Case(Resource("array", (9, 7, 0), fmt, channels), Texture(flags=flags), kernels, "1d:8 grid")
     for geometry in ("1d", "3d", "1dl", "2dl", "cube", "cubel"):
@@ -536,7 +688,9 @@ def queries():
     yield Case(Resource("pitch2d", (19, 11, 0), "f32", 1), Texture(), kernels, "1d:8 grid")
 
 
-GROUPS = {f.__name__: f for f in (every_address, every_format, weights, gathers, mipmaps, integer_coordinates, views, queries)}
+GROUPS = {
+    f.__name__: f for f in (every_address, every_format, weights, gathers, mipmaps, integer_coordinates, views, queries)
+}
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -592,11 +746,13 @@ def surfaces():
                 for kind in ("f", "u"):
                     for unit in sorted({1, resource.element}):
                         yield SurfaceCase(resource, f"sustp_{geometry}_{kind}_{mode}", name, unit)
-                        yield SurfaceCase(resource, f"sustp_{geometry}_{kind}_{mode}", name.replace("grid", "within"), unit)
+                        yield SurfaceCase(
+                            resource, f"sustp_{geometry}_{kind}_{mode}", name.replace("grid", "within"), unit
+                        )
             for op, kind in REDUCTIONS:
                 fmt, channels = ("u32", 2) if kind == "u64" else (kind if kind != "b32" else "u32", 1)
                 resource = Resource("array", size, fmt, channels, flags | SURFACE)
                 yield SurfaceCase(resource, f"sured_{geometry}_{op}_{kind}_{mode}", name, resource.element)
-    for shape, (size, flags, name) in SURFACE_SHAPES.items():
+    for size, flags, name in SURFACE_SHAPES.values():
         for query in SURFACE_QUERIES:
             yield SurfaceCase(Resource("array", size, "s16", 2, flags | SURFACE), f"suq_{query}", name)

@@ -1,9 +1,9 @@
-"""CUDA C++ of the kernels that textures.py launches: one thread fetches at one coordinate and stores four words."""
+"""CUDA C++ of the kernels of textures.py: each thread fetches at one coordinate and stores four words."""
 
-# Coordinates are columns of floats, one element a thread: what each column holds.
+# Coordinates are columns of floats, one element per thread; the contents of each column.
 COLUMNS = ("x", "y", "z", "layer", "lod", "dx0", "dx1", "dx2", "dy0", "dy1", "dy2")
 
-# Kernel name without the kind of its result: what it fetches. T is float4, int4 or uint4.
+# Kernel name without the kind of its result: the fetch. T is float4, int4 or uint4.
 FETCHES = {
     "tex1Dfetch": "tex1Dfetch<T>(t, (int)x)",
     "tex1D": "tex1D<T>(t, x)",
@@ -32,7 +32,7 @@ FETCHES = {
     "tex2Dgather3": "tex2Dgather<T>(t, x, y, 3)",
 }
 
-# Forms of `tex` with integer coordinates, which CUDA C++ does not write: (PTX geometry, coordinates).
+# Forms of `tex` with integer coordinates, which CUDA C++ cannot express: (PTX geometry, coordinates).
 INTEGER_FETCHES = {
     "int1d": ("1d", ("x",)),
     "int2d": ("2d", ("x", "y")),
@@ -59,8 +59,26 @@ WIDTHS = {
     16: (".v4.b32", "r", "unsigned", 4),
 }
 MODES = ("zero", "clamp", "trap")
-REDUCTIONS = [("add", "u32"), ("min", "u32"), ("max", "u32"), ("min", "s32"), ("max", "s32"), ("and", "b32"), ("or", "b32"), ("add", "u64")]
-QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "normalized_coords", "array_size", "num_mipmap_levels")
+REDUCTIONS = [
+    ("add", "u32"),
+    ("min", "u32"),
+    ("max", "u32"),
+    ("min", "s32"),
+    ("max", "s32"),
+    ("and", "b32"),
+    ("or", "b32"),
+    ("add", "u64"),
+]
+QUERIES = (
+    "width",
+    "height",
+    "depth",
+    "channel_data_type",
+    "channel_order",
+    "normalized_coords",
+    "array_size",
+    "num_mipmap_levels",
+)
 SURFACE_QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout")
 
 KINDS = {"f": "float4", "i": "int4", "u": "uint4"}
@@ -81,7 +99,7 @@ def _columns(used):
 
 
 def _kernel(name, body, loop=False):
-    """One kernel; `loop`: a single thread does everything in order, so that what is written last is known."""
+    """One kernel; with `loop` a single thread does everything in order, so that the last write is known."""
     if loop:
         return (
             f'extern "C" __global__ void {name}(u64 t, const float *in, unsigned *out, int n) {{\n'
@@ -153,10 +171,11 @@ def _formatted(mode):
         inputs = ", ".join(f'"r"((int){c})' for c in coordinates)
         places = ", ".join(f"%{1 + k}" for k in range(n))
         for kind in ("f", "u"):
-            values = ", ".join(
-                f'"r"({"__float_as_uint" if kind == "f" else ""}({"(i_ - 20) * 0.0625f + %d" % k if kind == "f" else "0x1020304u * i_ + %du - 300u" % k}))'
-                for k in range(4)
-            )
+            if kind == "f":
+                values = [f"__float_as_uint((i_ - 20) * 0.0625f + {k})" for k in range(4)]
+            else:
+                values = [f"(0x1020304u * i_ + {k}u - 300u)" for k in range(4)]
+            values = ", ".join(f'"r"({value})' for value in values)
             vector = "{" + ", ".join(f"%{n + 1 + k}" for k in range(4)) + "}"
             body = f'asm volatile("sust.p.{geometry}.v4.b32.{mode} [%0, {{{places}}}], {vector};" :: "l"(t), {inputs}, {values} : "memory");'
             out.append(_kernel(f"sustp_{geometry}_{kind}_{mode}", body, loop=True))
@@ -172,7 +191,11 @@ def _reductions(mode):
         inputs = ", ".join(f'"r"((int){c})' for c in coordinates)
         places = ", ".join(f"%{1 + k}" for k in range(n))
         for op, kind in REDUCTIONS:
-            value = '"l"(0x9e3779b97f4a7c15ull * (u64)(i_ + 1))' if kind == "u64" else '"r"(0x9e3779b9u * (unsigned)(i_ + 1))'
+            value = (
+                '"l"(0x9e3779b97f4a7c15ull * (u64)(i_ + 1))'
+                if kind == "u64"
+                else '"r"(0x9e3779b9u * (unsigned)(i_ + 1))'
+            )
             body = f'asm volatile("sured.b.{op}.{geometry}.{kind}.{mode} [%0, {{{places}}}], %{n + 1};" :: "l"(t), {inputs}, {value} : "memory");'
             out.append(_kernel(f"sured_{geometry}_{op}_{kind}_{mode}", body, loop=True))
     return HEAD + "".join(out)
@@ -189,7 +212,7 @@ def _level_query(query):
 
 
 def modules():
-    """{module's name: CUDA C++}. What a compiler may refuse has a module of its own."""
+    """{module's name: CUDA C++}. Kernels that a compiler may refuse have modules of their own."""
     out = {f"fetch_{kind}": _fetches(kind) for kind in KINDS}
     out["integers"] = _integers()
     for mode in MODES:

@@ -1,13 +1,13 @@
-"""Dumps what a device answers to texture fetches and surface accesses, and compares two such dumps bit by bit.
+"""Dumps a device's results of texture fetches and surface accesses, and compares two dumps bit by bit.
 
     python tests/differential/textures.py --out gpu.npz             # on a GPU
     CUPYRITE_DEVICE=cpu python tests/differential/textures.py --out cpu.npz
     python tests/differential/textures.py --compare gpu.npz cpu.npz
 
-The dump needs `cuda.bindings` (this project's or NVIDIA's), NVRTC and nothing else; it is read with ``numpy.load``. An
-entry holds four words for each coordinate (uint32, shape (4, n)), its name says what was fetched and how; "coordinates:"
-entries hold the columns of texture_kernels.COLUMNS (float32). ``index.json`` in the archive holds the statuses of what
-failed and of what traps. What the cases are is in texture_cases.py.
+The dump needs only `cuda.bindings` (this project's or NVIDIA's) and NVRTC; ``numpy.load`` reads it. An entry holds four
+words per coordinate (uint32, shape (4, n)) and is named after its fetch; "coordinates:" entries hold the columns of
+texture_kernels.COLUMNS (float32). ``index.json`` in the archive holds the statuses of failures and traps. The cases are
+in texture_cases.py.
 """
 
 import argparse
@@ -25,14 +25,14 @@ import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import texture_cases as cases  # noqa: E402
-import texture_kernels as kernels  # noqa: E402
+import texture_cases as cases
+import texture_kernels as kernels
 
 THREADS = 128
 
 
 class Failed(Exception):
-    """A status that is no success: (name of the call, status)."""
+    """A status other than success: (name of the call, status)."""
 
 
 class Device:
@@ -50,7 +50,10 @@ class Device:
         attribute = driver.CUdevice_attribute
         self.capability = tuple(
             self.call("cuDeviceGetAttribute", a, self.device)
-            for a in (attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+            for a in (
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            )
         )
         self.name = self.call("cuDeviceGetName", 256, self.device).split(b"\0")[0].decode()
         self.output = self.call("cuMemAlloc", 1 << 20)
@@ -63,7 +66,7 @@ class Device:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def compile(self, source):
-        """The module of a source; its code is kept for the processes that dump a part."""
+        """The module of a source; its code is cached for the processes that dump a part."""
         digest = hashlib.sha256(f"{self.capability} {source}".encode()).hexdigest()
         kept = pathlib.Path(os.environ["TEXTURES_CODE"]) / digest if "TEXTURES_CODE" in os.environ else None
         if kept and kept.exists():
@@ -76,7 +79,8 @@ class Device:
     def compile_anew(self, source):
         """(module, code) of a source: PTX, or CUBIN where the driver is older than the compiler."""
         nvrtc = self.nvrtc
-        number = "%d%d" % self.capability
+        major, minor = self.capability
+        number = f"{major}{minor}"
         for arch, get in ((b"compute_", "PTX"), (b"sm_", "CUBIN")):
             options = [b"-arch=" + arch + number.encode()]
             _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"textures.cu", 0, None, None)
@@ -98,7 +102,7 @@ class Device:
         raise AssertionError
 
     def function(self, kernel):
-        """The CUfunction of a kernel; its module is compiled when it is first needed."""
+        """The CUfunction of a kernel; its module is compiled on first use."""
         if kernel not in self.functions:
             name = kernels.module_of(kernel)
             if name not in self.modules:
@@ -122,14 +126,14 @@ class Device:
         """(device address, number) of a set of coordinates; the first column multiplied by `factor`."""
         if (name, factor) not in self.inputs:
             columns = [list(c) for c in cases.coordinates(name)]
-            # A byte that is out of range is out of range in elements too, but has to stay a whole element.
+            # An out-of-range byte offset must stay a multiple of the element size.
             columns[0] = [max(-(2.0**31), min(2.0**30, v * factor)) for v in columns[0]] if factor != 1 else columns[0]
             data = b"".join(array.array("f", c).tobytes() for c in columns)
             self.inputs[name, factor] = (self.upload(data), len(columns[0]))
         return self.inputs[name, factor]
 
     def launch(self, kernel, handle, name, factor=1):
-        """Runs a kernel on a set of coordinates; its four words a coordinate, as bytes."""
+        """Runs a kernel on a set of coordinates; returns four words per coordinate, as bytes."""
         function = self.function(kernel)
         memory, n = self.columns(name, factor)
         self.call("cuMemsetD32", self.output, 0xDEADBEEF, 4 * n)
@@ -150,7 +154,11 @@ class Device:
         """Writes an array (a level of one) with `data`, or reads it."""
         d = self.driver
         w, h, depth = resource.extent(level)
-        host = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(w * h * depth * resource.element)
+        host = (
+            ctypes.create_string_buffer(data, len(data))
+            if data
+            else ctypes.create_string_buffer(w * h * depth * resource.element)
+        )
         copy = d.CUDA_MEMCPY3D()
         copy.WidthInBytes, copy.Height, copy.Depth = w * resource.element, h, depth
         end = "src" if data else "dst"
@@ -165,7 +173,7 @@ class Device:
         return host.raw
 
     def make(self, resource):
-        """(CUDA_RESOURCE_DESC, array or None) of a resource, with its contents; made once."""
+        """(CUDA_RESOURCE_DESC, array or None) of a resource, with its contents; cached."""
         if resource in self.resources:
             return self.resources[resource]
         d = self.driver
@@ -183,7 +191,9 @@ class Device:
         elif resource.kind == "mipmap":
             mipmap = self.call("cuMipmappedArrayCreate", desc, resource.levels)
             for level in range(resource.levels):
-                self.array_copy(self.call("cuMipmappedArrayGetLevel", mipmap, level), resource, level, resource.data(level))
+                self.array_copy(
+                    self.call("cuMipmappedArrayGetLevel", mipmap, level), resource, level, resource.data(level)
+                )
             out.resType = d.CUresourcetype.CU_RESOURCE_TYPE_MIPMAPPED_ARRAY
             out.res.mipmap.hMipmappedArray = mipmap
         elif resource.kind == "linear":
@@ -240,7 +250,9 @@ class Dump:
         self.names.add(name)
         header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape!r}, }}"
         header += " " * (-(len(header) + 11) % 64) + "\n"
-        self.file.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data)
+        self.file.writestr(
+            f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+        )
 
     def coordinates(self, name):
         columns = cases.coordinates(name)
@@ -271,7 +283,9 @@ def dump_group(device, dump, group):
 
 
 def dump_surfaces(dump):
-    """The surfaces, in processes of their own: an access that faults ends a context, and the next process goes on after it."""
+    """The surfaces, in separate processes: an access that faults destroys the context, and the next process continues
+    after it.
+    """
     position, total, faulted = 0, len(list(cases.surfaces())), {}
     while position < total:
         with tempfile.TemporaryDirectory() as folder:
@@ -291,7 +305,7 @@ def dump_surfaces(dump):
 
 
 def surfaces_from(position, path, skip):
-    """Runs the surfaces from one on, up to one that faults; writes what came of them."""
+    """Runs the surfaces from one on, up to one that faults; writes the results."""
     out = {"entries": [], "coordinates": [], "failures": {}, "faulted": None, "next": position}
     device = Device()
     for case in list(cases.surfaces())[position:]:
@@ -324,7 +338,7 @@ def surfaces_from(position, path, skip):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# What traps: each in a process of its own, because a context does not survive it
+# Traps: each in its own process, because the context is lost
 
 FAULTS = {
     "surface 1d trap, in range": ("1d", "suld_1d_4_trap", "1d:13 within", 4),
@@ -351,7 +365,7 @@ FAULTS = {
 
 
 def fault(name):
-    """Runs one of FAULTS; prints what comes of it as JSON."""
+    """Runs one of FAULTS; prints the outcome as JSON."""
     what, kernel, coordinates, factor = FAULTS[name]
     device = Device()
     try:
@@ -377,8 +391,14 @@ def dump_faults():
     out = {}
     for name in FAULTS:
         try:
-            done = subprocess.run([sys.executable, __file__, "--fault", name], capture_output=True, text=True, timeout=60)
-            out[name] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {"ended": done.returncode, "said": done.stderr[-500:]}
+            done = subprocess.run(
+                [sys.executable, __file__, "--fault", name], capture_output=True, text=True, timeout=60
+            )
+            out[name] = (
+                json.loads(done.stdout.splitlines()[-1])
+                if done.stdout.strip()
+                else {"ended": done.returncode, "said": done.stderr[-500:]}
+            )
         except subprocess.TimeoutExpired:
             out[name] = {"hangs": True}
     return out
@@ -400,7 +420,10 @@ def dump(path, groups):
                 dump_group(device, archive, group)
         except Failed as failure:
             archive.failures[f"the group {group}"] = list(failure.args)
-        print(f"{group}: {time.monotonic() - start:.1f} s; {len(archive.names)} entries, {len(archive.failures)} failures so far", flush=True)
+        print(
+            f"{group}: {time.monotonic() - start:.1f} s; {len(archive.names)} entries, {len(archive.failures)} failures so far",
+            flush=True,
+        )
     facts = {"device": device.name, "capability": list(device.capability), "driver": device.call("cuDriverGetVersion")}
     archive.close(**facts, faults=dump_faults() if "faults" in groups else {})
 
@@ -423,7 +446,7 @@ def compare(one, two, show, only):
     for name in names:
         if only and not re.search(only, name):
             continue
-        resource, _, rest = name.partition(" | ")
+        _resource, _, rest = name.partition(" | ")
         kernel = rest.rpartition(" | ")[2].split()[0]
         key = (kernel, "linear" if "| linear" in name else "point")
         total = groups.setdefault(key, [0, 0, 0, 0, 0.0])
@@ -454,17 +477,27 @@ def compare(one, two, show, only):
         percent = 100 * equal / values if values else 0
         print(f"{kernel:28} {how:6} {entries:8} {missing:8} {values:13} {equal:9} {percent:6.2f}   {largest:g}")
     values, equal = sum(g[1] for g in groups.values()), sum(g[2] for g in groups.values())
-    print(f"{equal} of {values} values equal bit by bit; {sum(g[3] for g in groups.values())} entries missing in the second")
+    print(
+        f"{equal} of {values} values equal bit by bit; {sum(g[3] for g in groups.values())} entries missing in the second"
+    )
     for share, name, largest in sorted(worst, reverse=True)[:show]:
         print(f"  {100 * share:6.2f} % differ, by up to {largest:g}: {name}")
         if share != float("inf") and "|" in name and a[name].ndim == 2:
             x, y = a[name], b[name]
-            coordinates = next((a[n] for n in a.files if n.startswith("coordinates:") and name.endswith(" " + n[12:])), None)
+            coordinates = next(
+                (a[n] for n in a.files if n.startswith("coordinates:") and name.endswith(" " + n[12:])), None
+            )
             bad = np.argwhere((x != y).any(0))[:3, 0]
             for i in bad:
                 where = coordinates[:, i].tolist() if coordinates is not None else ""
-                print(f"      at {where}: {[hex(v) for v in x[:, i]]} {x[:, i].view('<f4')} and {[hex(v) for v in y[:, i]]} {y[:, i].view('<f4')}")
-    failures = {k for k in ia["failures"].keys() | ib["failures"].keys() if ia["failures"].get(k, [0, 0])[1] != ib["failures"].get(k, [0, 0])[1]}
+                print(
+                    f"      at {where}: {[hex(v) for v in x[:, i]]} {x[:, i].view('<f4')} and {[hex(v) for v in y[:, i]]} {y[:, i].view('<f4')}"
+                )
+    failures = {
+        k
+        for k in ia["failures"].keys() | ib["failures"].keys()
+        if ia["failures"].get(k, [0, 0])[1] != ib["failures"].get(k, [0, 0])[1]
+    }
     failures = {k for k in failures if not only or re.search(only, k)}
     print(f"{len(failures)} statuses differ")
     for k in sorted(failures)[:show]:
@@ -478,7 +511,9 @@ def compare(one, two, show, only):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE.npz")
-    parser.add_argument("--groups", nargs="*", default=[*cases.GROUPS, "surfaces", "faults"], help="all but what is named is left out")
+    parser.add_argument(
+        "--groups", nargs="*", default=[*cases.GROUPS, "surfaces", "faults"], help="all but what is named is left out"
+    )
     parser.add_argument("--compare", nargs=2, metavar="FILE.npz")
     parser.add_argument("--show", type=int, default=20, metavar="N", help="entries shown that differ most (20)")
     parser.add_argument("--only", metavar="PATTERN", help="compare the entries whose names match")

@@ -1,20 +1,21 @@
-"""Ordinary arguments of functions whose parameters have types: handles, structs, lists, enums, attributes, options.
+"""Ordinary arguments for functions whose parameters have types: handles, structs, lists, enums, attributes, options.
 
-The types come from ``arguments.json``, which recorder.py writes beside the recording library from the description.
+The types come from ``arguments.json``, which recorder.py writes beside the recording library.
 """
 
+import contextlib
 import ctypes
 import functools
 import json
 
-# Lists that select what the values beside them are: one member each whose value is an ordinary number.
+# Selectors of the values beside them: one member each whose value is an ordinary number.
 SELECTED = {
     "CUjit_option": ("CU_JIT_MAX_REGISTERS", "CU_JIT_OPTIMIZATION_LEVEL"),
     "CUlibraryOption": ("CU_LIBRARY_BINARY_IS_PRESERVED", "CU_LIBRARY_BINARY_IS_PRESERVED"),
     "cudaJitOption": ("cudaJitMaxRegisters", "cudaJitOptimizationLevel"),
     "cudaLibraryOption": ("cudaLibraryBinaryIsPreserved", "cudaLibraryBinaryIsPreserved"),
 }
-ELEMENTS = 2  # of every list
+ELEMENTS = 2  # Of every list.
 
 
 def data_attributes(kind):
@@ -39,27 +40,23 @@ def fill(it, depth, number):
         try:
             value = getattr(it, name)
         except Exception:
-            continue  # an enum member without a value that is one
+            continue  # An enum member without a value of its own.
         number += 1
         if depth and type(value).__module__.startswith("cuda.bindings") and not hasattr(type(value), "__members__"):
             if data_attributes(type(value)):
                 fill(value, depth - 1, number)
                 continue
             number_of = number
-            try:
+            with contextlib.suppress(Exception):
                 setattr(it, name, type(value)(number_of))
-            except Exception:
-                pass
             continue
         if type(value) in (int, float):
-            try:
+            with contextlib.suppress(Exception):
                 setattr(it, name, number if type(value) is int else number + 0.5)
-            except Exception:
-                pass
 
 
 class Typed:
-    """Makes the arguments of a function by the description's types; tables of a module's cases come first."""
+    """Makes the arguments of a function from the description's types; tables of a module's cases take precedence."""
 
     def __init__(self, module, cases, folder):
         self.module = module
@@ -68,7 +65,7 @@ class Typed:
         self.functions, self.sizes = described["functions"], described["sizes"]
 
     def of(self, function, names):
-        """One argument a parameter."""
+        """One argument per parameter."""
         kinds = self.functions.get(function)
         if function == "sizeof":
             kinds = [{"kind": "class"}]
@@ -87,7 +84,7 @@ class Typed:
         return out
 
     def one(self, kind, number):
-        """An argument of a kind; `number` tells it from others."""
+        """An argument of a kind; `number` distinguishes it from others."""
         m = self.module
         match kind["kind"]:
             case "int":
@@ -121,7 +118,7 @@ class Typed:
         raise ValueError(f"no argument of the kind {kind}")
 
     def others(self, kind):
-        """{label: function that makes an argument} of more that a parameter of a kind may be given, right or wrong."""
+        """{label: function that makes an argument}: further valid and invalid arguments for a kind."""
         m = self.module
         of = getattr(m, kind.get("class") or kind.get("name") or "", None)
         out = {
@@ -137,9 +134,11 @@ class Typed:
                 out["null of the class"] = lambda: of()
                 out["another class"] = lambda: m.CUlinkState(5) if hasattr(m, "CUlinkState") else m.cudaGraphNode_t(5)
             case "enum":
-                out["first"] = lambda: list(of)[0]
+                out["first"] = lambda: next(iter(of))
                 out["last"] = lambda: list(of)[-1]
-                out["of another enum"] = lambda: list(m.CUmemorytype if hasattr(m, "CUmemorytype") else m.cudaMemcpyKind)[0]
+                out["of another enum"] = lambda: next(
+                    iter(m.CUmemorytype if hasattr(m, "CUmemorytype") else m.cudaMemcpyKind)
+                )
             case "struct":
                 out["empty"] = lambda: of()
                 out["list of it"] = lambda: [of()]

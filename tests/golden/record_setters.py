@@ -1,12 +1,13 @@
-"""Finds the attributes whose assignment ends the process when the value is of a wrong kind, and lists them in
+"""Finds the attributes whose assignment crashes the process for a value of a wrong type, and lists them in
 tests/golden/setters.json for bindings/types/test_setters.py.
 
     python tests/golden/record_setters.py [OUTPUT.json]
 
-Any installed `cuda.bindings` will do; with one that refuses every wrong value the list is empty. Each assignment
-happens in a process of its own (fork).
+Works with any installed `cuda.bindings`; the list is empty for one that refuses every wrong value. Each assignment runs
+in a forked process.
 """
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -19,7 +20,7 @@ MODULES = ("driver", "runtime", "nvrtc", "nvml", "cufile", "cudla")
 
 
 def kinds():
-    """Values that are wrong for nearly every attribute, by name."""
+    """Values of a wrong type for nearly every attribute, by name."""
     values = {
         "None": lambda: None,
         "int": lambda: 1,
@@ -48,7 +49,7 @@ def attributes(cls):
 
 
 def build(cls, keep):
-    """An object of a struct class, made alone or looking at zeroed memory; None if it cannot be made."""
+    """A new object of a struct class, or a view of zeroed memory; None if neither can be created."""
     try:
         return cls()
     except Exception:
@@ -61,7 +62,7 @@ def build(cls, keep):
 
 
 def struct_classes(module):
-    """The struct classes of a module by name, those of members without a name included."""
+    """The struct classes of a module by name, including those of unnamed members."""
     pending = [getattr(module, name) for name in dir(module)]
     found = {}
     while pending:
@@ -75,15 +76,13 @@ def struct_classes(module):
         keep = []
         value = build(cls, keep)
         for name in attributes(cls):
-            try:
+            with contextlib.suppress(Exception):
                 pending.append(type(getattr(value, name)))
-            except Exception:
-                pass
     return found
 
 
 def ends_the_process(cls, name, value):
-    """Whether `x.name = value` does."""
+    """Whether `x.name = value` crashes the process."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -1,6 +1,7 @@
-"""What tests share. Nothing here is collected by pytest, except the tests of `threads`.
+"""Modules that tests, and programs started by tests, share.
 
-The folder `tests` is on the module path (`pythonpath` in pyproject.toml); child programs get it from `TESTS`.
+The folder `tests` is on the module path (`pythonpath` in pyproject.toml); child programs started through
+`programs.run_python` have it on theirs.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""Objects with array interfaces made by hand, for the tests of views."""
+"""Objects with hand-written array interfaces, for the tests of views."""
 
 import numpy as np
 

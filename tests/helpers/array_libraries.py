@@ -1,4 +1,4 @@
-"""Array libraries as the tests of interoperation see them: the same few operations, by documented functions alone."""
+"""Array libraries behind one small interface, by their documented functions alone, for the interoperability tests."""
 
 import importlib
 import os
@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-# JAX would take three quarters of the device's memory, and others run beside it.
+# By default JAX claims three quarters of the device's memory; other libraries run in the same process.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 PLAIN = tuple("? i1 u1 i2 i4 f2 f4 c8".split())
@@ -14,10 +14,10 @@ WIDE = ("i8", "f8", "c16")
 
 
 def module(name):
-    """The library; the test is skipped where it is missing or cannot be imported."""
+    """The library's module; skips the test where it is not installed or cannot be imported."""
     try:
         return importlib.import_module(name)
-    except Exception as error:  # noqa: BLE001: a library may be there and not fit what else is there
+    except Exception as error:  # installed, but incompatible with another installed package
         pytest.skip(f"{name} cannot be imported: {error}")
 
 
@@ -27,7 +27,7 @@ class NumPy:
     reverses = True
 
     def make(self, array):
-        """An array of the library with the same elements."""
+        """A copy of a NumPy array as an array of the library."""
         return array.copy(order="K")
 
     def contents(self, array):
@@ -37,7 +37,7 @@ class NumPy:
         return array.ctypes.data
 
     def strides(self, array):
-        """In elements."""
+        """Strides in elements."""
         return tuple(stride // array.itemsize for stride in array.strides)
 
     def transposed(self, array):
@@ -47,7 +47,7 @@ class NumPy:
         return np.from_dlpack(view)
 
     def brain(self):
-        """An array of bfloat16 with elements 0 to 7."""
+        """A bfloat16 array with the elements 0 to 7."""
         return np.arange(8).astype(module("ml_dtypes").bfloat16)
 
 

@@ -1,14 +1,14 @@
-"""What the tests of arrays, textures and surfaces share: descriptors from Python values, boxes copied with NumPy as the
-other side."""
+"""Arrays, textures and surfaces: descriptors from Python values, and 3-D copies checked against NumPy."""
 
 import numpy as np
 from cuda.bindings import driver
+
 from helpers.device import check
 
 FORMAT = driver.CUarray_format
 LAYERED, SURFACE, CUBEMAP, GATHER = 1, 2, 4, 8
 
-# dtype of a channel -> format of the array
+# dtype of a channel -> array format
 FORMATS = {
     np.dtype(np.uint8): FORMAT.CU_AD_FORMAT_UNSIGNED_INT8,
     np.dtype(np.uint16): FORMAT.CU_AD_FORMAT_UNSIGNED_INT16,
@@ -29,7 +29,7 @@ def array_descriptor(width, height=0, depth=0, format=FORMAT.CU_AD_FORMAT_FLOAT,
 
 
 def described(array):
-    """What an array says of itself: (width, height, depth, format, channels, flags)."""
+    """(width, height, depth, format, channels, flags) as the driver reports them."""
     d = check(driver.cuArray3DGetDescriptor(array))
     return d.Width, d.Height, d.Depth, d.Format, d.NumChannels, d.Flags
 
@@ -70,12 +70,12 @@ def box(data, element):
     """(bytes of a row, rows, slices) of a C-contiguous NumPy array, whatever its rank."""
     lengths = data.shape[:-1][::-1]
     width, height, depth = (*lengths, *(1,) * (3 - len(lengths)))
-    # One-dimensional layers are rows that lie in slices of one row each.
+    # The layers of a one-dimensional layered array are slices of one row each.
     return width * element, height, depth
 
 
 def copy_3d(source, target, extent, source_at=(0, 0, 0), target_at=(0, 0, 0), stream=None):
-    """cuMemcpy3D between ends: an array's handle, or (address, pitch, rows) of host memory."""
+    """cuMemcpy3D; each end is an array's handle or (address, pitch, rows) of host memory."""
     c = driver.CUDA_MEMCPY3D()
     for prefix, end, (x, y, z) in (("src", source, source_at), ("dst", target, target_at)):
         if isinstance(end, tuple):
@@ -97,12 +97,12 @@ def copy_3d(source, target, extent, source_at=(0, 0, 0), target_at=(0, 0, 0), st
 
 
 def as_slices(data, layered_1d):
-    """1-D layers with a row axis of length one, so that layers are slices."""
+    """1-D layers with a row axis of length one, so that layers become slices."""
     return data[:, None] if layered_1d else data
 
 
 def _is_layered_1d(handle):
-    width, height, depth, *_ = described(handle)
+    _width, height, depth, *_ = described(handle)
     return height == 0 and depth > 0
 
 
@@ -120,7 +120,7 @@ def read_box(handle, data, element):
 
 
 class Mipmapped:
-    """A mipmapped CUDA array of NumPy arrays, one a level."""
+    """A mipmapped CUDA array with one NumPy array per level."""
 
     def __init__(self, levels, flags=0):
         top = levels[0]
@@ -142,7 +142,7 @@ class Mipmapped:
 
 
 def resource(of):
-    """CUDA_RESOURCE_DESC of an Array, a Mipmapped, or a ready one."""
+    """CUDA_RESOURCE_DESC of an Array, a Mipmapped, or a ready descriptor."""
     r = driver.CUDA_RESOURCE_DESC()
     if isinstance(of, driver.CUDA_RESOURCE_DESC):
         return of
@@ -177,7 +177,14 @@ READ_AS_INTEGER, NORMALIZED, SRGB, SEAMLESS = 1, 2, 0x10, 0x40
 
 
 def texture_descriptor(
-    address=CLAMP, linear=False, flags=0, border=(0, 0, 0, 0), mip_linear=False, bias=0.0, clamp=(0.0, 0.0), anisotropy=0
+    address=CLAMP,
+    linear=False,
+    flags=0,
+    border=(0, 0, 0, 0),
+    mip_linear=False,
+    bias=0.0,
+    clamp=(0.0, 0.0),
+    anisotropy=0,
 ):
     t = driver.CUDA_TEXTURE_DESC()
     t.addressMode = [address] * 3 if isinstance(address, driver.CUaddress_mode) else list(address)

@@ -1,4 +1,4 @@
-"""What the tests share: compiling, arrays on the device, launching. Uses only cuda.bindings, so it runs on both devices."""
+"""Compiling, arrays on the device, launching. Uses only cuda.bindings and runs on both devices."""
 
 import ctypes
 import os
@@ -41,7 +41,7 @@ def compute_capability(device=0):
 
 
 def include_options():
-    """Where the toolkit's headers lie, for sources that include them."""
+    """Include options for the toolkit's headers."""
     import site
     import sysconfig
 
@@ -58,13 +58,14 @@ def include_options():
 
 
 class CompileError(RuntimeError):
-    """NVRTC's log."""
+    """Compilation failed; the text is NVRTC's log."""
 
 
 def compile_cuda(source, names=(), options=(), kind="ptx", arch=None, name="test.cu"):
     """(code, {name expression: lowered name}) of CUDA C++ source; `kind` is ptx or cubin."""
     if arch is None:
-        arch = "%d%d" % compute_capability()
+        major, minor = compute_capability()
+        arch = f"{major}{minor}"
     prefix = "compute" if kind == "ptx" else "sm"
     options = [f"--gpu-architecture={prefix}_{arch}", "--std=c++17", *options]
     program = check(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
@@ -119,7 +120,7 @@ class Module:
 
     def launch(self, name, grid, block, *args, shared=0, stream=0, cooperative=False):
         """Queues the kernel; arguments are device arrays, NumPy scalars (dtype = parameter type) or structured values."""
-        grid, block = (tuple(np.atleast_1d(s).tolist()) + (1, 1) for s in (grid, block))
+        grid, block = ((*tuple(np.atleast_1d(s).tolist()), 1, 1) for s in (grid, block))
         values = [np.asarray(a.address, np.uint64) if isinstance(a, DeviceArray) else np.asarray(a) for a in args]
         params = np.array([v.ctypes.data for v in values], np.uint64)
         shape = (*grid[:3], *block[:3], shared, stream)
@@ -133,7 +134,7 @@ class Module:
 
 
 class DeviceArray:
-    """A NumPy array's twin on the device."""
+    """A NumPy array with a copy in device memory."""
 
     def __init__(self, array):
         self.host = np.ascontiguousarray(array)
@@ -161,11 +162,11 @@ def synchronize():
 
 
 def callback(function):
-    """A ctypes function pointer of `void (void *)` and its address; keep the first alive."""
+    """(ctypes function pointer of `void (void *)`, its address). The caller keeps the pointer alive."""
     pointer = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
     return pointer, ctypes.cast(pointer, ctypes.c_void_p).value
 
 
 def label(value):
-    """A test's name for a parameter: the same in every process, so without the addresses that a repr may hold."""
+    """A parameter's part of the test id: its repr without addresses, which differ between processes."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:50]

@@ -1,9 +1,6 @@
-"""Device code for the tests of the compilers and linkers: what NVRTC makes of two sources, and NVVM IR as text."""
+"""Device code for the tests of compilers and linkers: NVRTC output for two sources, and NVVM IR as text."""
 
 import functools
-import os
-import subprocess
-import sys
 
 CALLER = 'extern "C" __device__ int next(int);\nextern "C" __global__ void kernel(int *p) { *p = next(*p); }\n'
 CALLEE = 'extern "C" __device__ int next(int x) { return x + 1; }\n'
@@ -12,7 +9,7 @@ ALONE = 'extern "C" __global__ void kernel(int *p) { *p = 7; }\n'
 
 @functools.cache
 def nvrtc_output(source, kind, *options):
-    """The `kind` ("CUBIN", "PTX", "LTOIR") that NVRTC makes of a source."""
+    """NVRTC's output of a `kind` ("CUBIN", "PTX", "LTOIR") for a source."""
     from cuda.bindings import nvrtc
 
     success = nvrtc.nvrtcResult.NVRTC_SUCCESS
@@ -31,7 +28,7 @@ def nvrtc_output(source, kind, *options):
 
 
 def nvvm_ir(body, version):
-    """A module of NVVM IR with a kernel `kernel(i32 *p)`; `version` is what `nvvm.ir_version()` says."""
+    """NVVM IR with a kernel `kernel(i32 *p)`; `version` is the result of `nvvm.ir_version()`."""
     major, minor, debug_major, debug_minor = version
     return f"""\
 target triple = "nvptx64-nvidia-cuda"
@@ -51,7 +48,7 @@ define void @kernel(i32* %p) {
 }
 """
 
-# A sine of libdevice, which is linked in as bitcode.
+# Calls the sine of libdevice, which is linked in as bitcode.
 SINE = """\
 declare double @__nv_sin(double)
 define void @kernel(i32* %p) {
@@ -67,7 +64,7 @@ define void @kernel(i32* %p) {
 
 
 def or_skip(function, *arguments):
-    """What the function returns; where the installed library is too old to have it, the test is skipped."""
+    """The result of the function; skips the test where the installed library is too old to have it."""
     import pytest
     from cuda.bindings._internal.utils import FunctionNotFoundError
 
@@ -75,15 +72,3 @@ def or_skip(function, *arguments):
         return function(*arguments)
     except FunctionNotFoundError as error:
         pytest.skip(str(error))
-
-
-def resident():
-    """Bytes of memory that the process has."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def in_child(code, timeout=120):
-    """Runs a program in a process of its own: what it printed and its return code."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout)
-    return done.stdout, done.stderr, done.returncode

@@ -1,4 +1,4 @@
-"""Exports of DLPack made by hand with ctypes: right ones, and ones that lie."""
+"""Hand-written DLPack exports in ctypes, valid and invalid ones."""
 
 import ctypes
 
@@ -66,7 +66,7 @@ DELETER = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Exporter:
-    """An array with the methods of DLPack, whose every number can be chosen. `deleted` counts calls of its deleter."""
+    """An array with DLPack's methods and freely chosen fields. `deleted` counts calls of its deleter."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Running the doctor in interpreters of its own, and making up installations of packages for it."""
+"""Runs of the doctor in separate interpreters, and made-up package installations for it."""
 
 import base64
 import hashlib
@@ -15,10 +15,10 @@ DROPPED = ("CUDA_", "CUPYRITE_", "CONDA_", "NVIDIA_", "COLUMNS", "NO_COLOR", "TE
 
 
 def environment(**changes):
-    """This process's variables without those that the examination reports, on the CPU device."""
+    """This process's environment on the CPU device, without the variables that the report shows."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
     kept["CUPYRITE_DEVICE"] = "cpu"
-    # What PYTHONWARNINGS=error or the like would do belongs to the tests that ask for it.
+    # Tests of these variables set them explicitly.
     for name in ("PYTHONWARNINGS", "PYTHONIOENCODING"):
         kept.pop(name, None)
     for name, value in changes.items():
@@ -30,7 +30,7 @@ def environment(**changes):
 
 
 def doctor(*words, options=(), cwd="/", timeout=120, **changes):
-    """A finished `python OPTIONS -m cupyrite WORDS`."""
+    """The completed process of `python OPTIONS -m cupyrite WORDS`."""
     return subprocess.run(
         [sys.executable, *options, "-m", "cupyrite", *words],
         env=environment(**changes),
@@ -41,7 +41,7 @@ def doctor(*words, options=(), cwd="/", timeout=120, **changes):
 
 
 def examine(*words, **more):
-    """(exit status, report) of an examination, which wrote nothing to standard error."""
+    """(exit status, report); asserts that nothing was written to standard error."""
     done = doctor("--json", *words, **more)
     assert done.stderr == b"", done.stderr.decode()
     return done.returncode, json.loads(done.stdout)
@@ -66,7 +66,7 @@ def errors(report):
 
 
 def install(root, name, version, files):
-    """Writes files and their list as pip does."""
+    """Writes files with the RECORD that pip writes."""
     lines = []
     for relative, content in files.items():
         path = root / relative
@@ -85,7 +85,7 @@ def install(root, name, version, files):
 
 
 def own_files():
-    """Cupyrite's own files, the native module as a link."""
+    """Cupyrite's own files; the native module as a symbolic link."""
     found = {}
     for top in ("cupyrite", "cuda/bindings", "cuda/pathfinder"):
         for file in sorted((PACKAGE.parent / top).rglob("*")):

@@ -1,12 +1,13 @@
-"""Kernels that give back the bytes of their parameters, for the tests of cuda.core's launches."""
+"""Kernels that write their parameters' bytes to memory, for the tests of kernel arguments."""
 
 import ctypes
 
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
 from helpers.device import check
 
-# Sizes of one parameter, in bytes.
+# Parameter sizes in bytes.
 SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32, 128, 600, 2000)
 MANY = 40
 
@@ -62,7 +63,7 @@ def _many():
 
 
 class Echo:
-    """The kernels, compiled once, and memory that they write to."""
+    """The kernels, compiled once, and the buffer that they write to."""
 
     ROOM = 4096
 
@@ -70,9 +71,7 @@ class Echo:
         self.device = Device(0)
         self.device.set_current()
         self.stream = self.device.create_stream()
-        program = Program(
-            _KERNELS + _many(), "c++", ProgramOptions(arch=f"sm_{self.device.arch}", std="c++17")
-        )
+        program = Program(_KERNELS + _many(), "c++", ProgramOptions(arch=f"sm_{self.device.arch}", std="c++17"))
         names = [f"echo<{size}>" for size in SIZES]
         self.code = program.compile("cubin", name_expressions=names)
         self.echoes = {size: self.code.get_kernel(name) for size, name in zip(SIZES, names)}
@@ -83,7 +82,7 @@ class Echo:
         return self.code.get_kernel(name)
 
     def read(self, count):
-        """The first bytes of the buffer, after all that was queued."""
+        """The first bytes of the buffer, after all queued work."""
         self.stream.sync()
         memory = ctypes.create_string_buffer(count)
         check(driver.cuMemcpyDtoH(ctypes.addressof(memory), int(self.buffer.handle), count))
@@ -95,7 +94,7 @@ class Echo:
         check(driver.cuCtxSynchronize())
 
     def of(self, size, value):
-        """What a kernel with one parameter of `size` bytes finds in it."""
+        """The bytes that a kernel with one parameter of `size` bytes receives."""
         self.clear()
         launch(self.stream, self.one, self.echoes[size], self.buffer, value)
         found = self.read(size + 8)

@@ -1,8 +1,8 @@
-"""Kernels of one shape, `kernel(a, [b,] out, n)` with one row of n results per expression, and their inputs.
+"""Kernels of the form `kernel(a, [b,] out, n)` with one row of n results per expression, and their inputs.
 
-The inputs are deterministic, so that the same cases run on the CPU device and on a GPU and can be compared bit for bit:
-`python tests/golden/record_numerics.py` on a machine with a GPU writes what it computed to `tests/golden/`, and
-`cpu_device/test_numerics.py` holds every device against that.
+The inputs are deterministic: results of the CPU device and of a GPU are compared bit for bit. `python
+tests/golden/record_numerics.py` records those of a GPU in `tests/golden/`; `cpu_device/test_numerics.py` compares every
+device with them.
 """
 
 from dataclasses import dataclass, field
@@ -20,9 +20,40 @@ def rng(tag):
 def floats(tag, dtype, n=N, low=-40.0, high=40.0):
     """Special values, then magnitudes from tiny to huge, then an ordinary range."""
     info = np.finfo(dtype)
-    special = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 2.0**31, -(2.0**31), 2.0**63, 255.0, 256.0, 65535.5,
-               np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal,
-               info.tiny * 0.75, info.eps, 1 + info.eps, 1 - info.epsneg, 3.0, 1 / 3, 1e-3, -7.0]
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        1.5,
+        -1.5,
+        2.5,
+        -2.5,
+        2.0**31,
+        -(2.0**31),
+        2.0**63,
+        255.0,
+        256.0,
+        65535.5,
+        np.inf,
+        -np.inf,
+        np.nan,
+        info.max,
+        -info.max,
+        info.tiny,
+        -info.tiny,
+        info.smallest_subnormal,
+        info.tiny * 0.75,
+        info.eps,
+        1 + info.eps,
+        1 - info.epsneg,
+        3.0,
+        1 / 3,
+        1e-3,
+        -7.0,
+    ]
     r = rng(tag)
     wide = np.exp2(r.uniform(info.minexp / 2, info.maxexp / 2, n // 4)) * r.choice([-1, 1], n // 4)
     rest = r.uniform(low, high, n - len(special) - len(wide))
@@ -31,12 +62,12 @@ def floats(tag, dtype, n=N, low=-40.0, high=40.0):
 
 
 def ordinary(tag, dtype, n=N, low=-40.0, high=40.0):
-    """An ordinary range, no special values: for functions whose bounds hold there."""
+    """An ordinary range without special values, for functions whose error bounds hold there."""
     return rng(tag).uniform(low, high, n).astype(dtype)
 
 
 def integers(tag, dtype, n=N):
-    """Corner values, small ones, then all bits."""
+    """Corner values, small values, then random bits."""
     info = np.iinfo(dtype)
     corner = [0, 1, 2, 3, 7, 31, 32, 63, 64, 100, info.max, info.min, info.max - 1, info.max // 2, 0x7F, 0x80, 0xFF]
     corner += [-1, -2, -32, info.min + 1] if info.min < 0 else [info.max // 3] * 4
@@ -47,20 +78,22 @@ def integers(tag, dtype, n=N):
 
 
 def halves(tag, n=N):
-    """float16 values, specials included, as float16."""
+    """float16 values, special values included."""
     special = [0.0, -0.0, 1.0, -1.0, 65504.0, -65504.0, 6e-8, 6.1e-5, np.inf, -np.inf, np.nan, 0.333, 2047.0, 2049.0]
     return np.concatenate([special, rng(tag).normal(0, 4, n - len(special))]).astype(np.float16)
 
 
 def bfloats(tag, n=N):
-    """bfloat16 values as their 16 bits."""
-    f = np.concatenate([[0.0, -0.0, 1.0, -1.0, 3e38, 1e-39, np.inf, -np.inf, np.nan, 0.333], rng(tag).normal(0, 4, n - 10)])
+    """bfloat16 values as 16-bit integers."""
+    f = np.concatenate(
+        [[0.0, -0.0, 1.0, -1.0, 3e38, 1e-39, np.inf, -np.inf, np.nan, 0.333], rng(tag).normal(0, 4, n - 10)]
+    )
     return (f.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 @dataclass
 class Case:
-    """One kernel: its inputs, the rows it writes, and which rows every device must agree on to the bit."""
+    """One kernel: its inputs, its rows, and the rows that must agree bit for bit on every device."""
 
     file: str
     kernel: str
@@ -90,8 +123,14 @@ def every(rows):
     return list(range(rows))
 
 
-I32, I64 = (integers("i32a", np.int32), integers("i32b", np.int32)), (integers("i64a", np.int64), integers("i64b", np.int64))
-F32, F64 = (floats("f32a", np.float32), floats("f32b", np.float32)), (floats("f64a", np.float64), floats("f64b", np.float64))
+I32, I64 = (
+    (integers("i32a", np.int32), integers("i32b", np.int32)),
+    (integers("i64a", np.int64), integers("i64b", np.int64)),
+)
+F32, F64 = (
+    (floats("f32a", np.float32), floats("f32b", np.float32)),
+    (floats("f64a", np.float64), floats("f64b", np.float64)),
+)
 M32 = (ordinary("m32a", np.float32), ordinary("m32b", np.float32))
 M64 = (ordinary("m64a", np.float64), ordinary("m64b", np.float64))
 U32 = (integers("u32a", np.uint32), np.roll(integers("u32b", np.uint32), 5))
@@ -112,18 +151,51 @@ CASES = [
     Case("math_f32.cu", "math_f32", [*M32], 42, np.float32, [], rtol=5e-3, atol=2e-3, options=("--use_fast_math",)),
     Case("inline_ptx.cu", "bits", [*U32], 35, np.uint32, every(35)),
     Case("video.cu", "packed", [*U32], 29, np.uint32, every(29), skip=(23,)),
-    Case("half_bf16.cu", "half_ops", [halves("h1"), np.roll(halves("h2"), 7)], 26, np.float16,
-         [k for k in range(26) if k not in (3, 10, 11, 12, 13, 14, 15)], rtol=2e-3, atol=2e-3),
-    Case("half_bf16.cu", "half2_ops", [halves("h3"), np.roll(halves("h4"), 7)], 13, np.float16,
-         [k for k in range(13) if k not in (3, 12)], rtol=2e-3, atol=2e-3, per_thread=2),
-    Case("half_bf16.cu", "bf16_ops", [bfloats("b1"), np.roll(bfloats("b2"), 7)], 14, np.uint16,
-         [k for k in range(14) if k not in (3, 12)], arch=80),
-    Case("half_bf16.cu", "bf162_ops", [bfloats("b3"), np.roll(bfloats("b4"), 7)], 5, np.uint16, every(5), per_thread=2, arch=80),
+    Case(
+        "half_bf16.cu",
+        "half_ops",
+        [halves("h1"), np.roll(halves("h2"), 7)],
+        26,
+        np.float16,
+        [k for k in range(26) if k not in (3, 10, 11, 12, 13, 14, 15)],
+        rtol=2e-3,
+        atol=2e-3,
+    ),
+    Case(
+        "half_bf16.cu",
+        "half2_ops",
+        [halves("h3"), np.roll(halves("h4"), 7)],
+        13,
+        np.float16,
+        [k for k in range(13) if k not in (3, 12)],
+        rtol=2e-3,
+        atol=2e-3,
+        per_thread=2,
+    ),
+    Case(
+        "half_bf16.cu",
+        "bf16_ops",
+        [bfloats("b1"), np.roll(bfloats("b2"), 7)],
+        14,
+        np.uint16,
+        [k for k in range(14) if k not in (3, 12)],
+        arch=80,
+    ),
+    Case(
+        "half_bf16.cu",
+        "bf162_ops",
+        [bfloats("b3"), np.roll(bfloats("b4"), 7)],
+        5,
+        np.uint16,
+        every(5),
+        per_thread=2,
+        arch=80,
+    ),
 ]
 
 
 def run(case, module=None):
-    """What the device computes: an array of (rows, n)."""
+    """Runs a case on the device; returns an array of shape (rows, n)."""
     from helpers.device import DeviceArray, Module, synchronize
 
     own = module is None

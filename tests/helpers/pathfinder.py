@@ -1,8 +1,8 @@
-"""What the tests of cuda.pathfinder share: shared objects without a compiler, fresh environments, questions to fresh
-processes.
+"""Shared objects written without a compiler, fresh environments, and questions to fresh processes, for the tests of
+cuda.pathfinder.
 
-Everything here works with any implementation of `cuda.pathfinder`, so that the tests can be validated against
-NVIDIA's own package; what only Cupyrite does carries the marker `ours`.
+Everything here works with any implementation of `cuda.pathfinder`: the tests can be validated against NVIDIA's own
+package. Tests of what only Cupyrite does carry the marker `ours`.
 """
 
 import atexit
@@ -21,7 +21,7 @@ import pytest
 
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="is about what only Cupyrite does")
-# What is missing in a made-up place is found in a real one there; no variable hides those.
+# Libraries missing in a made-up environment are found in an installed toolkit, which no variable hides.
 bare = pytest.mark.skipif(
     any(map(os.path.exists, ("/usr/local/cuda", "/opt/cuda"))),
     reason="this machine has a CUDA toolkit of its own, which counts too",
@@ -30,10 +30,10 @@ bare = pytest.mark.skipif(
 MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
 MACHINE = MACHINES.get(os.uname().machine, 62) if hasattr(os, "uname") else 62
 
-# Variables that steer a search. None of the machine's own may leak into a question.
+# Variables that influence a search. The machine's own are removed.
 STEERING = ("CUDA_", "CUDNN_", "NCCL_", "CONDA_", "CUPYRITE_", "LD_", "PYTHON", "VIRTUAL_ENV")
 
-# Run in the fresh process: answers a list of questions as JSON, one line after a mark of its own.
+# Runs in the fresh process: answers a list of questions as JSON, on the line after a marker.
 ASK = r"""
 import ctypes, json, os, sys, warnings
 def same(path):
@@ -108,14 +108,14 @@ print("\n@@@" + json.dumps(answers))
 
 
 def align(data, to=8):
-    """`data` filled with zeros to a multiple of `to` bytes."""
+    """`data` padded with zeros to a multiple of `to` bytes."""
     return data + b"\0" * (-len(data) % to)
 
 
 def shared_object(path, soname=None, needed=(), runpath=None, machine=MACHINE, bits=64):
-    """Writes a shared object that the dynamic loader accepts: no code, no symbols, only a name and what it needs.
+    """Writes a shared object that the dynamic loader accepts: a name and its dependencies, without code and symbols.
 
-    It is made here byte by byte, so that no test needs a compiler and foreign architectures cost nothing.
+    Written byte by byte, so that tests need no compiler and can use foreign architectures.
     """
     path = pathlib.Path(path)
     strings, offsets = b"\0", {}
@@ -137,7 +137,7 @@ def shared_object(path, soname=None, needed=(), runpath=None, machine=MACHINE, b
     head = ident + struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, header, 0, 0, header, segment, 3, 0, 0, 0)
     load = struct.pack("<IIQQQQQQ", 1, 6, 0, 0, 0, total, total, 0x10000)
     where = struct.pack("<IIQQQQQQ", 2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8)
-    # Without this one the loader would want an executable stack, which newer ones refuse.
+    # Without this segment the loader requests an executable stack, which newer systems refuse.
     stack = struct.pack("<IIQQQQQQ", 0x6474E551, 6, 0, 0, 0, 0, 0, 16)
     table = align(struct.pack("<IIII", 1, 1, 0, 0), 24)
     data = head + load + where + stack + bytes(symbol) + table + align(strings) + dynamic
@@ -147,7 +147,7 @@ def shared_object(path, soname=None, needed=(), runpath=None, machine=MACHINE, b
 
 
 def touch(path, data=b"", mode=0o644):
-    """Writes a file and the folders above it."""
+    """Writes a file and creates its parent folders."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -156,7 +156,7 @@ def touch(path, data=b"", mode=0o644):
 
 
 def clean_environment(**changes):
-    """The process's environment without anything that steers a search, then `changes` (None removes)."""
+    """This process's environment without the variables that influence a search, plus `changes` (None removes)."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(STEERING)}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8:surrogateescape"}
     environment |= {"PYTHONNOUSERSITE": "1"}
@@ -168,12 +168,12 @@ def clean_environment(**changes):
 
 
 class Place:
-    """A fresh virtual environment that holds the package under test, and nothing else."""
+    """A fresh virtual environment with nothing but the package under test."""
 
     def __init__(self, folder, system_site=False, packages=None):
         self.folder = pathlib.Path(folder)
         base = pathlib.Path(sys.executable).resolve()
-        # What the module venv does, by hand: it cannot make one in a folder whose name is not UTF-8.
+        # What the module venv does; venv itself fails in a folder whose name is not UTF-8.
         settings = f"home = {base.parent}\ninclude-system-site-packages = {str(system_site).lower()}\n"
         touch(self.folder / "pyvenv.cfg", settings.encode())
         self.python = self.folder / "bin" / "python"
@@ -188,7 +188,7 @@ class Place:
             (self.site / package.name).symlink_to(package)
 
     def start(self, *questions, env=None, options=(), cwd=None, timeout=120, script=None, python=None):
-        """The finished fresh process (or raises on a time limit: a hang)."""
+        """The completed fresh process; a time limit turns a hang into an error."""
         return subprocess.run(
             [python or self.python, *options, script or self.script, json.dumps(questions)],
             env=clean_environment(**(env or {})),
@@ -203,19 +203,19 @@ class Place:
         return answers(done)
 
     def load(self, name, **how):
-        """The answer to one `load_nvidia_dynamic_lib`."""
+        """The answer to a single `load_nvidia_dynamic_lib`."""
         return self.ask(("load_nvidia_dynamic_lib", name), **how)[0]
 
 
 def answers(done):
-    """What a finished process answered; fails with all it printed where it died or answered nothing."""
+    """The answers of a completed process; fails with its output where it crashed or printed none."""
     out, err = (s.decode("utf-8", "replace") for s in (done.stdout, done.stderr))
     assert done.returncode == 0 and "\n@@@" in out, f"exit status {done.returncode}\n{out}\n{err}"
     return json.loads(out.rsplit("\n@@@", 1)[1])
 
 
 def installed():
-    """The folders of the package under test: `cuda`, and `cupyrite` where it is ours."""
+    """The folders of the package under test: `cuda`, and Cupyrite's `cupyrite`."""
     import cuda.pathfinder
 
     folders = [pathlib.Path(cuda.pathfinder.__file__).parents[1]]
@@ -226,7 +226,7 @@ def installed():
 
 @functools.cache
 def alone():
-    """A folder with the package under test and nothing else: where it is installed, wheels may lie beside it."""
+    """A folder with the package under test alone: where it is installed, wheels may lie beside it."""
     folder = tempfile.TemporaryDirectory(prefix="cupyrite-alone-")
     atexit.register(folder.cleanup)
     for package in installed():
@@ -235,7 +235,7 @@ def alone():
 
 
 def run(code, options=(), cwd=None, **env):
-    """What a fresh process prints; the package under test is found by PYTHONPATH."""
+    """The output of a fresh process that finds the package under test through PYTHONPATH."""
     root = os.pathsep.join(filter(None, (alone(), env.pop("PYTHONPATH", None))))
     done = subprocess.run(
         [sys.executable, *options, "-c", textwrap.dedent(code)],

@@ -1,4 +1,4 @@
-"""What the tests between processes share: other processes that cannot outlive their test, and waits that end."""
+"""Child processes that cannot outlive their test, and waits with a limit."""
 
 import contextlib
 import gc
@@ -8,12 +8,12 @@ import traceback
 
 import numpy as np
 
-# Seconds for whatever another process has to do: more than it ever takes, and an end where a driver does not answer.
+# Time limit in seconds for each step of another process.
 LIMIT = int(os.environ.get("CUPYRITE_TEST_LIMIT", "60"))
 
 
 class Bounded:
-    """A connection whose `recv` does not wait for ever."""
+    """A connection whose `recv` has a time limit."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -34,11 +34,11 @@ class Bounded:
 
 
 class Pipe:
-    """This side's end of a pipe to another process, which also says what failed there."""
+    """This side's end of a pipe to another process; also transports exceptions raised there."""
 
     def __init__(self, connection):
         self.connection = Bounded(connection)
-        # What the process has to exit with.
+        # The expected exit status.
         self.expected = 0
 
     def send(self, value):
@@ -55,7 +55,7 @@ class Pipe:
 
 
 class _There:
-    """The other side's."""
+    """The child's end of the pipe."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -77,9 +77,9 @@ def _run(target, connection, arguments):
 
 @contextlib.contextmanager
 def process(target, *arguments, method="spawn"):
-    """Another process that does `target(pipe, *arguments)`; gives this side's end of the pipe.
+    """Runs `target(pipe, *arguments)` in another process; yields this side's end of the pipe.
 
-    It has to end by itself, with `pipe.expected`, and is killed if it does not.
+    On exit the process must end with the status `pipe.expected`; it is killed if it does not end.
     """
     context = multiprocessing.get_context(method)
     ours, theirs = context.Pipe()
@@ -101,7 +101,7 @@ def process(target, *arguments, method="spawn"):
 
 
 def open_files():
-    """How many descriptors this process has, and how many of them are of shared memory."""
+    """(open descriptors, those of them that are shared memory) of this process."""
     gc.collect()
     names = []
     for fd in os.listdir("/proc/self/fd"):
@@ -111,12 +111,12 @@ def open_files():
 
 
 def shared_files():
-    """How many descriptors of shared memory this process has."""
+    """The number of open shared-memory descriptors of this process."""
     return open_files()[1]
 
 
 def mappings():
-    """How many parts of this process's memory are files of shared memory."""
+    """The number of shared-memory mappings of this process."""
     with open("/proc/self/maps") as maps:
         return sum("memfd:cupyrite-" in line for line in maps)
 
@@ -130,7 +130,7 @@ def contents(buffer, stream):
 
 
 def outcome(use):
-    """What a call gives: its value, or the exception's name and the driver's status in it."""
+    """The value of a call, or the exception's name with the driver status that it carries."""
     try:
         return use()
     except Exception as error:

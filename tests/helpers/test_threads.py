@@ -1,12 +1,13 @@
-"""What the tests share says what went wrong."""
+"""The thread helpers report which thread failed or hangs."""
 
 import threading
 
 import pytest
+
 from helpers.threads import in_threads, run_all
 
 
-def test_threads_that_hang_are_shown():
+def test_hanging_threads_are_reported_with_stacks():
     go, raised = threading.Event(), [KeyError("other")]
 
     def waits_for_nothing():
@@ -24,7 +25,7 @@ def test_threads_that_hang_are_shown():
     assert text.count("waits_for_nothing") >= 2 and f"task {thread.native_id} (the one): S" in text
 
 
-def test_all_that_threads_raise_is_told():
+def test_errors_of_all_threads_are_reported():
     def work(number):
         if number:
             raise [KeyError, ValueError][number - 1](number)

@@ -1,21 +1,22 @@
 """Texture fetches in NumPy, from the formulas of the CUDA C++ Programming Guide's appendix on texture fetching.
 
-Everything is computed in double precision on whole arrays of coordinates; the only rounding is that of the weights of
-linear filtering, which have eight bits of fraction. Nothing here shares code with the CPU device.
+Double precision on whole arrays of coordinates; only the weights of linear filtering are rounded, to eight bits of
+fraction. Shares no code with the CPU device.
 """
 
 import itertools
 
 import numpy as np
+
 from helpers.arrays import BORDER, CLAMP, MIRROR, WRAP
 
 
 def component_values(texels, normalized_read):
-    """What a fetch makes of stored channels: integers of 8 and 16 bits may be read as 0..1 or -1..1."""
+    """Channels as a fetch returns them: integers of 8 and 16 bits may be normalized to 0..1 or -1..1."""
     if not normalized_read or texels.dtype.kind == "f" or texels.dtype.itemsize > 2:
         return texels.astype(np.float64)
     largest = np.iinfo(texels.dtype).max
-    # The most negative integer reads as -1 too.
+    # The most negative integer also maps to -1.
     return np.maximum(texels.astype(np.float64) / largest, -1.0)
 
 
@@ -27,7 +28,7 @@ def four_components(values):
 
 
 def outside(index, length, mode):
-    """(texel numbers inside the texture, whether the border takes their place)."""
+    """(texel indices inside the texture, whether the border color replaces them)."""
     inside = (index >= 0) & (index < length)
     if mode == WRAP:
         index = index % length
@@ -40,19 +41,21 @@ def outside(index, length, mode):
 class Texture:
     """An image of 1 to 3 dimensions, shape ([depth, [height,]] width, channels), as a texture object sees it."""
 
-    def __init__(self, texels, address=CLAMP, linear=False, normalized=False, normalized_read=False, border=(0, 0, 0, 0)):
+    def __init__(
+        self, texels, address=CLAMP, linear=False, normalized=False, normalized_read=False, border=(0, 0, 0, 0)
+    ):
         self.texels = four_components(component_values(texels, normalized_read))
         self.lengths = self.texels.shape[:-1][::-1]
         self.address = [address] * 3
         self.linear, self.normalized = linear, normalized
-        # The border has the channels of the texture, and their range where they are normalised.
+        # The border has the channels of the texture, normalized like them.
         self.border = np.array(border, np.float64)
         self.border[texels.shape[-1] :] = 0
         if normalized_read and texels.dtype.kind in "iu" and texels.dtype.itemsize <= 2:
             self.border = np.clip(self.border, -1 if texels.dtype.kind == "i" else 0, 1)
 
     def texel(self, numbers):
-        """Texels by their numbers (x, y, z), wherever these lie."""
+        """Texels by index (x, y, z); indices may lie outside."""
         picked, bordered = [], False
         for number, length, mode in zip(numbers, self.lengths, self.address):
             index, beyond = outside(number, length, mode)
@@ -67,7 +70,7 @@ class Texture:
         return [np.asarray(c, np.float64) * n for c, n in zip(coordinates, scale)]
 
     def fetch(self, *coordinates):
-        """tex1D, tex2D or tex3D: an array of four components for each coordinate."""
+        """tex1D, tex2D or tex3D: four components for each coordinate."""
         positions = self.positions(coordinates)
         if not self.linear:
             return self.texel([np.floor(p).astype(np.int64) for p in positions])
@@ -83,21 +86,22 @@ class Texture:
             weight = np.prod([w for _, w in corner], axis=0)
             result = result + weight[..., None] * self.texel([i for i, _ in corner])
         if len(positions) == 1 and self.address[0] == BORDER:
-            # The guide does not say so, hardware does: one row is an image of height one fetched at y = 0, half of which
-            # is border.
+            # Not in the guide, measured on hardware: a single row is an image of height one fetched at y = 0, half of
+            # which is border.
             result = (result + self.border) / 2
         return result
 
     def gather(self, x, y, component):
-        """tex2Dgather: the component of the four texels that linear filtering would use, counter-clockwise from the lower
-        left."""
+        """tex2Dgather: one component of the four texels that linear filtering uses, counter-clockwise from the lower
+        left.
+        """
         i, j = (np.floor(p - 0.5).astype(np.int64) for p in self.positions((x, y)))
         corners = [(i, j + 1), (i + 1, j + 1), (i + 1, j), (i, j)]
         return np.stack([self.texel(c)[..., component] for c in corners], axis=-1)
 
 
 def cube_face(x, y, z):
-    """(face, s, t) that a direction names, s and t in 0..1: the guide's table of cubemap faces."""
+    """(face, s, t) of a direction, s and t in 0..1: the guide's table of cubemap faces."""
     x, y, z = (np.asarray(v, np.float64) for v in (x, y, z))
     ax, ay, az = np.abs(x), np.abs(y), np.abs(z)
     by_x = (ax >= ay) & (ax >= az)

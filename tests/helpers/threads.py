@@ -1,4 +1,4 @@
-"""Work in threads: start, join with a limit, and raise here what a thread raised."""
+"""Work in threads with a time limit; exceptions raised in a thread are raised in the caller."""
 
 import faulthandler
 import pathlib
@@ -6,12 +6,12 @@ import tempfile
 import threading
 import time
 
-# Seconds after which threads of a test count as hanging: less than any limit of the whole test, whose end shows nothing.
+# Time limit in seconds for the threads of a test. Shorter than the limit of the test itself, which reports no stacks.
 HANG = 45
 
 
 def stacks():
-    """The Python stacks of all threads, and what the system says that each of them does."""
+    """The Python stacks of all threads, and the kernel's state of each."""
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file=file, all_threads=True)
         file.seek(0)
@@ -19,7 +19,7 @@ def stacks():
     names = {thread.native_id: thread.name for thread in threading.enumerate()}
     for task in sorted(pathlib.Path("/proc/self/task").glob("*"), key=lambda path: int(path.name)):
         try:
-            # After the name, which may hold anything: the state; later the ticks spent in the program and in the system.
+            # The name may contain anything; after it come the state and, later, the ticks in user and kernel mode.
             state, *fields = (task / "stat").read_text().rpartition(")")[2].split()
             wchan = (task / "wchan").read_text()
         except OSError:
@@ -30,30 +30,30 @@ def stacks():
 
 
 def join_all(threads, errors=(), limit=HANG):
-    """Waits until threads end. Where some do not, fails with every thread's stack, and with what the others raised."""
+    """Waits for threads to end. If some do not, fails with every thread's stack and the errors of the others."""
     until = time.monotonic() + limit
     for thread in threads:
         thread.join(max(until - time.monotonic(), 0.01))
     hanging = [thread.name for thread in threads if thread.is_alive()]
     if hanging:
         first = stacks()
-        # A second look tells those that run from those that wait.
+        # A second sample distinguishes running from waiting threads.
         time.sleep(1)
         told = f"after {limit} s still running: {hanging}\nraised by others: {list(errors)}"
         raise AssertionError(f"{told}\n{first}\n{stacks()}")
 
 
 def run_all(threads, errors=(), limit=HANG):
-    """Starts threads and waits until they end, as `join_all`."""
+    """Starts threads and waits for them as `join_all` does."""
     for thread in threads:
-        # One that hangs does not keep the process from ending.
+        # A hanging thread must not keep the process alive.
         thread.daemon = True
         thread.start()
     join_all(threads, errors, limit)
 
 
 def in_threads(count, work, limit=HANG):
-    """Runs `work(number)` in threads at once. What they raise is raised here, the first with the others as notes."""
+    """Runs `work(number)` in concurrent threads. Raises the first exception, with the others as notes."""
     errors = []
     start = threading.Barrier(count)
 
@@ -73,7 +73,7 @@ def in_threads(count, work, limit=HANG):
 
 
 def in_a_thread(work):
-    """What `work()` returns in a thread of its own; what it raises is raised here."""
+    """The result of `work()` in a new thread; raises what it raises."""
     answers = []
     in_threads(1, lambda _: answers.append(work()))
     return answers[0]

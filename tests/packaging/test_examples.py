@@ -1,4 +1,4 @@
-"""Every example runs as a program of its own, says that its results are right, or why this machine cannot run it."""
+"""Every example runs in a process of its own and confirms its result, or says why this machine cannot run it."""
 
 import os
 import pathlib
@@ -8,6 +8,7 @@ import sys
 import zlib
 
 import pytest
+
 from helpers.device import on_cpu_device
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -22,7 +23,7 @@ def run(name, *arguments, folder, **more):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example(name, tmp_path):
+def test_example_confirms_its_result(name, tmp_path):
     two = {"CUPYRITE_CPU_DEVICES": "2"} if name == "peer_to_peer" and on_cpu_device() else {}
     done = run(name, folder=tmp_path, **two)
     if done.returncode == SKIPPED:
@@ -33,12 +34,12 @@ def test_example(name, tmp_path):
 
 
 @pytest.mark.cpu
-def test_nothing_but_headers_is_missing_on_the_cpu_device(tmp_path):
+def test_peer_example_is_skipped_with_one_device(tmp_path):
     done = run("peer_to_peer", folder=tmp_path, CUPYRITE_CPU_DEVICES="1")
     assert done.returncode == SKIPPED and "two devices are needed" in done.stdout, done.stdout + done.stderr
 
 
-def test_the_picture_is_a_picture(tmp_path):
+def test_acoustic_wave_writes_a_valid_png(tmp_path):
     picture = tmp_path / "wave.png"
     done = run("acoustic_wave", "--output", str(picture), "--size", "64", "--steps", "20", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -56,7 +57,7 @@ def test_the_picture_is_a_picture(tmp_path):
     assert len(pixels) == 64 * (1 + 3 * 64) and len(set(pixels)) > 16
 
 
-def test_the_list_is_complete():
+def test_readme_lists_every_example():
     text = (FOLDER / "README.md").read_text()
     for name in EXAMPLES:
         assert f"`{name}.py`" in text, f"{name} is not in examples/README.md"

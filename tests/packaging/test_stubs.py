@@ -1,4 +1,4 @@
-"""The stubs agree with the running modules (stubtest) and serve strictly typed programs (mypy --strict)."""
+"""The stubs agree with the runtime modules (stubtest) and support strictly typed programs (mypy --strict)."""
 
 import importlib.util
 import os
@@ -6,9 +6,8 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 import cuda.bindings
+import pytest
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
 
@@ -356,7 +355,7 @@ def mypy(module, *args):
     )
 
 
-def test_stubtest():
+def test_stubs_match_the_runtime_modules():
     done = mypy(
         "mypy.stubtest",
         "--allowlist",
@@ -368,8 +367,10 @@ def test_stubtest():
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE], ids=["bindings", "raising", "pathfinder", "core"])
-def test_strict_program(tmp_path, text):
+@pytest.mark.parametrize(
+    "text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE], ids=["bindings", "raising", "pathfinder", "core"]
+)
+def test_correct_program_passes_strict_mypy(tmp_path, text):
     program = tmp_path / "program.py"
     program.write_text(text)
     done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", program)
@@ -377,7 +378,7 @@ def test_strict_program(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    "text, wrong",
     [
         (BAD, {3, 4, 6, 7, 8, 9, 10}),
         (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}),
@@ -386,7 +387,7 @@ def test_strict_program(tmp_path, text):
     ],
     ids=["bindings", "raising", "pathfinder", "core"],
 )
-def test_mistakes_are_found(tmp_path, text, wrong):
+def test_type_errors_are_reported(tmp_path, text, wrong):
     program = tmp_path / "program.py"
     program.write_text(text)
     done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", program)

@@ -35,7 +35,7 @@ pub fn run(n: usize) -> Result<usize> {
 
     // Memory that the host writes and the kernels read, and nobody writes again.
     let coefficients = [1.0f32, -0.5, 0.25, 2.0];
-    let pool = MemoryPool::new_of(PoolKind::Managed(None), &PoolOptions::default())?;
+    let pool = MemoryPool::with_kind(PoolKind::Managed(None), &PoolOptions::default())?;
     let shared = pool.allocate(size_of_val(&coefficients), &streams[0])?;
     shared.write(&coefficients, &streams[0])?;
     let range = (shared.address(), shared.size());

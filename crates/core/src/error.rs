@@ -104,10 +104,10 @@ impl Error {
     pub(crate) fn driver(call: &'static str, status: CUresult) -> Self {
         // The form of CUDA 12 is a name of ours; the function is the same.
         let call = call.strip_suffix("_cuda12").unwrap_or(call);
-        // What the driver says helps nobody there who does not know that he was forked.
+        // What the driver says helps nobody there who does not know that he was is_forked_child.
         let log = match status {
-            CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::fork::forked() => {
-                "this process was forked from one that had used CUDA, which does not work then: start processes by spawn \
+            CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::fork::is_forked_child() => {
+                "this process was is_forked_child from one that had used CUDA, which does not work then: start processes by spawn \
                  or forkserver"
                     .to_owned()
             }
@@ -201,7 +201,7 @@ fn status_name(status: CUresult) -> String {
 /// What the status means: in our words, or in the driver's where it is newer than they.
 fn meaning(status: CUresult) -> String {
     let code = i32::try_from(status.0).unwrap_or(-1);
-    if let Some(text) = crate::status::explanation(code) {
+    if let Some(text) = crate::status::explain_status(code) {
         return text.to_owned();
     }
     let mut text: *const std::ffi::c_char = std::ptr::null();
@@ -235,15 +235,15 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
 /// is not made.
 macro_rules! driver {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        if $crate::fork::driver_is_ready() || $crate::prepare_driver() {
+        if $crate::fork::is_driver_ready() || $crate::prepare_driver() {
             match cupyrite_sys::driver::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
-                    std::hint::cold_path();
+                    $crate::hint::cold_path();
                     Err($crate::Error::driver(stringify!($name), status))
                 }
                 Err(e) => {
-                    std::hint::cold_path();
+                    $crate::hint::cold_path();
                     Err($crate::Error::from(e.clone()))
                 }
             }

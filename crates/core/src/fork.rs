@@ -25,22 +25,22 @@ const UNUSED: u8 = 0;
 const USED: u8 = 1;
 const INHERITED: u8 = 2;
 
-unsafe extern "C" fn in_child() {
+unsafe extern "C" fn after_fork_in_child() {
     PROCESS.generation.fetch_add(1, Ordering::Relaxed);
     PROCESS.change(USED, INHERITED);
 }
 
 /// The driver has been initialised: this process's forks cannot use it.
-pub fn driver_is_used() {
+pub fn mark_driver_used() {
     // Both are there for everyone who sees that the driver is used.
-    Birth::now();
+    ForkGeneration::current();
     crate::init_software_driver();
     PROCESS.change(UNUSED, USED);
 }
 
 /// Whether this process has initialised the driver, so that nothing is left to do before a call of it.
 #[inline(always)]
-pub fn driver_is_ready() -> bool {
+pub fn is_driver_ready() -> bool {
     PROCESS.driver.load(Ordering::Acquire) == USED
 }
 
@@ -49,7 +49,7 @@ pub fn driver_is_ready() -> bool {
 /// CUDA does not work there, but NVIDIA's driver does not refuse every call: an allocation from a pool succeeds, and works
 /// on the state that the parent left.
 #[inline]
-pub fn forked() -> bool {
+pub fn is_forked_child() -> bool {
     PROCESS.driver.load(Ordering::Relaxed) == INHERITED
 }
 
@@ -64,32 +64,32 @@ impl Process {
 #[cold]
 fn watch() {
     // SAFETY: the handler only adds to an atomic, which is allowed in the child of a process with threads.
-    let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    let status = unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     if status != 0 {
         log::warn!(
-            "forks cannot be watched (pthread_atfork: {status}); do not use CUDA objects in forked children"
+            "forks cannot be watched (pthread_atfork: {status}); do not use CUDA objects in is_forked_child children"
         );
     }
 }
 
 /// The process that an object was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Birth(u32);
+pub struct ForkGeneration(u32);
 
-impl Birth {
+impl ForkGeneration {
     /// This process.
     #[inline]
-    pub fn now() -> Birth {
+    pub fn current() -> ForkGeneration {
         static WATCH: Once = Once::new();
         if PROCESS.driver.load(Ordering::Acquire) == UNUSED {
             WATCH.call_once(watch);
         }
-        Birth(PROCESS.generation.load(Ordering::Relaxed))
+        ForkGeneration(PROCESS.generation.load(Ordering::Relaxed))
     }
 
     /// Whether that was this process, so that handles made then mean something now.
     #[inline]
-    pub fn is_here(self) -> bool {
+    pub fn is_current(self) -> bool {
         self.0 == PROCESS.generation.load(Ordering::Relaxed)
     }
 }
@@ -100,14 +100,16 @@ mod tests {
 
     #[test]
     fn a_child_is_somewhere_else() {
-        let birth = Birth::now();
-        assert!(birth.is_here());
+        let generation = ForkGeneration::current();
+        assert!(generation.is_current());
         // SAFETY: the child only reads an atomic and leaves at once.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {
-            let code = i32::from(birth.is_here())
-                + 2 * i32::from(!Birth(PROCESS.generation.load(Ordering::Relaxed)).is_here());
+            let code = i32::from(generation.is_current())
+                + 2 * i32::from(
+                    !ForkGeneration(PROCESS.generation.load(Ordering::Relaxed)).is_current(),
+                );
             // SAFETY: ends the child without running anything of the parent's.
             unsafe { libc::_exit(code) };
         }
@@ -116,6 +118,6 @@ mod tests {
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
         assert!(libc::WIFEXITED(status));
         assert_eq!(libc::WEXITSTATUS(status), 0);
-        assert!(birth.is_here());
+        assert!(generation.is_current());
     }
 }

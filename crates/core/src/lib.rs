@@ -31,6 +31,8 @@ mod context;
 pub mod doctor;
 mod error;
 mod fork;
+#[doc(hidden)]
+pub mod hint;
 mod memory;
 mod module;
 mod status;
@@ -42,26 +44,28 @@ pub use compile::{
     ProgramOptions, SourceKind, bundled_headers_directory, cache, default_arch,
     user_cache_directory,
 };
-pub use context::{ComputeCapability, Context, Device, Entered, Relaxed};
+pub use context::{ComputeCapability, Context, ContextGuard, Device, RelaxedCapture};
 pub use cupyrite_sys as sys;
 pub use error::{Error, Result};
-pub use fork::Birth;
+pub use fork::ForkGeneration;
 pub use memory::{
     Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, FillPattern,
-    Granularity, HostBuffer, HostMemory, LastPool, MemoryKind, MemoryLocation, MemoryPool,
-    MemoryResource, PointerInfo, PoolAccess, PoolAttribute, PoolKind, PoolOptions, ShareHandle,
-    SimpleMemory, SourceAccessOrder, StreamScope, StridedMemory, Taken, VirtualAllocation,
-    VirtualMemory, VirtualMemoryOptions, copy_async, copy_batch_async, copy_strided, enter_for,
-    fill_async, is_capturing, managed, pointer_info, pools_kept_aside, wait_for_streams,
+    Granularity, HostBuffer, HostMemoryResource, MemoryAccess, MemoryKind, MemoryLocation,
+    MemoryPool, MemoryResource, PointerInfo, PoolAttribute, PoolKind, PoolOptions, RawAllocation,
+    ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope, StridedMemory,
+    UniquePool, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource, copy_async,
+    copy_batch_async, copy_strided, deferred_pool_count, enter_for_default_stream, fill_async,
+    is_capturing, managed, pointer_info, wait_for_streams,
 };
 pub use module::{
-    BlockSize, Code, CodeKind, ConstPtr, DevicePtr, DynamicShared, FunctionAttribute, Kernel,
-    KernelArg, KernelArgs, LaunchConfig, Library, MutPtr, ObjectCode, Param, ParamInfo, Params,
-    TypedKernel,
+    CodeKind, CodeSource, ConstPtr, DevicePtr, DynamicSharedMemory, FunctionAttribute, Kernel,
+    KernelArg, KernelArgs, LaunchConfig, Library, MaxPotentialBlockSize, MutPtr, ObjectCode, Param,
+    ParamInfo, Params, TypedKernel,
 };
-pub use status::explanation;
+pub use status::explain_status;
 pub use stream::{
-    Event, EventOptions, IpcEventHandle, LastStream, SoleEvent, Stream, StreamOptions, Users,
+    Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
+    UniqueStream,
 };
 
 /// Which driver serves this process: NVIDIA's, or the CPU device.
@@ -81,7 +85,7 @@ pub fn backend() -> Result<sys::loader::Backend> {
 #[cold]
 #[inline(never)]
 pub(crate) fn prepare_driver() -> bool {
-    if fork::forked() {
+    if fork::is_forked_child() {
         return false;
     }
     init_software_driver();

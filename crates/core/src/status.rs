@@ -9,7 +9,7 @@ use cupyrite_sys::driver::{CUlogIterator, CUresult};
 /// here. The runtime API's statuses of the same numbers mean the same.
 ///
 /// Source: `CUresult` of the CUDA driver API.
-pub fn explanation(status: i32) -> Option<&'static str> {
+pub fn explain_status(status: i32) -> Option<&'static str> {
     Some(match status {
         0 => "success",
         1 => "an argument has a value that the call does not take",
@@ -163,13 +163,13 @@ pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
 /// The lines of a log about the last failure of `call` with `status`.
 ///
 /// A line is `[time][thread][source][severity] text`. A failure's last one names call and status (`Returning 1
-/// (CUDA_ERROR_INVALID_VALUE) from cuCall` in NVIDIA's driver, `cuCall answers CUDA_ERROR_INVALID_VALUE (1)` in the CPU
+/// (CUDA_ERROR_INVALID_VALUE) from cuCall` in NVIDIA's driver, `cuCall returned CUDA_ERROR_INVALID_VALUE (1)` in the CPU
 /// device), and those of the same thread before it say why. `threads` are the names that a log may have for the calling
 /// thread.
 fn about(log: &str, call: &str, status: CUresult, threads: &[String]) -> String {
     /// Whether a text ends the messages about a failure.
     fn ends(text: &str) -> bool {
-        text.starts_with("Returning ") || text.contains(" answers CUDA_")
+        text.starts_with("Returning ") || text.contains(" returned CUDA_")
     }
     /// Whether a word is the function's name, with or without a version.
     fn names(word: &str, call: &str) -> bool {
@@ -253,7 +253,7 @@ mod tests {
             about(&log.replace("[7]", "[139]"), "cuLaunchKernel", invalid),
             ""
         );
-        let ours = "[1][7][CUDA][E] why not\n[1][7][CUDA][E] cuMemAlloc_v2 answers CUDA_ERROR_OUT_OF_MEMORY (2)\n";
+        let ours = "[1][7][CUDA][E] why not\n[1][7][CUDA][E] cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY (2)\n";
         assert_eq!(
             about(ours, "cuMemAlloc", CUresult::CUDA_ERROR_OUT_OF_MEMORY),
             "why not"

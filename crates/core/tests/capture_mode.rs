@@ -5,9 +5,9 @@ use std::thread;
 
 use cupyrite::sys::driver::{self, CUdeviceptr, CUgraph, CUresult, CUstreamCaptureMode};
 use cupyrite::{
-    Device, DeviceBuffer, Entered, Error, HostBuffer, HostMemory, Library, MemoryKind,
-    MemoryLocation, MemoryResource, Relaxed, Result, Stream, VirtualMemory, VirtualMemoryOptions,
-    pointer_info,
+    ContextGuard, Device, DeviceBuffer, Error, HostBuffer, HostMemoryResource, Library, MemoryKind,
+    MemoryLocation, MemoryResource, RelaxedCapture, Result, Stream, VirtualMemoryOptions,
+    VirtualMemoryResource, pointer_info,
 };
 
 const OK: CUresult = CUresult::CUDA_SUCCESS;
@@ -107,7 +107,7 @@ struct Place {
     captured: Stream,
     stream: Stream,
     device: Device,
-    _entered: Entered,
+    _entered: ContextGuard,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -148,7 +148,7 @@ fn memory_of_a_device() {
 #[test]
 fn page_locked_memory() {
     let place = Place::new();
-    place.ends_of(Arc::new(HostMemory));
+    place.ends_of(Arc::new(HostMemoryResource));
     ends(&place.captured, || {
         let memory = HostBuffer::filled(BYTES, 1u8).unwrap();
         let address = memory.address();
@@ -160,7 +160,7 @@ fn page_locked_memory() {
 fn virtual_memory() {
     let place = Place::new();
     let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
-    place.ends_of(Arc::new(VirtualMemory::new(options)));
+    place.ends_of(Arc::new(VirtualMemoryResource::new(options)));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn code() {
         let library = Library::load(PTX.as_bytes()).unwrap();
         let kernel = library.kernel("nothing").unwrap();
         // Loaded in this context, too.
-        kernel.function_in_current().unwrap();
+        kernel.function_for_current_context().unwrap();
         ((library, kernel), None)
     });
 }
@@ -211,8 +211,8 @@ fn what_a_program_asks_for_stays_refused() {
         captured, device, ..
     } = &Place::new();
     {
-        let _outer = Relaxed::enter();
-        drop(Relaxed::enter());
+        let _outer = RelaxedCapture::enter();
+        drop(RelaxedCapture::enter());
         begin(captured);
         drop(device.buffer::<u8>(BYTES).unwrap());
         assert_eq!(end(captured), OK);

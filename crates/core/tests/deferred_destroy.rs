@@ -8,7 +8,8 @@ use std::thread;
 
 use cupyrite::sys::driver::{self, CUgraph, CUresult, CUstreamCaptureMode};
 use cupyrite::{
-    Device, DeviceBuffer, MemoryPool, PoolAttribute, PoolOptions, Relaxed, Stream, pools_kept_aside,
+    Device, DeviceBuffer, MemoryPool, PoolAttribute, PoolOptions, RelaxedCapture, Stream,
+    deferred_pool_count,
 };
 
 const OK: CUresult = CUresult::CUDA_SUCCESS;
@@ -70,52 +71,52 @@ fn pools_end_when_their_memory_is_free() {
         device.create_stream().unwrap(),
         device.create_stream().unwrap(),
     );
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 
     // Nothing to free, or freed already: it is gone at once.
     leave(&device, &[]);
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
     drop(pool.allocate(4096, &first).unwrap());
     first.synchronize().unwrap();
     drop(pool);
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 
     // To be freed by streams that wait for something: kept aside, and nobody waits.
     let gate = close_gate(&first);
     leave(&device, &[&first, &second]);
     leave(&device, &[&first]);
-    assert_eq!(pools_kept_aside(), 2);
+    assert_eq!(deferred_pool_count(), 2);
     // Waits that do not help, the pools that come and go meanwhile, and those that are made from now on.
     other.synchronize().unwrap();
     for _ in 0..20 {
         leave(&device, &[]);
         second.synchronize().unwrap();
     }
-    assert_eq!(pools_kept_aside(), 2);
+    assert_eq!(deferred_pool_count(), 2);
     gate.send(()).unwrap();
     first.synchronize().unwrap();
     // They rest between two looks, unless the device is waited for.
     for _ in 0..32 {
         other.synchronize().unwrap();
     }
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 
     // An event and a device are waited for, too.
     for wait_for_event in [true, false] {
         let gate = close_gate(&first);
         leave(&device, &[&first]);
-        assert_eq!(pools_kept_aside(), 1);
+        assert_eq!(deferred_pool_count(), 1);
         gate.send(()).unwrap();
         if wait_for_event {
             first.record().unwrap().synchronize().unwrap();
         }
         device.synchronize().unwrap();
-        assert_eq!(pools_kept_aside(), 0);
+        assert_eq!(deferred_pool_count(), 0);
     }
 
     // The device's current pool is never one that has ended.
-    let before = MemoryPool::default_of(&device).unwrap();
+    let before = MemoryPool::default_for(&device).unwrap();
     let gate = close_gate(&first);
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
     // SAFETY: a device and a pool of it.
@@ -123,11 +124,11 @@ fn pools_end_when_their_memory_is_free() {
     assert_eq!(status.unwrap(), OK);
     drop(pool.allocate(64, &first).unwrap());
     drop(pool);
-    assert_eq!(pools_kept_aside(), 1);
+    assert_eq!(deferred_pool_count(), 1);
     assert_eq!(MemoryPool::current(&device).unwrap(), before);
     gate.send(()).unwrap();
     device.synchronize().unwrap();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 
     // The end of a pool is no part of a capture, and does not spoil it, whether it can be destroyed or not.
     let gate = close_gate(&second);
@@ -136,11 +137,11 @@ fn pools_end_when_their_memory_is_free() {
     drop(busy.allocate(64, &second).unwrap());
     captured(&first, || {
         drop((idle, busy));
-        assert_eq!(pools_kept_aside(), 1);
+        assert_eq!(deferred_pool_count(), 1);
     });
     gate.send(()).unwrap();
     device.synchronize().unwrap();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 
     // Memory that somebody took by the driver's own calls keeps its pool, until it is freed.
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
@@ -152,13 +153,13 @@ fn pools_end_when_their_memory_is_free() {
     drop(pool);
     for _ in 0..100 {
         device.synchronize().unwrap();
-        assert_eq!(pools_kept_aside(), 1);
+        assert_eq!(deferred_pool_count(), 1);
     }
     // SAFETY: the memory is freed once.
     let status = unsafe { driver::cuMemFreeAsync(address, other.handle()) };
     assert_eq!(status.unwrap(), OK);
     device.synchronize().unwrap();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 
     // Threads that end pools and wait, all at once.
     thread::scope(|scope| {
@@ -179,7 +180,7 @@ fn pools_end_when_their_memory_is_free() {
         }
     });
     device.synchronize().unwrap();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 }
 
 /// A pool whose memory the same process imports, which drivers of GPUs need not do.
@@ -237,7 +238,7 @@ fn imported_pools_end_when_their_memory_is_free() {
     first.synchronize().unwrap();
     second.synchronize().unwrap();
     let rest = pool.end();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
     drop(rest);
     device.synchronize().unwrap();
 
@@ -249,19 +250,19 @@ fn imported_pools_end_when_their_memory_is_free() {
         drop(pool.import(&streams));
         rest.extend(pool.end());
     }
-    assert_eq!(pools_kept_aside(), 2);
+    assert_eq!(deferred_pool_count(), 2);
     for _ in 0..40 {
         second.synchronize().unwrap();
     }
     // Nor do they hold up others.
     drop(shared().end());
-    assert_eq!(pools_kept_aside(), 2);
+    assert_eq!(deferred_pool_count(), 2);
     gate.send(()).unwrap();
     first.synchronize().unwrap();
     for _ in 0..32 {
         other.synchronize().unwrap();
     }
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
     drop(rest);
     device.synchronize().unwrap();
 
@@ -270,7 +271,7 @@ fn imported_pools_end_when_their_memory_is_free() {
     let pool = shared();
     drop(pool.import(&[&first]));
     let rest = pool.end();
-    assert_eq!(pools_kept_aside(), 1);
+    assert_eq!(deferred_pool_count(), 1);
     let descriptor = MemoryPool::new(&device, &PoolOptions::default().shareable(true))
         .unwrap()
         .export()
@@ -279,10 +280,10 @@ fn imported_pools_end_when_their_memory_is_free() {
     while !first.is_done().unwrap() {
         thread::yield_now();
     }
-    assert_eq!(pools_kept_aside(), 1);
+    assert_eq!(deferred_pool_count(), 1);
     // The pool itself is gone by now.
     let _ = MemoryPool::import(&device, descriptor.as_fd());
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
     drop(rest);
 
     // Memory that several buffers had is freed with the last of them, after what the others' streams hold.
@@ -295,10 +296,10 @@ fn imported_pools_end_when_their_memory_is_free() {
     for _ in 0..40 {
         other.synchronize().unwrap();
     }
-    assert_eq!(pools_kept_aside(), 1);
+    assert_eq!(deferred_pool_count(), 1);
     gate.send(()).unwrap();
     device.synchronize().unwrap();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
     drop(rest);
 
     // Neither the end of memory nor that of its pool is a part of a capture, or spoils it.
@@ -310,12 +311,12 @@ fn imported_pools_end_when_their_memory_is_free() {
         captured(&first, || {
             let end = || {
                 drop((free, used));
-                let relaxed = Relaxed::enter();
+                let relaxed = RelaxedCapture::enter();
                 other.synchronize().unwrap();
                 drop(relaxed);
                 rest.extend(idle.end());
                 rest.extend(busy.end());
-                assert_eq!(pools_kept_aside(), 1);
+                assert_eq!(deferred_pool_count(), 1);
             };
             if in_thread {
                 thread::scope(|scope| drop(scope.spawn(end)));
@@ -325,7 +326,7 @@ fn imported_pools_end_when_their_memory_is_free() {
         });
         gate.send(()).unwrap();
         device.synchronize().unwrap();
-        assert_eq!(pools_kept_aside(), 0);
+        assert_eq!(deferred_pool_count(), 0);
     }
 
     // Threads that import, free, end pools and wait, all at once. None of them has a current context.
@@ -352,5 +353,5 @@ fn imported_pools_end_when_their_memory_is_free() {
         }
     });
     device.synchronize().unwrap();
-    assert_eq!(pools_kept_aside(), 0);
+    assert_eq!(deferred_pool_count(), 0);
 }

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
-    BufferDescriptor, Device, Error, Event, EventOptions, FillPattern, IpcEventHandle, MemoryPool,
-    PoolAccess, PoolKind, PoolOptions,
+    BufferDescriptor, Device, Error, Event, EventOptions, FillPattern, IpcEventHandle,
+    MemoryAccess, MemoryPool, PoolKind, PoolOptions,
 };
 
 /// What the second process is told: the bytes of the buffer's descriptor and of the event's. The pool's descriptor is its
@@ -117,10 +117,10 @@ fn memory_of_the_host_goes_to_another_process() {
         let device = Device::new(0).unwrap();
         let stream = device.create_stream().unwrap();
         let kind = PoolKind::Host(Some(0));
-        let pool = MemoryPool::import_of(kind, std::io::stdin().as_fd()).unwrap();
+        let pool = MemoryPool::import_with_kind(kind, std::io::stdin().as_fd()).unwrap();
         assert_eq!((pool.kind(), pool.device()), (kind, None));
         // All devices may use it, without having been told so.
-        assert_eq!(pool.access(0).unwrap(), PoolAccess::ReadWrite);
+        assert_eq!(pool.access(0).unwrap(), MemoryAccess::ReadWrite);
         let buffer = pool
             .import_buffer(&BufferDescriptor { bytes, size }, &stream)
             .unwrap();
@@ -134,7 +134,7 @@ fn memory_of_the_host_goes_to_another_process() {
     let device = Device::new(0).unwrap();
     let stream = device.create_stream().unwrap();
     let options = PoolOptions::default().shareable(true);
-    let pool = match MemoryPool::new_of(PoolKind::Host(Some(0)), &options) {
+    let pool = match MemoryPool::with_kind(PoolKind::Host(Some(0)), &options) {
         Err(Error::Driver { status, .. }) => {
             return eprintln!("left out: {status:?} for a pool of the host");
         }

@@ -9,7 +9,7 @@ use std::thread;
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
-    CodeKind, Device, DynamicShared, Error, FunctionAttribute, Kernel, LaunchConfig, Library,
+    CodeKind, Device, DynamicSharedMemory, Error, FunctionAttribute, Kernel, LaunchConfig, Library,
     Linker, LinkerBackend, LinkerOptions, ObjectCode,
 };
 
@@ -134,7 +134,7 @@ fn it_loads_once_for_all_threads_and_its_kernels_keep_it() {
     device();
     let code = ObjectCode::new(CodeKind::Ptx, SHARED)
         .with_symbols(vec![("add<int>".into(), "sum".into())]);
-    assert!(code.loaded().is_none());
+    assert!(code.loaded_library().is_none());
     let barrier = Barrier::new(8);
     let handles: Vec<usize> = thread::scope(|scope| {
         let work = || {
@@ -200,7 +200,7 @@ fn occupancy_needs_no_current_context() {
         let one = kernel.available_dynamic_shared(&device, 1, 128).unwrap();
         assert!(kernel.available_dynamic_shared(&device, 2, 128).unwrap() < one);
         let plain = kernel
-            .max_potential_block_size(&device, DynamicShared::Bytes(0), 0)
+            .max_potential_block_size(&device, DynamicSharedMemory::Bytes(0), 0)
             .unwrap();
         assert!(plain.max_block_size > 0 && plain.min_grid_size > 0);
         let asked = AtomicUsize::new(0);
@@ -208,7 +208,8 @@ fn occupancy_needs_no_current_context() {
             asked.fetch_add(1, Ordering::Relaxed);
             0
         };
-        let same = kernel.max_potential_block_size(&device, DynamicShared::PerBlock(&mut none), 0);
+        let same =
+            kernel.max_potential_block_size(&device, DynamicSharedMemory::PerBlock(&mut none), 0);
         assert_eq!(same.unwrap(), plain);
         assert!(asked.load(Ordering::Relaxed) > 0);
     })
@@ -222,12 +223,12 @@ fn a_panic_in_a_question_comes_through_the_driver() {
     let kernel = shared_kernel();
     let caught = std::panic::catch_unwind(|| {
         let mut fails = |_: u32| -> usize { panic!("asked") };
-        kernel.max_potential_block_size(&device, DynamicShared::PerBlock(&mut fails), 0)
+        kernel.max_potential_block_size(&device, DynamicSharedMemory::PerBlock(&mut fails), 0)
     });
     assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"asked"));
     assert!(
         kernel
-            .max_potential_block_size(&device, DynamicShared::Bytes(0), 0)
+            .max_potential_block_size(&device, DynamicSharedMemory::Bytes(0), 0)
             .is_ok()
     );
 }

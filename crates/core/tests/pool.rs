@@ -4,7 +4,7 @@ use std::thread;
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{
-    CopyOptions, Device, Error, FillPattern, MemoryKind, MemoryLocation, MemoryPool, PoolAccess,
+    CopyOptions, Device, Error, FillPattern, MemoryAccess, MemoryKind, MemoryLocation, MemoryPool,
     PoolAttribute, PoolOptions, SourceAccessOrder, Stream, pointer_info,
 };
 
@@ -177,12 +177,12 @@ fn pools_have_limits_and_attributes() {
     small.set_attribute(PoolAttribute::UsedHigh, 0).unwrap();
     assert_eq!(small.attribute(PoolAttribute::UsedHigh).unwrap(), 0);
     small.trim_to(0).unwrap();
-    assert_eq!(small.access(0).unwrap(), PoolAccess::ReadWrite);
+    assert_eq!(small.access(0).unwrap(), MemoryAccess::ReadWrite);
     small.set_access(&[]).unwrap();
 
     let current = MemoryPool::current(&device).unwrap();
     assert!(!current.is_owned() && current != small);
-    assert_eq!(current, MemoryPool::default_of(&device).unwrap());
+    assert_eq!(current, MemoryPool::default_for(&device).unwrap());
     assert_eq!(current.device().unwrap().ordinal(), 0);
 }
 
@@ -244,9 +244,9 @@ fn memory_is_simple_while_one_stream_of_this_crate_has_it() {
     unsafe { kept.into_simple() }.free().unwrap();
 
     let mut shared = pool.allocate(64, &stream).unwrap();
-    shared.used_by(&stream);
+    shared.record_stream(&stream);
     assert!(shared.is_simple());
-    shared.used_by(&device.create_stream().unwrap());
+    shared.record_stream(&device.create_stream().unwrap());
     assert!(!shared.is_simple());
     shared.close(None).unwrap();
 

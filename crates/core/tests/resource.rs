@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use cupyrite::managed::{self, Advice};
 use cupyrite::sys::driver::{CUdeviceptr, CUresult};
 use cupyrite::{
-    CopyOptions, Device, DeviceBuffer, Error, FillPattern, HostBuffer, HostMemory, MemoryKind,
-    MemoryLocation, MemoryPool, MemoryResource, PoolKind, PoolOptions, Result, Stream,
-    VirtualMemory, VirtualMemoryOptions, copy_batch_async, pointer_info,
+    CopyOptions, Device, DeviceBuffer, Error, FillPattern, HostBuffer, HostMemoryResource,
+    MemoryKind, MemoryLocation, MemoryPool, MemoryResource, PoolKind, PoolOptions, Result, Stream,
+    VirtualMemoryOptions, VirtualMemoryResource, copy_batch_async, pointer_info,
 };
 
 fn device() -> Device {
@@ -98,10 +98,10 @@ fn anybody_can_make_a_resource() {
 fn the_host_sees_page_locked_memory() {
     let device = device();
     let stream = device.create_stream().unwrap();
-    let pool = MemoryPool::new_of(PoolKind::Host(None), &PoolOptions::default()).unwrap();
+    let pool = MemoryPool::with_kind(PoolKind::Host(None), &PoolOptions::default()).unwrap();
     assert_eq!(pool.device(), None);
     assert!(pool.is_host_accessible() && pool.is_device_accessible() && !pool.is_managed());
-    let plain = DeviceBuffer::from_resource(Arc::new(HostMemory), 100, &stream).unwrap();
+    let plain = DeviceBuffer::from_resource(Arc::new(HostMemoryResource), 100, &stream).unwrap();
     let pooled = pool.allocate(100, &stream).unwrap();
     stream.synchronize().unwrap();
     for buffer in [plain, pooled] {
@@ -118,7 +118,7 @@ fn the_host_sees_page_locked_memory() {
         buffer.close(None).unwrap();
     }
     // SAFETY: the driver refuses it.
-    let error = unsafe { HostMemory.deallocate(4096, 1, &stream) }.unwrap_err();
+    let error = unsafe { HostMemoryResource.deallocate(4096, 1, &stream) }.unwrap_err();
     assert_eq!(status(&error), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
 }
 
@@ -127,12 +127,12 @@ fn advice_on_managed_memory_is_told_back() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let kind = PoolKind::Managed(None);
-    let pool = match MemoryPool::new_of(kind, &PoolOptions::default()) {
+    let pool = match MemoryPool::with_kind(kind, &PoolOptions::default()) {
         Ok(pool) => pool,
         Err(error) if status(&error) == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED) => return,
         Err(error) => panic!("{error}"),
     };
-    let limited = MemoryPool::new_of(kind, &PoolOptions::default().max_size(1));
+    let limited = MemoryPool::with_kind(kind, &PoolOptions::default().max_size(1));
     assert!(matches!(limited, Err(Error::InvalidArgument { .. })));
     let buffer = pool.allocate(1 << 16, &stream).unwrap();
     stream.synchronize().unwrap();
@@ -226,7 +226,7 @@ fn virtual_memory_grows() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
-    let resource = Arc::new(VirtualMemory::new(options));
+    let resource = Arc::new(VirtualMemoryResource::new(options));
     let mut buffer = DeviceBuffer::from_resource(resource.clone(), 1, &stream).unwrap();
     let unit = buffer.size();
     assert_eq!(resource.rounded(unit + 1).unwrap(), 2 * unit);
@@ -251,7 +251,7 @@ fn virtual_memory_grows() {
     let error = resource.grow(&mut buffer, 1 << 50, None).unwrap_err();
     assert_eq!(status(&error), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
     assert_eq!(read(&buffer, &stream), vec![4; 4 * unit]);
-    let other = VirtualMemory::new(VirtualMemoryOptions::at(MemoryLocation::Device(0)));
+    let other = VirtualMemoryResource::new(VirtualMemoryOptions::at(MemoryLocation::Device(0)));
     let error = other.grow(&mut buffer, 8 * unit, None).unwrap_err();
     assert_eq!(status(&error), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     drop(buffer);

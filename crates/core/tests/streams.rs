@@ -63,7 +63,7 @@ fn nothing_stays_current() {
         assert_eq!(Context::current().unwrap().as_ref(), Some(&context));
         Context::pop().unwrap();
         assert!(Context::pop().is_err());
-        context.enter().unwrap().stay();
+        context.enter().unwrap().keep_current();
         assert_eq!(Context::current().unwrap(), Some(context));
     })
     .join()
@@ -133,16 +133,16 @@ fn a_foreign_stream_keeps_its_owner() {
     let handle = stream.handle();
     let owner = Owner(stream, gone.clone());
     // SAFETY: the owner owns the stream.
-    let foreign = unsafe { Stream::from_handle_keeping(handle, owner) };
+    let foreign = unsafe { Stream::from_handle_with_owner(handle, owner) };
     assert!(!foreign.is_owned());
     assert_eq!(foreign.context().unwrap().device(), device());
-    assert!(foreign.sole_owner().is_some_and(|owner| {
+    assert!(foreign.unique_owner().is_some_and(|owner| {
         owner
             .downcast_ref::<Owner>()
             .is_some_and(|owner| owner.0.handle() == handle)
     }));
     let clone = foreign.clone();
-    assert!(clone.sole_owner().is_none());
+    assert!(clone.unique_owner().is_none());
     drop(foreign);
     clone.synchronize().unwrap();
     assert_eq!(gone.load(Ordering::Relaxed), 0);
@@ -222,14 +222,14 @@ fn a_default_stream_can_be_said_to_be_a_devices() {
     thread::spawn(|| {
         let device = device();
         let own = device.create_stream().unwrap();
-        assert_eq!(own.of_device(device), own);
-        assert_eq!(own.default_of(), None);
+        assert_eq!(own.on_device(device), own);
+        assert_eq!(own.default_device(), None);
         for stream in [Stream::legacy_default(), Stream::per_thread_default()] {
-            let bound = stream.of_device(device);
-            assert!(bound.is_default() && bound != stream && bound == stream.of_device(device));
+            let bound = stream.on_device(device);
+            assert!(bound.is_default() && bound != stream && bound == stream.on_device(device));
             assert_eq!(bound.handle(), stream.handle());
             assert_eq!(
-                (bound.default_of(), stream.default_of()),
+                (bound.default_device(), stream.default_device()),
                 (Some(device), None)
             );
             // Nothing is current on this thread: only the bound one says where it is.
@@ -262,8 +262,14 @@ fn the_last_clone_is_one() {
                 let (last, ready) = (&last, &ready);
                 scope.spawn(move || {
                     ready.wait();
-                    last.fetch_add(usize::from(stream.into_last().is_some()), Ordering::Relaxed);
-                    last.fetch_add(usize::from(event.into_last().is_some()), Ordering::Relaxed);
+                    last.fetch_add(
+                        usize::from(stream.into_unique().is_some()),
+                        Ordering::Relaxed,
+                    );
+                    last.fetch_add(
+                        usize::from(event.into_unique().is_some()),
+                        Ordering::Relaxed,
+                    );
                 });
             }
             drop((stream, event));
@@ -276,19 +282,19 @@ fn the_last_clone_is_one() {
         device.create_stream().unwrap(),
     );
     let clone = stream.clone();
-    assert!(clone.into_last().is_none());
+    assert!(clone.into_unique().is_none());
     stream.synchronize().unwrap();
     let handle = stream.handle();
-    assert!(stream.into_last().is_some());
+    assert!(stream.into_unique().is_some());
     assert_ne!(handle, other.handle());
     // Those of somebody else end nothing.
     // SAFETY: the stream lives.
     let foreign = unsafe { Stream::from_handle(other.handle()) };
-    assert!(foreign.into_last().is_none());
-    assert!(Stream::legacy_default().into_last().is_none());
+    assert!(foreign.into_unique().is_none());
+    assert!(Stream::legacy_default().into_unique().is_none());
     other.synchronize().unwrap();
     let event = other.record().unwrap();
     let clone = event.clone();
-    assert!(clone.into_last().is_none());
-    assert!(event.into_last().is_some());
+    assert!(clone.into_unique().is_none());
+    assert!(event.into_unique().is_some());
 }

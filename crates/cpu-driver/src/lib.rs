@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_void};
 // Host functions of a Python program (`ctypes`) run on this library's threads, below its frames: a thread that Python
 // ends there must stop, not unwind. One file for both libraries, because the linker's `--wrap` wants it in each.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[path = "../../python/src/unwinding.rs"]
+#[path = "../../python/src/cpython/unwinding.rs"]
 mod unwinding;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));

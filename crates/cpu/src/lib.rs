@@ -1,7 +1,7 @@
 //! The CPU device: a CUDA driver in software.
 //!
-//! Belongs here: the PTX engine, the entry points of the driver and of NVML on top of it. Does not belong here: Python, safe
-//! wrappers, compilation of CUDA C++ (NVRTC compiles it).
+//! Belongs here: the PTX engine, and the driver and NVML entry points on top of it. Does not belong here: Python, safe
+//! wrappers, compilation of CUDA C++ (NVRTC does that).
 
 mod code;
 pub mod driver;

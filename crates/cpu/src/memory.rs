@@ -12,7 +12,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
 
 pub(crate) mod files;
 pub(crate) mod pages;
@@ -222,10 +224,6 @@ impl fmt::Debug for AddressSpace {
     }
 }
 
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl AddressSpace {
     /// An empty space that may hold `capacity` bytes.
     pub fn new(capacity: u64) -> Self {
@@ -362,7 +360,7 @@ impl AddressSpace {
             owner,
             reach: Reach::ALL,
         };
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         if let Some((_, below)) = regions.range(..base + size).next_back()
             && below.region.end() > base
         {
@@ -398,7 +396,7 @@ impl AddressSpace {
         accept: impl FnOnce(&Region) -> bool,
     ) -> Result<Region, MemoryError> {
         let entry = {
-            let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+            let mut regions = self.regions.write();
             match regions.get(&addr) {
                 Some(e) if accept(&e.region) => {}
                 _ => return Err(MemoryError::NotAllocated),
@@ -410,7 +408,7 @@ impl AddressSpace {
             entry
         };
         let region = entry.region;
-        lock(&self.heap).limbo.push(entry);
+        self.heap.lock().limbo.push(entry);
         self.reclaim();
         Ok(region)
     }
@@ -419,7 +417,7 @@ impl AddressSpace {
     pub fn free_owned(&self, owner: u64) -> Vec<Region> {
         let mut gone = Vec::new();
         {
-            let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+            let mut regions = self.regions.write();
             let doomed: Vec<u64> = regions
                 .values()
                 .filter(|e| e.region.owner == owner)
@@ -431,7 +429,7 @@ impl AddressSpace {
                 .collect();
             gone.extend(entries.iter().map(|e| e.region));
             self.generation.fetch_add(1, Ordering::SeqCst);
-            lock(&self.heap).limbo.extend(entries);
+            self.heap.lock().limbo.extend(entries);
         }
         self.reclaim();
         gone
@@ -439,7 +437,7 @@ impl AddressSpace {
 
     /// Bytes in the live regions of the device's own memory whose owner `belongs` accepts (rounded up per allocation).
     pub fn used_by(&self, belongs: impl Fn(u64) -> bool) -> u64 {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = self.regions.read();
         regions
             .values()
             .map(|e| &e.region)
@@ -450,7 +448,7 @@ impl AddressSpace {
 
     /// The region that holds `addr`.
     pub fn find(&self, addr: u64) -> Option<Region> {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = self.regions.read();
         let (_, entry) = regions.range(..=addr).next_back()?;
         entry.region.contains(addr, 1).then_some(entry.region)
     }
@@ -458,7 +456,7 @@ impl AddressSpace {
     /// The region that holds all of `[addr, addr + len)`. For a range over several mappings that touch each other it is
     /// one made of them, with the rights that all of them give.
     pub fn find_range(&self, addr: u64, len: u64) -> Option<Region> {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = self.regions.read();
         let (_, entry) = regions.range(..=addr).next_back()?;
         let mut whole = entry.region;
         if whole.kind == Kind::Virtual && whole.contains(addr, 1) {
@@ -478,7 +476,7 @@ impl AddressSpace {
 
     /// Changes which devices may use the region that begins at `base`; false if there is none.
     pub fn set_reach(&self, base: u64, reach: Reach) -> bool {
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         let Some(entry) = regions.get_mut(&base) else {
             return false;
         };
@@ -489,7 +487,7 @@ impl AddressSpace {
 
     /// The live region nearest to `addr` (for fault reports): it, or how far away the next one is.
     pub fn nearest(&self, addr: u64) -> Option<Region> {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = self.regions.read();
         let below = regions.range(..=addr).next_back().map(|(_, e)| e.region);
         let above = regions.range(addr..).next().map(|(_, e)| e.region);
         match (below, above) {
@@ -544,7 +542,7 @@ impl AddressSpace {
     }
 
     fn insert(&self, entry: Entry) {
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         regions.insert(entry.region.base, entry);
         self.generation.fetch_add(1, Ordering::Release);
     }
@@ -563,7 +561,7 @@ impl AddressSpace {
             let mapping = Pages::map(size, align).ok_or(MemoryError::OutOfMemory)?;
             return Ok((mapping.base(), Backing::Mapping(mapping)));
         }
-        let mut heap = lock(&self.heap);
+        let mut heap = self.heap.lock();
         let slab = &mut heap.slabs[class];
         if slab.free.len() > QUARANTINE_SLOTS
             && let Some(addr) = slab.free.pop_front()
@@ -589,7 +587,7 @@ impl AddressSpace {
     /// Releases what was freed, if nothing is pinned. Entries in limbo left the table before they came here, so a pin
     /// taken after the check below cannot have found them.
     fn reclaim(&self) {
-        let mut heap = lock(&self.heap);
+        let mut heap = self.heap.lock();
         if heap.limbo.is_empty() || self.pins.load(Ordering::SeqCst) != 0 {
             return;
         }

@@ -50,7 +50,7 @@ fn doctor(
         deadline,
         ..default
     };
-    crate::roots::refresh(py);
+    crate::site_packages::refresh(py);
     py.detach(|| {
         let report = examine(&facts);
         let hung = report.proof.hung_at.is_some() && report.proof.in_process;

@@ -1,19 +1,20 @@
 //! What Cupyrite tells about itself: the device and why it was chosen, and where libraries come from.
 
-use cupyrite_sys::loader::{self, Library, LoadErrorKind};
+use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::bindings::symbols;
+use crate::bindings::symbols::raise_load_error;
+use crate::cpython::R;
 use crate::pathfinder::FileName;
-use crate::py::R;
-use crate::roots;
-use crate::runtime::{self, raise_load_error};
+use crate::site_packages;
 
 /// Adds the functions below, and hands the places where packages are installed to the search for libraries.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Only the words: a look at the folders is taken when a library is needed.
-    roots::refresh(module.py());
+    site_packages::refresh(module.py());
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
     module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
     module.add_function(wrap_pyfunction!(library_path, module)?)?;
@@ -26,7 +27,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Raises what the first driver call would raise.
 #[pyfunction]
 fn device_reason(py: Python<'_>) -> PyResult<String> {
-    runtime::prepare()
+    symbols::prepare()
         .and_then(|()| {
             loader::backend_reason().map_err(|error| raise_load_error(&error, "the CUDA driver"))
         })
@@ -36,7 +37,7 @@ fn device_reason(py: Python<'_>) -> PyResult<String> {
 /// The file a library ("cuda", "nvrtc", "nvJitLink") was loaded from; None before its first use and for the CPU device.
 #[pyfunction]
 fn library_path(name: &str) -> Option<FileName> {
-    Library::from_name(name)
+    CudaLibrary::from_name(name)
         .and_then(loader::library_path)
         .map(FileName)
 }
@@ -44,14 +45,14 @@ fn library_path(name: &str) -> Option<FileName> {
 /// The exceptions (FunctionNotFoundError, NotSupportedError) of cuda.bindings._internal.utils.
 #[pyfunction]
 fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let class = |made: crate::py::R<*mut pyo3::ffi::PyObject>| match made {
+    let class = |made: crate::cpython::R<*mut pyo3::ffi::PyObject>| match made {
         // SAFETY: the class is live and kept for ever.
         Ok(class) => Ok(unsafe { Bound::from_borrowed_ptr(py, class) }.unbind()),
         Err(_) => Err(PyErr::fetch(py)),
     };
     Ok((
-        class(crate::errors::function_not_found())?,
-        class(crate::errors::not_supported())?,
+        class(crate::bindings::errors::function_not_found())?,
+        class(crate::bindings::errors::not_supported())?,
     ))
 }
 
@@ -62,7 +63,7 @@ fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
 #[pyfunction]
 fn symbol_address(py: Python<'_>, library: &str, name: &str) -> PyResult<Option<usize>> {
     let library = known_library(library)?;
-    let rows = cupyrite_sys::table(library).rows();
+    let rows = cupyrite_sys::table(library).symbols();
     let Some(index) = rows
         .iter()
         .position(|row| row.export.to_bytes() == name.as_bytes())
@@ -82,23 +83,23 @@ fn symbol_address(py: Python<'_>, library: &str, name: &str) -> PyResult<Option<
 fn symbol_addresses<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyDict>> {
     let library = known_library(library)?;
     let all = PyDict::new(py);
-    for (index, row) in cupyrite_sys::table(library).rows().iter().enumerate() {
+    for (index, row) in cupyrite_sys::table(library).symbols().iter().enumerate() {
         let address = address(library, index).map_err(|_| PyErr::fetch(py))?;
         all.set_item(row.export.to_string_lossy(), address)?;
     }
     Ok(all)
 }
 
-fn known_library(name: &str) -> PyResult<Library> {
-    Library::from_name(name).ok_or_else(|| {
+fn known_library(name: &str) -> PyResult<CudaLibrary> {
+    CudaLibrary::from_name(name).ok_or_else(|| {
         PyValueError::new_err(format!("no library of the bindings is called {name:?}"))
     })
 }
 
 /// The address of a row of the table; 0 if the library lacks the function.
-fn address(library: Library, index: usize) -> R<usize> {
-    if library == Library::Driver {
-        runtime::prepare()?;
+fn address(library: CudaLibrary, index: usize) -> R<usize> {
+    if library == CudaLibrary::Driver {
+        symbols::prepare()?;
     }
     match cupyrite_sys::table(library).get(index) {
         Ok(address) => Ok(address.addr()),

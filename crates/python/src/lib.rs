@@ -5,47 +5,33 @@
 //!
 //! The bindings are data: `generated/` holds tables, the engine reads them.
 
-mod args;
-mod call;
+mod bindings;
 mod core;
-mod desc;
+mod cpython;
 mod doctor;
-mod errors;
-mod function;
 mod generated;
-mod helpers;
 mod info;
-mod launch;
+mod memoize;
 mod pathfinder;
-mod py;
-mod quick;
-mod raising;
-mod remembering;
-mod roots;
-mod runtime;
-mod special;
-mod special_cudla;
-mod special_cufile;
-mod special_nvml;
-mod special_runtime;
+mod site_packages;
 mod types;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod unwinding;
 
 use pyo3::prelude::*;
+
+use crate::bindings::symbols;
 
 /// The module. Sharing is by tables that are written once or locked, so it runs without the GIL too.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cpu::install();
     cupyrite_cudart::install();
-    cupyrite_cpu::set_interrupt_hook(runtime::interrupt_requested);
-    cupyrite_cpu::set_host_function_gate(runtime::python_is_there);
+    cupyrite_cpu::set_interrupt_hook(symbols::interrupt_requested);
+    cupyrite_cpu::set_host_function_gate(symbols::python_is_there);
     types::init(module)?;
     info::init(module)?;
     doctor::init(module)?;
     pathfinder::init(module)?;
-    remembering::init(module)?;
+    memoize::init(module)?;
     core::init(module)?;
     Ok(())
 }

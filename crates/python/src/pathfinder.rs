@@ -11,15 +11,16 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite_pathfinder::table::{self, Origin};
 use cupyrite_pathfinder::{
-    FindError, FindErrorKind, Found, FoundVia, LoadError, LoadErrorKind, Platform,
+    FindError, FindErrorKind, FoundVia, LoadError, LoadErrorKind, LocatedPath, Platform,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::py::{self, Owned, Raised};
-use crate::roots;
+use crate::cpython;
+use crate::cpython::{Owned, Raised};
+use crate::site_packages;
 
 /// An exception class of `cuda.pathfinder`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +160,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A file that is there and does not load is not "not found": it raises `RuntimeError` itself, because of an
 /// `OSError`, so that programs which go on without a library that is not installed do not pass over a broken one.
 pub fn raise(py: Python<'_>, failed: bool, message: String) -> Raised {
-    py::set(error(py, Class::DynamicLibNotFound, failed, message))
+    cpython::set(error(py, Class::DynamicLibNotFound, failed, message))
 }
 
 fn error(py: Python<'_>, class: Class, failed: bool, message: String) -> PyErr {
@@ -176,7 +177,7 @@ fn load_error(py: Python<'_>, error_: &LoadError) -> PyErr {
     let class = match error_.kind {
         LoadErrorKind::Unknown => Class::DynamicLibUnknown,
         LoadErrorKind::NotAvailable => Class::DynamicLibNotAvailable,
-        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::Setting => {
+        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::InvalidSetting => {
             Class::DynamicLibNotFound
         }
     };
@@ -211,8 +212,9 @@ impl<'py> IntoPyObject<'py> for FileName {
 #[pyfunction]
 fn find_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let platform = Platform::CURRENT;
-    let archives = |rows: &'static [table::Archive]| {
-        let there = |row: &&table::Archive| !platform.is_windows() || !row.windows_file.is_empty();
+    let archives = |rows: &'static [table::LinkableFile]| {
+        let there =
+            |row: &&table::LinkableFile| !platform.is_windows() || !row.windows_file.is_empty();
         let names: Vec<&str> = rows.iter().filter(there).map(|row| row.name).collect();
         PyTuple::new(py, names)
     };
@@ -252,7 +254,7 @@ fn load_library(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<(FileName, bool, usize, String)> {
-    roots::refresh(py);
+    site_packages::refresh(py);
     let name = name.to_string_lossy();
     let loaded = py
         .detach(|| cupyrite_pathfinder::load(&name))
@@ -271,7 +273,7 @@ fn find_header_directory(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<Option<(FileName, String)>> {
-    find(py, name, cupyrite_pathfinder::header_directory)
+    find(py, name, cupyrite_pathfinder::find_header_directory)
         .map(|found| found.map(path_and_origin))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
@@ -279,7 +281,7 @@ fn find_header_directory(
 /// Finds a tool: (path, how it was found), or None.
 #[pyfunction]
 fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(FileName, String)>> {
-    find(py, name, cupyrite_pathfinder::binary)
+    find(py, name, cupyrite_pathfinder::find_binary)
         .map(|found| found.map(path_and_origin))
         .map_err(|error| {
             if error.kind != FindErrorKind::Unknown {
@@ -296,7 +298,7 @@ fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(F
 /// Finds a static library: (path, how it was found).
 #[pyfunction]
 fn find_static_library(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<(FileName, String)> {
-    find(py, name, cupyrite_pathfinder::static_library)
+    find(py, name, cupyrite_pathfinder::locate_static_library)
         .map(path_and_origin)
         .map_err(|error| archive_error(py, Class::StaticLibNotFound, &error))
 }
@@ -307,7 +309,7 @@ fn find_bitcode_library(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<(FileName, String)> {
-    find(py, name, cupyrite_pathfinder::bitcode_library)
+    find(py, name, cupyrite_pathfinder::locate_bitcode_library)
         .map(path_and_origin)
         .map_err(|error| archive_error(py, Class::BitcodeLibNotFound, &error))
 }
@@ -318,12 +320,12 @@ fn find<T: Send>(
     name: &Bound<'_, PyString>,
     search: fn(&str) -> Result<T, FindError>,
 ) -> Result<T, FindError> {
-    roots::refresh(py);
+    site_packages::refresh(py);
     let name = name.to_string_lossy();
     py.detach(|| search(&name))
 }
 
-fn path_and_origin(found: Found) -> (FileName, String) {
+fn path_and_origin(found: LocatedPath) -> (FileName, String) {
     (FileName(found.path), found.found_via.to_string())
 }
 
@@ -332,6 +334,8 @@ fn archive_error(py: Python<'_>, class: Class, error: &FindError) -> PyErr {
         FindErrorKind::Unknown | FindErrorKind::NotAvailable => {
             PyValueError::new_err(error.to_string())
         }
-        FindErrorKind::NotFound | FindErrorKind::Setting => class.error(py, error.to_string()),
+        FindErrorKind::NotFound | FindErrorKind::InvalidSetting => {
+            class.error(py, error.to_string())
+        }
     }
 }

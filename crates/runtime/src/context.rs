@@ -5,9 +5,9 @@
 //! and "Interactions between the CUDA Runtime and Driver API" in the runtime API's manual).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{CUcontext, CUdevice};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::checked::{get_array, put};
 use crate::entry::{cu, entries};
@@ -28,7 +28,7 @@ static PRIMARIES: Mutex<Vec<Primary>> = Mutex::new(Vec::new());
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 fn primaries() -> MutexGuard<'static, Vec<Primary>> {
-    PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner)
+    PRIMARIES.lock()
 }
 
 /// Initialises the driver, once. A child of a process that did so is told by every call that it cannot.

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use cupyrite_sys::driver::{CUmemorytype, CUstream};
 use cupyrite_sys::loader::per_thread_default_stream;
+use cupyrite_sys::runtime::cudaMemcpyKind;
 
 use crate::entry::{cu, entries};
 use crate::errors::Error;
@@ -24,12 +25,12 @@ pub(crate) enum Kind {
 impl Kind {
     /// The kind with that number.
     pub(crate) fn new(kind: u32) -> Res<Kind> {
-        Ok(match kind {
-            0 => Kind::HostToHost,
-            1 => Kind::HostToDevice,
-            2 => Kind::DeviceToHost,
-            3 => Kind::DeviceToDevice,
-            4 => Kind::Default,
+        Ok(match cudaMemcpyKind(kind as _) {
+            cudaMemcpyKind::cudaMemcpyHostToHost => Kind::HostToHost,
+            cudaMemcpyKind::cudaMemcpyHostToDevice => Kind::HostToDevice,
+            cudaMemcpyKind::cudaMemcpyDeviceToHost => Kind::DeviceToHost,
+            cudaMemcpyKind::cudaMemcpyDeviceToDevice => Kind::DeviceToDevice,
+            cudaMemcpyKind::cudaMemcpyDefault => Kind::Default,
             _ => return Err(Error::INVALID_MEMCPY_DIRECTION),
         })
     }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUarray, CUmemorytype};
 
 use crate::copy::{Kind, Order};
-use crate::copy_box::element_bytes;
+use crate::copy_nd::element_bytes;
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, array, context};

@@ -6,6 +6,7 @@ use cupyrite_sys::driver::{
     CUdevice, CUdevice_attribute, CUflushGPUDirectRDMAWritesScope,
     CUflushGPUDirectRDMAWritesTarget, CUfunc_cache, CUgraphMem_attribute, CUlimit, CUsharedconfig,
 };
+use cupyrite_sys::runtime;
 
 use crate::checked::{get_text, non_null, put, put_bytes};
 use crate::entry::{cu, entries};
@@ -13,18 +14,24 @@ use crate::errors::Error;
 use crate::{Res, context};
 
 /// `cudaDeviceMapHost`: implied in every context the runtime makes.
-const MAP_HOST: u32 = 0x08;
+const MAP_HOST: u32 = runtime::cudaDeviceMapHost;
 
 /// The flags of a context that these flags of a device ask for; bits without a meaning are let pass, and more than one way
 /// of waiting is not.
 fn context_flags(flags: u32) -> Res<u32> {
-    const WAITING: u32 = 0x07;
-    const LOCAL_MEMORY: u32 = 0x10;
-    const SYNCHRONOUS: u32 = 0x80;
-    if flags > 0xFF || !matches!(flags & WAITING, 0 | 1 | 2 | 4) {
+    const SCHEDULE: u32 = runtime::cudaDeviceScheduleMask;
+    const KEPT: u32 = SCHEDULE | runtime::cudaDeviceLmemResizeToMax | runtime::cudaDeviceSyncMemops;
+    let known_schedule = matches!(
+        flags & SCHEDULE,
+        runtime::cudaDeviceScheduleAuto
+            | runtime::cudaDeviceScheduleSpin
+            | runtime::cudaDeviceScheduleYield
+            | runtime::cudaDeviceScheduleBlockingSync
+    );
+    if flags & !runtime::cudaDeviceMask != 0 || !known_schedule {
         return Err(Error::INVALID_VALUE);
     }
-    Ok(flags & (WAITING | LOCAL_MEMORY | SYNCHRONOUS))
+    Ok(flags & KEPT)
 }
 
 /// An attribute of a device.
@@ -34,11 +41,12 @@ pub(crate) fn attribute(device: CUdevice, which: CUdevice_attribute) -> Res<i32>
     Ok(value)
 }
 
-/// A limit of the device runtime or of device memory that the runtime knows by this number.
+/// The driver's limit for a `cudaLimit`.
 fn limit(which: u32) -> Res<CUlimit> {
-    match which {
-        0..=6 | 10 => Ok(CUlimit(which as _)),
-        _ => Err(Error::UNSUPPORTED_LIMIT),
+    // The driver gives these limits the same numbers.
+    match runtime::cudaLimit(which as _).name() {
+        Some(_) => Ok(CUlimit(which as _)),
+        None => Err(Error::UNSUPPORTED_LIMIT),
     }
 }
 

@@ -10,12 +10,13 @@ use cupyrite_sys::driver::{
     CUmemorytype,
 };
 use cupyrite_sys::runtime::{
-    cudaExtent, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos,
+    cudaExtent, cudaGraphNodeType as NodeType, cudaKernelFunctionType, cudaKernelNodeParams,
+    cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos,
 };
 
 use crate::checked::{get, non_null, plain, put};
 use crate::copy::Kind;
-use crate::copy_box::{element_bytes, translate};
+use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::graph::{added, array, host_function};
@@ -222,26 +223,23 @@ type Words = [u64; 32];
 
 /// `cudaGraphNodeParams` in the driver's terms. All types but kernels and copies are laid out alike.
 fn generic(at: u64) -> Res<CUgraphNodeParams> {
-    /// `cudaGraphNodeTypeKernel` and `cudaGraphNodeTypeMemcpy`.
-    const KERNEL: u32 = 0;
-    const COPY: u32 = 1;
     non_null(at)?;
     let mut w = get::<Words>(at)?;
     context::current()?;
-    match w[0] as u32 {
-        KERNEL => {
+    match NodeType(w[0] as _) {
+        NodeType::cudaGraphNodeTypeKernel => {
             // Function, grid, block, shared bytes, arguments, extra; here the context and what the function is follow.
             let p = kernel_params(at + 16)?;
             (w[2], w[9], w[10]) = (p.func as u64, p.kern as u64, w[9]);
         }
-        COPY => {
+        NodeType::cudaGraphNodeTypeMemcpy => {
             let copy = copy_params(at + 32)?;
             w[4..29].copy_from_slice(&copy_words(&copy));
             if w[3] == 0 {
                 w[3] = current_context()? as u64;
             }
         }
-        2 if w[7] == 0 => w[7] = current_context()? as u64,
+        NodeType::cudaGraphNodeTypeMemset if w[7] == 0 => w[7] = current_context()? as u64,
         _ => {}
     }
     // SAFETY: both are 256 bytes of integers and raw pointers.
@@ -252,11 +250,11 @@ fn generic(at: u64) -> Res<CUgraphNodeParams> {
 fn tell_generic(at: u64, p: CUgraphNodeParams) -> Res {
     // SAFETY: the structure is 256 bytes; the driver has written it whole, after it was zeroed.
     let mut w = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(p) };
-    match w[0] as u32 {
-        0 => {
-            /// `cudaKernelFunctionTypeKernel` and `cudaKernelFunctionTypeFunction`.
-            const IS_KERNEL: u64 = 2;
-            const IS_FUNCTION: u64 = 3;
+    match NodeType(w[0] as _) {
+        NodeType::cudaGraphNodeTypeKernel => {
+            const IS_KERNEL: u64 = cudaKernelFunctionType::cudaKernelFunctionTypeKernel.0 as u64;
+            const IS_FUNCTION: u64 =
+                cudaKernelFunctionType::cudaKernelFunctionTypeFunction.0 as u64;
             let (function, kernel, ctx) = (w[2], w[9], w[10]);
             (w[2], w[10]) = if kernel != 0 {
                 (kernel, IS_KERNEL)
@@ -265,7 +263,7 @@ fn tell_generic(at: u64, p: CUgraphNodeParams) -> Res {
             };
             w[9] = ctx;
         }
-        1 => {
+        NodeType::cudaGraphNodeTypeMemcpy => {
             let words: [u64; 25] = std::array::from_fn(|i| w[4 + i]);
             // SAFETY: 25 words of integers and raw pointers.
             let copy = unsafe { std::mem::transmute::<[u64; 25], CUDA_MEMCPY3D>(words) };
@@ -280,7 +278,7 @@ fn tell_generic(at: u64, p: CUgraphNodeParams) -> Res {
 
 /// `cudaGraphAddNode`: the node, and what the driver tells besides (the address of an allocation).
 fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) -> Res {
-    const ALLOC: u64 = 10;
+    const ALLOC: u64 = NodeType::cudaGraphNodeTypeMemAlloc.0 as u64;
     /// Where `cudaMemAllocNodeParams` has the address, in words.
     const ADDRESS: usize = 2 + 14;
     let mut wanted = generic(params)?;

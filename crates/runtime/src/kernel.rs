@@ -6,7 +6,7 @@
 use cupyrite_sys::driver::{
     CUfunc_cache, CUfunction, CUfunction_attribute, CUkernel, CUlaunchConfig, CUsharedconfig,
 };
-use cupyrite_sys::runtime::{cudaFuncAttributes, cudaSharedMemoryMode};
+use cupyrite_sys::runtime::{cudaFuncAttribute, cudaFuncAttributes, cudaSharedMemoryMode};
 
 use crate::checked::{get, non_null, plain, put, put_optional};
 use crate::entry::{cu, entries};
@@ -37,10 +37,22 @@ pub(crate) fn function(of: u64) -> Res<CUfunction> {
 
 /// The driver's number of a settable `cudaFuncAttribute`.
 fn attribute(of: u32) -> Res<CUfunction_attribute> {
-    match of {
-        8..=15 => Ok(CUfunction_attribute(of as _)),
-        // `cudaFuncAttributeSharedMemoryMode`: the one number that differs.
-        16 => Ok(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE),
+    use cudaFuncAttribute as Attribute;
+    match Attribute(of as _) {
+        Attribute::cudaFuncAttributeMaxDynamicSharedMemorySize
+        | Attribute::cudaFuncAttributePreferredSharedMemoryCarveout
+        | Attribute::cudaFuncAttributeClusterDimMustBeSet
+        | Attribute::cudaFuncAttributeRequiredClusterWidth
+        | Attribute::cudaFuncAttributeRequiredClusterHeight
+        | Attribute::cudaFuncAttributeRequiredClusterDepth
+        | Attribute::cudaFuncAttributeNonPortableClusterSizeAllowed
+        | Attribute::cudaFuncAttributeClusterSchedulingPolicyPreference => {
+            Ok(CUfunction_attribute(of as _))
+        }
+        // The only attribute whose number differs from the driver's.
+        Attribute::cudaFuncAttributeSharedMemoryMode => {
+            Ok(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE)
+        }
         _ => Err(Error::INVALID_VALUE),
     }
 }

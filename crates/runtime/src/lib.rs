@@ -24,7 +24,7 @@ mod context;
 mod copy;
 mod copy_array;
 mod copy_batch;
-mod copy_box;
+mod copy_nd;
 mod device;
 mod driver_access;
 mod entry;
@@ -68,7 +68,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             copy::ENTRIES,
             copy_array::ENTRIES,
             copy_batch::ENTRIES,
-            copy_box::ENTRIES,
+            copy_nd::ENTRIES,
             device::ENTRIES,
             driver_access::ENTRIES,
             errors::ENTRIES,
@@ -120,7 +120,7 @@ extern "C" fn not_supported() -> u32 {
 
 /// Whether the runtime of some release exports that name.
 fn is_known(name: &str) -> bool {
-    runtime::ROWS.iter().any(|row| {
+    runtime::SYMBOLS.iter().any(|row| {
         let export = row.export.to_bytes();
         let rest = name.as_bytes().strip_prefix(export);
         rest.is_some_and(|rest| rest.is_empty() || rest == row.per_thread.suffix().as_bytes())

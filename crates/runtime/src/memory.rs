@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::driver::CUdeviceptr;
-use cupyrite_sys::runtime::{cudaExtent, cudaPitchedPtr};
+use cupyrite_sys::runtime::{self, cudaExtent, cudaPitchedPtr};
 
 use crate::checked::{non_null, put, put_optional};
 use crate::entry::{cu, entries};
@@ -37,9 +37,9 @@ fn free(address: CUdeviceptr) {
 }
 
 /// `cudaHostAllocPortable`, `cudaHostAllocMapped`, `cudaHostAllocWriteCombined`; the first two are those of registration too.
-const PORTABLE: u32 = 1;
-const MAPPED: u32 = 2;
-const WRITE_COMBINED: u32 = 4;
+const PORTABLE: u32 = runtime::cudaHostAllocPortable;
+const MAPPED: u32 = runtime::cudaHostAllocMapped;
+const WRITE_COMBINED: u32 = runtime::cudaHostAllocWriteCombined;
 
 fn host_alloc(out: u64, size: usize, flags: u32) -> Res {
     non_null(out)?;

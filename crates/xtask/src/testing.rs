@@ -11,11 +11,11 @@ use crate::report::{loud, note_gap, output};
 
 /// Benchmarks that need no second interpreter and no GPU: name and program.
 const BENCHMARKS: &[(&str, &str)] = &[
-    ("imports", "benches/imports.py"),
-    ("pathfinder", "benches/pathfinder.py"),
-    ("calls", "benches/calls.py"),
-    ("raising", "benches/raising.py"),
-    ("saxpy_cpu", "benches/saxpy_cpu.py"),
+    ("imports", "benches/bindings/imports.py"),
+    ("pathfinder", "benches/pathfinder/pathfinder.py"),
+    ("calls", "benches/bindings/calls.py"),
+    ("raising", "benches/bindings/raising.py"),
+    ("saxpy_cpu", "benches/cpu_device/saxpy_cpu.py"),
 ];
 /// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`.
 const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core"];

@@ -1,12 +1,12 @@
-"""CUDA in the idiom of Python: devices, streams, memory, programs and launches.
+"""Pythonic CUDA: devices, streams, memory, programs and launches.
 
-Names are looked up when they are first used, so that importing this package costs next to nothing and touches neither
-NumPy nor a driver. Every object owns what it needs and lets go of it when it is closed or forgotten.
+Public names are imported on first use, so importing this package loads neither NumPy nor a driver. Every object owns
+its resources and releases them when it is closed or garbage-collected.
 """
 
 __version__ = "1.2.2"
 
-# Public name -> module of this package that has it.
+# Public name -> module of this package that defines it.
 _HOMES = {
     "Buffer": "_memory._buffer",
     "Context": "_context",
@@ -64,19 +64,19 @@ def __dir__():
     return sorted({*globals(), *_HOMES, *_SUBMODULES})
 
 
-def _complete_without_reading():
-    """Keeps completion in an interactive interpreter from reading the attributes that it lists.
+def _patch_tab_completion():
+    """Stop interactive tab completion from evaluating the getters of native classes.
 
-    CPython's does so already for properties; those of native classes are of another kind, and reading them may ask the
-    driver, or raise. CUDA_CORE_DONT_FIX_TAB_COMPLETION leaves it as it is.
+    `rlcompleter` lists properties without reading them, but it does not recognise the getset descriptors of native
+    classes, whose getters may call the driver or raise. CUDA_CORE_DONT_FIX_TAB_COMPLETION disables the patch.
     """
     import os
     import sys
     import types
 
-    completion = sys.modules.get("rlcompleter")  # imported by interactive interpreters before anything else
+    completion = sys.modules.get("rlcompleter")  # interactive interpreters import it first
     if completion is not None and os.environ.get("CUDA_CORE_DONT_FIX_TAB_COMPLETION", "") in ("", "0"):
         completion.property = (property, types.GetSetDescriptorType)
 
 
-_complete_without_reading()
+_patch_tab_completion()

@@ -1,20 +1,19 @@
-"""Contexts."""
-
-from cupyrite._native.core import Context
+"""Contexts and green-context options."""
 
 from cuda.core._options import options
+from cupyrite._native.core import Context
 
 __all__ = ["Context", "ContextOptions"]
 
 
 @options
 class ContextOptions:
-    """How a green context is made.
+    """Options of a green context.
 
     Attributes
     ----------
     resources : sequence of SMResource or WorkqueueResource
-        The parts of a device that the context owns.
+        Device resources assigned to the context.
     """
 
     resources: "DeviceResourcesType"

@@ -1,4 +1,4 @@
-"""Devices and what they can do."""
+"""Devices and their properties."""
 
 from cupyrite._native.core import Device, DeviceProperties
 

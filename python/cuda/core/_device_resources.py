@@ -1,4 +1,4 @@
-"""How a device is divided: options of green contexts."""
+"""Options for partitioning a device into green contexts."""
 
 from cuda.core._options import options
 
@@ -7,18 +7,18 @@ __all__ = ["SMResourceOptions", "WorkqueueResourceOptions"]
 
 @options
 class SMResourceOptions:
-    """Which multiprocessors a part of a device gets. A sequence describes one part an element.
+    """Multiprocessors of a device partition. A sequence describes several partitions, one per element.
 
     Attributes
     ----------
     count : int or sequence of int, optional
-        How many multiprocessors; by default as many as there are.
+        Number of multiprocessors. Default: all.
     coscheduled_sm_count : int or sequence of int, optional
-        How many of them can run blocks of one cluster.
+        Number of multiprocessors that can run the blocks of one cluster.
     preferred_coscheduled_sm_count : int or sequence of int, optional
-        The same as a wish.
+        Preferred value of `coscheduled_sm_count`.
     backfill : bool or sequence of bool
-        Whether multiprocessors that miss the former conditions may fill up the number.
+        Whether multiprocessors that do not satisfy the co-scheduling constraints may be included.
     """
 
     count: "int | SequenceABC[int] | None" = None
@@ -29,14 +29,14 @@ class SMResourceOptions:
 
 @options
 class WorkqueueResourceOptions:
-    """How work queues are shared.
+    """Sharing of work queues.
 
     Attributes
     ----------
     sharing_scope : WorkqueueSharingScopeType or str, optional
-        With whom.
+        Scope within which the queues are shared.
     concurrency_limit : int, optional
-        How many streams are expected to run at once.
+        Expected number of concurrent streams.
     """
 
     sharing_scope: "WorkqueueSharingScopeType | str | None" = None

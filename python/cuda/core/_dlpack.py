@@ -1,4 +1,4 @@
-"""Export of buffers by DLPack."""
+"""DLPack export of buffers."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ __all__ = ["DLDeviceType", "classify_dl_device", "make_py_capsule"]
 
 
 class DLDeviceType(IntEnum):
-    """Kinds of memory, as DLPack numbers them."""
+    """DLPack device types."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -15,12 +15,12 @@ class DLDeviceType(IntEnum):
 
 
 def classify_dl_device(buf: "object") -> "tuple[int, int]":
-    """The kind of memory and the device number of a buffer.
+    """DLPack device type and device number of a buffer.
 
     Parameters
     ----------
     buf : Buffer
-        Or any object with ``is_device_accessible``, ``is_host_accessible``, ``is_managed`` and ``device_id``.
+        A buffer, or any object with ``is_device_accessible``, ``is_host_accessible``, ``is_managed`` and ``device_id``.
     """
     on_device, on_host = buf.is_device_accessible, buf.is_host_accessible
     if on_device and not on_host:
@@ -29,17 +29,17 @@ def classify_dl_device(buf: "object") -> "tuple[int, int]":
         return int(DLDeviceType.kDLCUDAManaged if buf.is_managed else DLDeviceType.kDLCUDAHost), 0
     if on_host:
         return int(DLDeviceType.kDLCPU), 0
-    raise BufferError("neither the host nor a device can use the memory of this buffer")
+    raise BufferError("the buffer is neither host-accessible nor device-accessible")
 
 
 def make_py_capsule(buf: "object", versioned: "bool") -> "object":
-    """A capsule of a buffer's memory, with nothing waited for.
+    """DLPack capsule of a buffer, exported without stream synchronization.
 
     Parameters
     ----------
     buf : Buffer
-        The buffer.
+        The buffer to export.
     versioned : bool
-        Whether the capsule is of DLPack's version 1.
+        Whether to return a DLPack 1 (versioned) capsule.
     """
     return buf.__dlpack__(stream=-1, max_version=(1, 0) if versioned else None)

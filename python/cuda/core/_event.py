@@ -1,14 +1,13 @@
-"""Events."""
-
-from cupyrite._native.core import Event, IPCEventDescriptor
+"""Events and their options."""
 
 from cuda.core._options import options
+from cupyrite._native.core import Event, IPCEventDescriptor
 
 __all__ = ["Event", "EventOptions", "IPCEventDescriptor"]
 
-# Spelling of the versions 0.x -> today's. They mean the same: in those versions `busy_waited_sync` asked for what its
-# documentation says, a thread that blocks instead of spinning.
-_FORMER = {
+# Option names of cuda.core 0.x -> current names. The meaning is unchanged: `busy_waited_sync` already selected blocking
+# instead of spinning.
+_RENAMED = {
     "busy_waited_sync": "blocking_sync",
     "enable_timing": "timing_enabled",
     "support_ipc": "ipc_enabled",
@@ -17,16 +16,16 @@ _FORMER = {
 
 @options
 class EventOptions:
-    """How an event is made.
+    """Options of an event.
 
     Attributes
     ----------
     timing_enabled : bool
-        Whether the event can be timed, by subtraction.
+        Whether the event records a timestamp; required to subtract events.
     blocking_sync : bool
-        Whether a thread that waits for the event sleeps instead of spinning.
+        Whether :meth:`Event.sync` blocks the thread instead of spinning.
     ipc_enabled : bool
-        Whether other processes can open the event. Such an event cannot be timed.
+        Whether other processes can open the event. Excludes `timing_enabled`.
     """
 
     timing_enabled: "bool | None" = False
@@ -40,19 +39,19 @@ class EventOptions:
                 raise TypeError(f"EventOptions.{name} is {value!r}; expected a bool or None")
 
 
-def _accept_former_names(init):
-    absent = object()
+def _accept_renamed_options(init):
+    missing = object()
 
-    def __init__(self, timing_enabled=absent, blocking_sync=absent, ipc_enabled=absent, **former):
-        if not former:
-            if timing_enabled is absent:
+    def __init__(self, timing_enabled=missing, blocking_sync=missing, ipc_enabled=missing, **renamed):
+        if not renamed:
+            if timing_enabled is missing:
                 timing_enabled = False
-            if blocking_sync is absent:
+            if blocking_sync is missing:
                 blocking_sync = False
-            if ipc_enabled is absent:
+            if ipc_enabled is missing:
                 ipc_enabled = False
             if type(self) is EventOptions and type(timing_enabled) is type(blocking_sync) is type(ipc_enabled) is bool:
-                # What `init` would do: events are made in hot loops, with options made on the spot.
+                # Fast path, equivalent to `init`: programs create events and their options in hot loops.
                 fields = self.__dict__
                 fields["timing_enabled"] = timing_enabled
                 fields["blocking_sync"] = blocking_sync
@@ -61,16 +60,18 @@ def _accept_former_names(init):
             init(self, timing_enabled, blocking_sync, ipc_enabled)
             return
         given = {"timing_enabled": timing_enabled, "blocking_sync": blocking_sync, "ipc_enabled": ipc_enabled}
-        given = {name: value for name, value in given.items() if value is not absent}
-        for name, value in former.items():
-            today = _FORMER.get(name, name)
-            if today in given:
-                raise TypeError(f"EventOptions takes {today} or its former name {name}, not both")
-            if name in _FORMER:
+        given = {name: value for name, value in given.items() if value is not missing}
+        for name, value in renamed.items():
+            current = _RENAMED.get(name, name)
+            if current in given:
+                raise TypeError(f"EventOptions() takes {current} or its former name {name}, not both")
+            if name in _RENAMED:
                 import warnings
 
-                warnings.warn(f"EventOptions({name}=...) is deprecated; use {today}", DeprecationWarning, stacklevel=2)
-            given[today] = value
+                warnings.warn(
+                    f"EventOptions({name}=...) is deprecated; use {current}", DeprecationWarning, stacklevel=2
+                )
+            given[current] = value
         init(self, **given)
 
     __init__.__wrapped__ = init
@@ -78,4 +79,4 @@ def _accept_former_names(init):
     return __init__
 
 
-EventOptions.__init__ = _accept_former_names(EventOptions.__init__)
+EventOptions.__init__ = _accept_renamed_options(EventOptions.__init__)

@@ -1,4 +1,4 @@
-"""The host as a place for memory."""
+"""The host as a memory location."""
 
 from _thread import allocate_lock as _allocate_lock
 
@@ -9,16 +9,16 @@ _hosts: "dict[tuple[int | None, bool], Host]" = {}
 
 
 class Host:
-    """The host, or one of its NUMA nodes, as a place where memory is.
+    """The host, or one of its NUMA nodes, as a memory location.
 
-    There is one object a place and process, so that places are compared with ``is`` as well as with ``==``.
+    Each location has one object per process, so locations can be compared with ``is`` as well as ``==``.
 
     Parameters
     ----------
     numa_id : int, optional
-        A NUMA node. By default any.
+        NUMA node. Default: any node.
     is_numa_current : bool
-        Whether the node of the calling thread is meant, whichever that is.
+        Whether the location is the NUMA node of the calling thread.
     """
 
     __slots__ = ("__weakref__", "_is_numa_current", "_numa_id")
@@ -30,9 +30,9 @@ class Host:
         is_numa_current = bool(is_numa_current)
         if numa_id is not None:
             if is_numa_current:
-                raise ValueError("Host takes numa_id or is_numa_current, not both")
+                raise ValueError("Host() takes numa_id or is_numa_current, not both")
             if not isinstance(numa_id, int) or isinstance(numa_id, bool) or numa_id < 0:
-                raise ValueError(f"Host() argument 'numa_id' is {numa_id!r}; expected an int from 0, or None")
+                raise ValueError(f"Host() argument 'numa_id' is {numa_id!r}; expected a non-negative int or None")
         with _lock:
             known = _hosts.get((numa_id, is_numa_current))
             if known is None:
@@ -44,17 +44,17 @@ class Host:
 
     @property
     def numa_id(self) -> "int | None":
-        """The NUMA node, or None where any is meant."""
+        """The NUMA node; None for any node."""
         return self._numa_id
 
     @property
     def is_numa_current(self) -> bool:
-        """Whether the node of the calling thread is meant."""
+        """Whether the location is the NUMA node of the calling thread."""
         return self._is_numa_current
 
     @classmethod
     def numa_current(cls) -> "Host":
-        """The NUMA node of the calling thread, whichever that is."""
+        """The NUMA node of the calling thread."""
         return cls(is_numa_current=True)
 
     def __eq__(self, other):

@@ -1,4 +1,4 @@
-"""Kernel arguments as C takes them. Private in name, but other packages import it."""
+"""Packed kernel arguments. Clients import this private module (docs/clients.md)."""
 
 from cupyrite._native.core import ParamHolder
 

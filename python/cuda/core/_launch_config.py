@@ -1,4 +1,4 @@
-"""The shape of a launch."""
+"""Launch configurations."""
 
 from cupyrite._native.core import LaunchConfig
 

@@ -1,4 +1,4 @@
-"""Launching kernels."""
+"""Kernel launches."""
 
 from cupyrite._native.core import launch
 

@@ -1,4 +1,4 @@
-"""How the elements of an array lie in memory."""
+"""Strided memory layouts of arrays."""
 
 from cupyrite._native.core import _StridedLayout
 

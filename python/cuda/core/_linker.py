@@ -1,4 +1,4 @@
-"""Linking object codes."""
+"""Linking of object code."""
 
 from cupyrite._native.core import Linker, linker_arguments
 
@@ -9,59 +9,59 @@ __all__ = ["Linker", "LinkerOptions"]
 
 @options
 class LinkerOptions:
-    """How a :class:`Linker` links; None leaves an option to the linker.
+    """Options of a :class:`Linker`; None selects the linker's default.
 
-    The driver, which links where nvJitLink is not installed, knows only ``arch``, ``max_register_count``, ``verbose``,
-    ``optimization_level``, ``debug``, ``lineinfo`` and ``no_cache``; the others are then a ``ValueError``.
+    The driver links when nvJitLink is not installed. It supports only ``arch``, ``max_register_count``, ``verbose``,
+    ``optimization_level``, ``debug``, ``lineinfo`` and ``no_cache``; other options raise ``ValueError``.
 
     Attributes
     ----------
     name : str
-        The name of what is linked.
+        Name of the linked object code.
     arch : str
-        The architecture, such as ``"sm_90"``; that of the current device by default.
+        Target architecture, such as ``"sm_90"``. Default: that of the current device.
     max_register_count : int
-        The most registers that a thread may use.
+        Maximum number of registers per thread.
     time : bool
-        Whether the times of the phases go to the info log.
+        Write the duration of each phase to the info log.
     verbose : bool
-        Whether what the kernels use goes to the info log.
+        Write the resource usage of each kernel to the info log.
     link_time_optimization : bool
-        Whether LTO IR is optimised together.
+        Perform link-time optimization of LTO IR.
     ptx : bool
-        Whether PTX can be made; needs ``link_time_optimization``.
+        Allow PTX as the link target; requires ``link_time_optimization``.
     optimization_level : int
-        0 to 3.
+        Optimization level, 0 to 3.
     debug : bool
-        Whether there is debug information.
+        Generate debug information.
     lineinfo : bool
-        Whether there is line information.
+        Generate line information.
     ftz : bool
-        Whether denormal numbers are flushed to zero.
+        Flush denormal numbers to zero.
     prec_div : bool
-        Whether single-precision division is rounded correctly.
+        Use IEEE-compliant single-precision division.
     prec_sqrt : bool
-        Whether the single-precision square root is rounded correctly.
+        Use IEEE-compliant single-precision square root.
     fma : bool
-        Whether multiplications and additions become fused ones.
+        Contract multiplications and additions into fused multiply-adds.
     kernels_used : str or list of str
-        The kernels that are used; what only others need is left out.
+        Kernels in use; code that only other kernels need is removed.
     variables_used : str or list of str
-        The variables that the host uses.
+        Variables that the host uses.
     optimize_unused_variables : bool
-        Whether variables that no kernel uses are left out.
+        Remove variables that no kernel uses.
     ptxas_options : str or list of str
-        Options for the assembler of PTX.
+        Options for ``ptxas``.
     split_compile : int
-        Threads that compile, where the code can be split; 0: as many as there are cores.
+        Maximum number of threads for split compilation; 0: one per core.
     split_compile_extended : int
-        The same with a more thorough splitting.
+        Maximum number of threads for extended split compilation.
     no_cache : bool
-        Whether the driver's cache of compiled code is left alone.
+        Do not use the driver's compute cache.
     numba_debug : bool
-        Deprecated: no linker knows it.
+        Deprecated and without effect: no linker supports it.
 
-    See `nvJitLink's options <https://docs.nvidia.com/cuda/nvjitlink/#supported-link-options>`_.
+    See the `nvJitLink options <https://docs.nvidia.com/cuda/nvjitlink/#supported-link-options>`_.
     """
 
     name: "str | None" = "<default linker>"
@@ -88,12 +88,12 @@ class LinkerOptions:
     numba_debug: "bool | None" = None
 
     def as_bytes(self, backend: str = "nvjitlink") -> "list[bytes]":
-        """The options as a backend takes them on its command line.
+        """The options as command-line arguments of a backend.
 
         Parameters
         ----------
         backend : str
-            ``"nvjitlink"``, in any case: the driver takes no texts.
+            ``"nvjitlink"``, case-insensitive; the driver takes no command-line arguments.
 
         Returns
         -------

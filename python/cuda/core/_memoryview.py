@@ -1,28 +1,30 @@
-"""Everyone's arrays as address, shape, strides and type."""
+"""Strided views of arrays from any library."""
 
 from cupyrite._native.core import StridedMemoryView, _StridedMemoryViewProxy
 
 __all__ = ["StridedMemoryView", "args_viewable_as_strided_memory"]
 
 
-def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
-    """A decorator for functions that take arrays of any library.
+def args_viewable_as_strided_memory(
+    arg_indices: "tuple[int, ...]",
+) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+    """Decorator for functions that take arrays of any library.
 
-    The function gets an object with the method ``view(stream_ptr)`` in place of each of these arguments. It calls that when
-    it knows the stream that it will use the array on, and gets a :class:`StridedMemoryView`.
+    The decorated function receives a proxy in place of each selected argument. Its method ``view(stream_ptr)`` returns a
+    :class:`StridedMemoryView`; call it with the stream on which the array will be used.
 
     Parameters
     ----------
     arg_indices : tuple of int
-        Which arguments, counted from 0; negative ones from the end of the positional arguments of a call. One that a call
-        passes by its name is found, too; one that a call leaves to its default is left alone.
+        Indices of the arguments. Negative indices count from the end of the positional arguments of a call. Arguments
+        passed by keyword are included; arguments left to their defaults are not.
 
     Raises
     ------
     BufferError
-        When the function is called: an argument shows no memory (see :meth:`StridedMemoryView.from_any_interface`).
+        On a call: an argument exposes no memory (see :meth:`StridedMemoryView.from_any_interface`).
     IndexError
-        When the function is called: it has no such argument.
+        On a call: an index is out of range.
     """
     if not isinstance(arg_indices, tuple):
         raise TypeError(
@@ -38,7 +40,7 @@ def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable
 
         @wraps(func)
         def wrapped(*args, **kwargs):
-            # A dict: the same argument twice is prepared once.
+            # Deduplicates the indices and preserves their order.
             wanted = dict.fromkeys(arg_indices)
             args = list(args)
             given = len(args)
@@ -53,7 +55,7 @@ def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable
                 else:
                     raise IndexError(
                         f"{func.__name__}() was called with {given} positional arguments; "
-                        f"args_viewable_as_strided_memory() was told to prepare number {index}"
+                        f"args_viewable_as_strided_memory() index {index} is out of range"
                     )
             return func(*args, **kwargs)
 
@@ -62,18 +64,18 @@ def args_viewable_as_strided_memory(arg_indices: "tuple[int, ...]") -> "Callable
     return decorate
 
 
-def _no_view(view):
+def _require_no_view(view):
     if view is not None:
-        raise TypeError("a view does not change once it is made: argument 'view' must be None")
+        raise TypeError("argument 'view' must be None: views are immutable")
 
 
 def view_as_cai(obj, stream_ptr, view=None) -> "StridedMemoryView":
-    """As :meth:`StridedMemoryView.from_cuda_array_interface`; views do not change, so `view` must be None."""
-    _no_view(view)
+    """Alias of :meth:`StridedMemoryView.from_cuda_array_interface`; `view` must be None."""
+    _require_no_view(view)
     return StridedMemoryView.from_cuda_array_interface(obj, stream_ptr)
 
 
 def view_as_array_interface(obj, view=None) -> "StridedMemoryView":
-    """As :meth:`StridedMemoryView.from_array_interface`; views do not change, so `view` must be None."""
-    _no_view(view)
+    """Alias of :meth:`StridedMemoryView.from_array_interface`; `view` must be None."""
+    _require_no_view(view)
     return StridedMemoryView.from_array_interface(obj)

@@ -1,4 +1,4 @@
-"""Compiled code and its kernels."""
+"""Object code and its kernels."""
 
 from cupyrite._native.core import Kernel, KernelAttributes, KernelOccupancy, ObjectCode
 
@@ -6,7 +6,7 @@ __all__ = ["Kernel", "ObjectCode"]
 
 
 def __getattr__(name):
-    # Named tuples take longer to make than all else here to import.
+    # Created on first use: creating a named tuple costs more than importing the rest of this module.
     fields = _NAMED_TUPLES.get(name)
     if fields is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -22,25 +22,25 @@ _NAMED_TUPLES = {
 
 
 def _object_code(code, code_type, name, symbol_mapping):
-    """What a pickled object code is made with."""
+    """Unpickle an `ObjectCode`."""
     return getattr(ObjectCode, f"from_{code_type}")(code, name=name, symbol_mapping=symbol_mapping)
 
 
 def _kernel(code, name):
-    """What a pickled kernel is made with; the name is that in the code."""
+    """Unpickle a `Kernel`; `name` is the symbol name in the code."""
     return ObjectCode.get_kernel(code, name)
 
 
 class _AttributeValue(int):
-    """A number among a kernel's attributes, which can be called as in cuda.core 0.x: ``attributes.num_regs()``."""
+    """Integer kernel attribute that is also callable, as in cuda.core 0.x: ``attributes.num_regs()``."""
 
     def __call__(self, device_id=None):
         from warnings import warn
 
         name = self._name
         warn(
-            f"KernelAttributes.{name} is a property: leave the call away, and take attributes[device].{name} for "
-            "another device",
+            f"calling KernelAttributes.{name} is deprecated: it is a property; use attributes[device].{name} for another "
+            "device",
             DeprecationWarning,
             stacklevel=2,
         )

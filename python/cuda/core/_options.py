@@ -1,14 +1,14 @@
-"""Option classes: data classes without the cost of importing `dataclasses`, which is more than all else here.
+"""Option classes: data classes that do not import `dataclasses`, which costs more than the rest of the package.
 
-A class under :func:`options` has what ``@dataclasses.dataclass`` would have given it; what only the module
-`dataclasses` itself asks for (``dataclasses.fields``, ``replace``, ``asdict``) is made when it asks.
+The decorator :func:`options` adds the methods that ``@dataclasses.dataclass`` adds. The metadata that ``fields``,
+``replace`` and ``asdict`` of `dataclasses` read is computed on first access.
 """
 
 import sys as _sys
 
 
-class _OnDemand:
-    """An attribute of a class that is computed when it is first read, and then there."""
+class _LazyMetadata:
+    """Class attribute of `dataclasses` metadata, computed on first access and then stored in the class."""
 
     def __init__(self, owner, name, frozen):
         self.owner, self.name, self.frozen = owner, name, frozen
@@ -18,53 +18,53 @@ class _OnDemand:
 
         owner = self.owner
         fields = []
-        for name, kind in owner.__annotations__.items():
+        for name, annotation in owner.__annotations__.items():
             if name in owner._option_defaults:
-                fields.append((name, kind, dataclasses.field(default=owner._option_defaults[name])))
+                fields.append((name, annotation, dataclasses.field(default=owner._option_defaults[name])))
             else:
-                fields.append((name, kind))
+                fields.append((name, annotation))
         like = dataclasses.make_dataclass(owner.__name__, fields, frozen=self.frozen)
         owner.__dataclass_params__ = like.__dataclass_params__
         owner.__dataclass_fields__ = like.__dataclass_fields__
         return getattr(owner, self.name)
 
 
-def _initialiser(cls, names, defaults, frozen):
-    """``__init__`` with the fields as its parameters, in their order."""
+def _make_init(cls, names, defaults, frozen):
+    """Build ``__init__`` with one parameter per field, in declaration order."""
     parameters = ["self"]
     for name in names:
         parameters.append(f"{name}=_defaults[{name!r}]" if name in defaults else name)
-    # Straight into the dictionary: ``__setattr__`` is for assignments from outside, and would cost more than the rest.
-    # A class derived from this one may have properties in the place of fields, and gets them set.
+    # Fast path for the class itself: write the instance dictionary directly, since ``__setattr__`` dominates the cost.
+    # A subclass may replace fields by properties, so its fields are assigned with ``setattr``.
     body = [" if type(self) is _cls:", "  fields = self.__dict__"]
     body += [f"  fields[{name!r}] = {name}" for name in names]
     body += [" else:", "  _assign(self, locals())"]
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
-    put = object.__setattr__ if frozen else setattr
+    set_field = object.__setattr__ if frozen else setattr
 
     def assign(self, values):
         for name in names:
-            put(self, name, values[name])
+            set_field(self, name, values[name])
 
     scope = {"_assign": assign, "_cls": cls, "_defaults": defaults}
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(body), scope)
-    made = scope["__init__"]
-    made.__annotations__ = {**{name: cls.__annotations__[name] for name in names}, "return": None}
-    return made
+    init = scope["__init__"]
+    init.__annotations__ = {**{name: cls.__annotations__[name] for name in names}, "return": None}
+    return init
 
 
 def options(cls=None, *, frozen=False):
-    """Makes a class with annotated fields an option class.
+    """Class decorator that makes a class with annotated fields an option class.
 
     Parameters
     ----------
     cls : type
-        The class; its annotations are the fields, class attributes of the same names their defaults. A method
-        ``__post_init__`` runs at the end of ``__init__``.
+        The class. Its annotations declare the fields; class attributes of the same names are the defaults.
+        ``__post_init__``, if defined, runs at the end of ``__init__``.
     frozen : bool
-        Whether fields never change; such instances can be hashed. Those of other classes can be changed, and have no
-        attributes but the fields.
+        Whether instances are immutable and hashable. Instances of other option classes are mutable and reject unknown
+        attributes.
     """
     if cls is None:
         return lambda cls: options(cls, frozen=frozen)
@@ -82,15 +82,15 @@ def options(cls=None, *, frozen=False):
     def __hash__(self):
         return hash(tuple([getattr(self, name) for name in names]))
 
-    def refuse_unknown(self, name, value):
-        # A misspelt option would be one that nobody reads. Derived classes may have attributes of their own.
+    def reject_unknown(self, name, value):
+        # A misspelt option would have no effect. Subclasses may define further attributes.
         if type(self) is cls and name not in names and not (name[:2] == name[-2:] == "__"):
             raise AttributeError(
                 f"{cls.__name__} has no option {name!r}; its options are {', '.join(names)}", name=name, obj=self
             )
         super(cls, self).__setattr__(name, value)
 
-    def refuse_changes(self, name, value):
+    def reject_assignment(self, name, value):
         if type(self) is cls or name in names:
             from dataclasses import FrozenInstanceError
 
@@ -109,9 +109,9 @@ def options(cls=None, *, frozen=False):
 
         return replace(self, **changes)
 
-    __setattr__ = refuse_changes if frozen else refuse_unknown
+    __setattr__ = reject_assignment if frozen else reject_unknown
     __setattr__.__name__ = "__setattr__"
-    methods = [_initialiser(cls, names, defaults, frozen), __setattr__]
+    methods = [_make_init(cls, names, defaults, frozen), __setattr__]
     methods += [method for method in (__repr__, __eq__) if method.__name__ not in cls.__dict__]
     if frozen:
         methods += [__hash__, __delattr__]
@@ -122,10 +122,10 @@ def options(cls=None, *, frozen=False):
         method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
         setattr(cls, method.__name__, method)
     if not frozen:
-        # As for every class that has its own idea of equality and can be changed.
+        # Mutable classes that define `__eq__` are not hashable.
         cls.__hash__ = None
     cls.__match_args__ = names  # type: ignore[misc]
     cls._option_defaults = defaults
     for name in ("__dataclass_fields__", "__dataclass_params__"):
-        setattr(cls, name, _OnDemand(cls, name, frozen))
+        setattr(cls, name, _LazyMetadata(cls, name, frozen))
     return cls

@@ -1,138 +1,138 @@
-"""`Program` and its options."""
+"""Programs and their options."""
 
+from cuda.core._options import options as _options
 from cupyrite._native.core import Program
 from cupyrite._native.core import prepare_program_options as _prepare
 from cupyrite._native.core import program_options_as_bytes as _as_bytes
-
-from cuda.core._options import options as _options
 
 __all__ = ["Program", "ProgramOptions"]
 
 
 @_options
 class ProgramOptions:
-    """What a :class:`Program` is compiled with. ``None`` leaves the compiler's own default.
+    """Options of a :class:`Program`. ``None`` selects the compiler's default.
 
-    Wrong types and values are refused when an instance is made, and again when it is used; `define_macro`, whose
-    error is a ``RuntimeError``, only then.
+    Types and values are checked when an instance is created and again when it is used. `define_macro` is checked only
+    when it is used; its error is a ``RuntimeError``.
 
     Attributes
     ----------
     name : str, optional
-        File name of the source in messages and line information, and name of the :class:`ObjectCode` that is made.
+        File name of the source in diagnostics and line information, and name of the resulting :class:`ObjectCode`.
         Default: ``"default_program"``.
     arch : str, optional
-        Architecture: ``sm_XY`` for a device, ``compute_XY`` for PTX that suits all later ones. Default: that of the
+        Target architecture: ``sm_XY`` for a device, ``compute_XY`` for forward-compatible PTX. Default: that of the
         current device.
     relocatable_device_code : bool, optional
-        Make code that can be linked with other code.
+        Generate relocatable device code.
     extensible_whole_program : bool, optional
-        Make whole-program code that leaves calls into the CUDA device runtime open.
+        Generate whole-program code with unresolved calls into the CUDA device runtime.
     debug : bool, optional
-        Make debug information; without `device_code_optimize`, do not optimise.
+        Generate debug information; disables optimization unless `device_code_optimize` is set.
     lineinfo : bool, optional
-        Make line information.
+        Generate line information.
     device_code_optimize : bool, optional
-        Optimise in spite of `debug`. For NVVM IR, False turns optimisation off.
+        Optimize even with `debug`. For NVVM IR, False disables optimization.
     ptxas_options : str | list[str] | tuple[str], optional
         Options for ``ptxas``, such as ``["-v", "-O2"]``.
     max_register_count : int, optional
-        The most registers that a thread may use.
+        Maximum number of registers per thread.
     ftz : bool, optional
         Flush single-precision denormal numbers to zero.
     prec_sqrt : bool, optional
-        Round single-precision square roots to nearest (True) or approximate them.
+        Use IEEE-compliant single-precision square root (True) or an approximation.
     prec_div : bool, optional
-        Round single-precision divisions and reciprocals to nearest (True) or approximate them.
+        Use IEEE-compliant single-precision division and reciprocal (True) or approximations.
     fma : bool, optional
-        Contract multiplications and additions to fused multiply-adds.
+        Contract multiplications and additions into fused multiply-adds.
     use_fast_math : bool, optional
-        Approximate: implies `ftz`, and neither `prec_sqrt` nor `prec_div`.
+        Use fast math: enables `ftz` and disables `prec_sqrt` and `prec_div`.
     extra_device_vectorization : bool, optional
-        Vectorise more.
+        Vectorize more aggressively.
     link_time_optimization : bool, optional
-        Make LTO IR, which is optimised when it is linked. Nothing but ``"ltoir"`` comes out then.
+        Generate LTO IR for link-time optimization; the only target is then ``"ltoir"``.
     gen_opt_lto : bool, optional
-        Run the optimiser before LTO IR is made.
+        Run the optimizer before generating LTO IR.
     define_macro : str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...], optional
-        Macros: ``"NAME"`` (defined as 1), ``"NAME=value"``, ``("NAME", "value")``, or a list of these.
+        Macro definitions: ``"NAME"`` (defined as 1), ``"NAME=value"``, ``("NAME", "value")``, or a list of these.
     undefine_macro : str | list[str] | tuple[str], optional
-        Macros that are not to be defined.
+        Macros to undefine.
     include_path : str | list[str] | tuple[str], optional
-        Directories in which headers are looked for, in this order.
+        Include directories, in search order.
     use_bundled_headers : bool, optional
-        Use the CUDA and CCCL headers that NVRTC brings, unpacked once into the user's cache directory.
+        Use the CUDA and CCCL headers bundled with NVRTC, unpacked once into the user's cache directory.
     pre_include : str | list[str] | tuple[str], optional
         Headers to include before the source.
     no_source_include : bool, optional
-        Do not look for headers in the directory of the source (that of `name`).
+        Do not search the directory of the source (that of `name`) for headers.
     std : str, optional
-        Language: ``"c++11"``, ``"c++17"``, ``"c++20"``, ...
+        Language standard: ``"c++11"``, ``"c++17"``, ``"c++20"``, ...
     builtin_move_forward : bool, optional
-        Have ``std::move`` and ``std::forward`` built in.
+        Provide built-in ``std::move`` and ``std::forward``.
     builtin_initializer_list : bool, optional
-        Have ``std::initializer_list`` built in.
+        Provide built-in ``std::initializer_list``.
     disable_warnings : bool, optional
-        Do not warn.
+        Suppress warnings.
     restrict : bool, optional
-        Take all pointer parameters of kernels for ``__restrict__``.
+        Treat all kernel pointer parameters as ``__restrict__``.
     device_as_default_execution_space : bool, optional
-        Take what has no execution space for ``__device__``.
+        Treat functions without an execution space as ``__device__``.
     device_int128 : bool, optional
         Allow ``__int128``.
     optimization_info : str, optional
-        Report optimisations of this kind: ``"inline"``.
+        Kind of optimizations to report: ``"inline"``.
     no_display_error_number : bool, optional
-        Leave the numbers of diagnostics out.
+        Omit diagnostic numbers.
     diag_error : int | list[int] | tuple[int], optional
-        Numbers of diagnostics that are errors.
+        Diagnostics to report as errors.
     diag_suppress : int | list[int] | tuple[int], optional
-        Numbers of diagnostics that are not shown.
+        Diagnostics to suppress.
     diag_warn : int | list[int] | tuple[int], optional
-        Numbers of diagnostics that are warnings.
+        Diagnostics to report as warnings.
     brief_diagnostics : bool, optional
-        Leave source lines out of diagnostics.
+        Omit source lines from diagnostics.
     time : str, optional
-        File for a table (CSV) of the time of each phase; ``"-"`` writes it to the log.
+        CSV file for the duration of each phase; ``"-"`` writes to the log.
     split_compile : int, optional
-        Number of threads that optimise; 0 is as many as there are processors.
+        Number of optimizer threads; 0: one per processor.
     fdevice_syntax_only : bool, optional
-        Stop after checking the syntax; the code that comes out is empty.
+        Check the syntax only; the resulting code is empty.
     minimal : bool, optional
-        Leave language features out, to compile faster.
+        Omit language features to compile faster.
     no_cache : bool, optional
-        Do not use the cache of the compiler itself.
+        Do not use the compiler's own cache.
     fdevice_time_trace : str, optional
-        File for a time trace (JSON).
+        JSON file for a time trace.
     device_float128 : bool, optional
         Allow ``__float128``.
     frandom_seed : str, optional
-        Seed of what is otherwise random.
+        Seed for generated names.
     ofast_compile : str, optional
-        Compile faster and optimise less: ``"0"``, ``"min"``, ``"mid"`` or ``"max"``.
+        Trade optimization for compile time: ``"0"``, ``"min"``, ``"mid"`` or ``"max"``.
     pch : bool, optional
-        Use a precompiled header that fits, or make one. (Precompiled headers: CUDA 12.8 and later.)
+        Automatically use or create a precompiled header. Precompiled headers require CUDA 12.8.
     create_pch : str, optional
-        File of a precompiled header to make.
+        File name of a precompiled header to create.
     use_pch : str, optional
-        File of a precompiled header to use.
+        File name of a precompiled header to use.
     pch_dir : str, optional
         Directory of precompiled headers.
     pch_verbose : bool, optional
-        Say why a precompiled header was not used.
+        Report why a precompiled header was not used.
     pch_messages : bool, optional
-        Say when a precompiled header is made or used.
+        Report when a precompiled header is created or used.
     instantiate_templates_in_pch : bool, optional
-        Keep instances of templates in precompiled headers.
+        Instantiate templates in precompiled headers.
     extra_sources : list[tuple[str, str | bytes | bytearray]] | tuple[tuple[str, str | bytes | bytearray], ...], optional
-        More NVVM IR that is compiled with the program: ``[(name, source), ...]``, each source text (str or bytes) or
-        bitcode (bytes, bytearray). For NVVM IR only.
+        Further NVVM IR modules to compile with the program: ``[(name, source), ...]``; each source is text (str or bytes)
+        or bitcode (bytes or bytearray). NVVM IR only.
     use_libdevice : bool, optional
-        Link CUDA's libdevice. For NVVM IR only.
+        Link libdevice. NVVM IR only.
     numba_debug : bool, optional
-        Lay debug information out as Numba expects it. Only newer compilers know it; PTX programs warn and ignore it.
+        Generate debug information in the layout that Numba expects. Requires a recent compiler; ignored with a warning
+        for PTX programs.
 
-    Meaning of each: https://docs.nvidia.com/cuda/nvrtc/#supported-compile-options
+    See https://docs.nvidia.com/cuda/nvrtc/#supported-compile-options
     """
 
     name: "str | None" = "default_program"
@@ -152,7 +152,9 @@ class ProgramOptions:
     extra_device_vectorization: "bool | None" = None
     link_time_optimization: "bool | None" = None
     gen_opt_lto: "bool | None" = None
-    define_macro: "str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...] | None" = None
+    define_macro: "str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...] | None" = (
+        None
+    )
     undefine_macro: "str | list[str] | tuple[str] | None" = None
     include_path: "str | list[str] | tuple[str] | None" = None
     use_bundled_headers: "bool | None" = None
@@ -195,14 +197,14 @@ class ProgramOptions:
         _prepare(self)
 
     def as_bytes(self, backend, target_type=None):
-        """The options as a compiler takes them.
+        """The options as command-line arguments of a compiler.
 
         Parameters
         ----------
         backend : str or CompilerBackendType
-            ``"nvrtc"`` or ``"nvvm"``, in any case.
+            ``"nvrtc"`` or ``"nvvm"``, case-insensitive.
         target_type : str or ObjectCodeFormatType, optional
-            What is to be made; ``"ltoir"`` adds an option for libNVVM.
+            Target of the compilation; ``"ltoir"`` adds an option for libNVVM.
 
         Returns
         -------
@@ -211,9 +213,9 @@ class ProgramOptions:
         Raises
         ------
         ValueError
-            If `backend` is another.
+            `backend` has another value.
         CUDAError
-            If libNVVM has no counterpart of an option that is set.
+            libNVVM does not support an option that is set.
         """
         return _as_bytes(self, backend, target_type)
 

@@ -1,5 +1,6 @@
-"""Streams, and the protocol by which libraries take each other's."""
+"""Streams and the ``__cuda_stream__`` protocol."""
 
+from cuda.core._options import options
 from cupyrite._native.core import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
@@ -7,8 +8,6 @@ from cupyrite._native.core import (
     Stream_accept,
     default_stream,
 )
-
-from cuda.core._options import options
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -23,14 +22,14 @@ __all__ = [
 
 @options
 class StreamOptions:
-    """How a stream is made.
+    """Options of a stream.
 
     Attributes
     ----------
     nonblocking : bool
-        Whether its work runs without waiting for the legacy default stream.
+        Whether the stream does not synchronize with the legacy default stream.
     priority : int, optional
-        Lower numbers run first. By default the device's lowest priority.
+        Lower numbers have higher priority. Default: the device's lowest priority.
     """
 
     nonblocking: "Any" = True
@@ -44,16 +43,16 @@ class StreamOptions:
 
 
 def __getattr__(name):
-    # `typing` takes longer to import than all of this package: only whoever asks for the protocol pays for it.
+    # Defined on first use: importing `typing` takes longer than importing this package.
     if name != "IsStreamType":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from typing import Protocol
 
     class IsStreamType(Protocol):
-        """Any object that has a stream: its ``__cuda_stream__`` returns ``(0, handle)``."""
+        """Any object whose ``__cuda_stream__`` method returns ``(0, handle)``."""
 
         def __cuda_stream__(self) -> tuple[int, int]:
-            """The protocol's version, 0, and the address of the stream."""
+            """Protocol version (0) and stream handle."""
 
     IsStreamType.__qualname__ = "IsStreamType"
     globals()[name] = IsStreamType

@@ -1,6 +1,6 @@
-"""Names for annotations: the values that options take, and the kinds of objects that functions accept.
+"""Types for annotations: enumerations of option values, and aliases for accepted arguments.
 
-Every enumeration here is a ``StrEnum``: its members are the strings that the options take, and either can be given.
+Every enumeration is a ``StrEnum``: options accept its members and the equal strings.
 """
 
 from enum import StrEnum as _StrEnum
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class SourceCodeType(_StrEnum):
-    """Languages that a `Program` compiles."""
+    """Source languages of a `Program`."""
 
     CXX = "c++"
     PTX = "ptx"
@@ -50,7 +50,7 @@ class ObjectCodeFormatType(_StrEnum):
 
 
 class CompilerBackendType(_StrEnum):
-    """What compiles or links."""
+    """Compilers and linkers."""
 
     NVRTC = "NVRTC"
     NVVM = "NVVM"
@@ -59,7 +59,7 @@ class CompilerBackendType(_StrEnum):
 
 
 class PCHStatusType(_StrEnum):
-    """What became of an automatic precompiled header."""
+    """Result of creating a precompiled header."""
 
     CREATED = "created"
     NOT_ATTEMPTED = "not_attempted"
@@ -67,7 +67,7 @@ class PCHStatusType(_StrEnum):
 
 
 class GraphConditionalType(_StrEnum):
-    """Kinds of conditional graph nodes."""
+    """Types of conditional graph nodes."""
 
     IF = "if"
     WHILE = "while"
@@ -75,7 +75,7 @@ class GraphConditionalType(_StrEnum):
 
 
 class GraphMemoryType(_StrEnum):
-    """Where a graph's memory node allocates."""
+    """Memory type of a graph memory node."""
 
     DEVICE = "device"
     HOST = "host"
@@ -83,7 +83,7 @@ class GraphMemoryType(_StrEnum):
 
 
 class ManagedMemoryLocationType(_StrEnum):
-    """Where managed memory is preferred to be."""
+    """Type of the preferred location of managed memory."""
 
     DEVICE = "device"
     HOST = "host"
@@ -91,7 +91,7 @@ class ManagedMemoryLocationType(_StrEnum):
 
 
 class VirtualMemoryHandleType(_StrEnum):
-    """How a mapped allocation is shared with other processes."""
+    """Handle types for sharing a mapped allocation with other processes."""
 
     POSIX_FD = "posix_fd"
     WIN32_KMT = "win32_kmt"
@@ -99,7 +99,7 @@ class VirtualMemoryHandleType(_StrEnum):
 
 
 class VirtualMemoryLocationType(_StrEnum):
-    """Where a mapped allocation is."""
+    """Location types of a mapped allocation."""
 
     DEVICE = "device"
     HOST = "host"
@@ -108,35 +108,35 @@ class VirtualMemoryLocationType(_StrEnum):
 
 
 class VirtualMemoryGranularityType(_StrEnum):
-    """Which granularity sizes of mapped allocations are rounded up to."""
+    """Granularity to which sizes of mapped allocations are rounded up."""
 
     MINIMUM = "minimum"
     RECOMMENDED = "recommended"
 
 
 class VirtualMemoryAccessType(_StrEnum):
-    """What may be done with a mapped allocation."""
+    """Access rights to a mapped allocation."""
 
     READ_WRITE = "rw"
     READ = "r"
 
 
 class VirtualMemoryAllocationType(_StrEnum):
-    """Kinds of mapped allocations."""
+    """Types of mapped allocations."""
 
     PINNED = "pinned"
     MANAGED = "managed"
 
 
 class WorkqueueSharingScopeType(_StrEnum):
-    """With whom a green context shares its work queues."""
+    """Scope in which a green context shares its work queues."""
 
     DEVICE_CTX = "device_ctx"
     GREEN_CTX_BALANCED = "green_ctx_balanced"
 
 
 class ArrayFormatType(_StrEnum):
-    """Element types of arrays."""
+    """Element formats of CUDA arrays."""
 
     UINT8 = "uint8"
     UINT16 = "uint16"
@@ -149,7 +149,7 @@ class ArrayFormatType(_StrEnum):
 
 
 class AddressModeType(_StrEnum):
-    """What a texture has beyond its edges."""
+    """Texture address modes: how coordinates outside the texture are handled."""
 
     WRAP = "wrap"
     CLAMP = "clamp"
@@ -158,14 +158,14 @@ class AddressModeType(_StrEnum):
 
 
 class FilterModeType(_StrEnum):
-    """What a texture has between its texels."""
+    """Texture filter modes."""
 
     POINT = "point"
     LINEAR = "linear"
 
 
 class ReadModeType(_StrEnum):
-    """How a texture's integers are read."""
+    """Texture read modes: how integer texels are read."""
 
     ELEMENT_TYPE = "element_type"
     NORMALIZED_FLOAT = "normalized_float"
@@ -195,7 +195,7 @@ def _process_state():
     return Literal["running", "locked", "checkpointed", "failed"]
 
 
-# What needs more modules than this one is made when it is first asked for.
+# Aliases that need further modules, created on first use.
 _ALIASES = {
     "DevicePointerType": _device_pointer,
     "DeviceResourcesType": _device_resources,

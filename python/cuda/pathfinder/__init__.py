@@ -300,7 +300,7 @@ def _remembers(search):
         with lock:
             found = values.get(name)
             if found is not None:
-                remembering.hits += 1
+                memoized.hits += 1
                 return found
             misses += 1
             found = search(*args, **kwargs)
@@ -313,13 +313,13 @@ def _remembers(search):
         nonlocal misses
         with lock:
             values.clear()
-            remembering.hits = misses = 0
+            memoized.hits = misses = 0
 
     def cache_info():
         """(hits, misses, maxsize, currsize), as `functools` gives it."""
         from functools import cache
 
-        return type(cache(cache_info).cache_info())(remembering.hits, misses, None, len(values))
+        return type(cache(cache_info).cache_info())(memoized.hits, misses, None, len(values))
 
     def cache_parameters():
         """How `functools` would describe this cache."""
@@ -327,14 +327,14 @@ def _remembers(search):
 
     if hasattr(_os, "register_at_fork"):
         _os.register_at_fork(after_in_child=fork)
-    remembering = _native.remembering(values, miss)
+    memoized = _native.memoize(values, miss)
     for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
         if hasattr(search, name):
-            setattr(remembering, name, getattr(search, name))
-    remembering.__wrapped__ = search
-    remembering.cache_clear, remembering.cache_info = cache_clear, cache_info
-    remembering.cache_parameters = cache_parameters
-    return remembering
+            setattr(memoized, name, getattr(search, name))
+    memoized.__wrapped__ = search
+    memoized.cache_clear, memoized.cache_info = cache_clear, cache_info
+    memoized.cache_parameters = cache_parameters
+    return memoized
 
 
 def _checked(function, parameter, name, kind):

@@ -162,7 +162,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 @type_check_only
-class _Remembering(Generic[_P, _T]):
+class _Memoized(Generic[_P, _T]):
     """A function that remembers, as those of `functools.cache`, but with its parameters known to type checkers."""
 
     __wrapped__: Callable[_P, _T]
@@ -173,7 +173,7 @@ class _Remembering(Generic[_P, _T]):
     def cache_info(self) -> _CacheInfo: ...
     def cache_parameters(self) -> _CacheParameters: ...
 
-def _remembers(search: Callable[_P, _T]) -> _Remembering[_P, _T]: ...
+def _remembers(search: Callable[_P, _T]) -> _Memoized[_P, _T]: ...
 @_remembers
 def get_cuda_path_or_home() -> str | None:
     """The root of the toolkit that the environment names: ``CUDA_PATH``, or else ``CUDA_HOME``, as it is set.

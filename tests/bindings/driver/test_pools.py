@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda.bindings import driver
+
 from helpers.device import Module, check, on_cpu_device
 
 ATTRIBUTE = driver.CUmemPool_attribute
@@ -40,7 +41,7 @@ def stream(context):
     return check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
 
-def test_memory_works_and_is_counted(pool, stream):
+def test_pool_memory_works_and_is_counted(pool, stream):
     before = attribute(pool, "USED_MEM_CURRENT")
     assert before == 0
     pointer = check(driver.cuMemAllocFromPoolAsync(SIZE, pool, stream))
@@ -56,11 +57,11 @@ def test_memory_works_and_is_counted(pool, stream):
     assert attribute(pool, "USED_MEM_HIGH") >= SIZE
     set_attribute(pool, "USED_MEM_HIGH", 0)
     assert attribute(pool, "USED_MEM_HIGH") == 0
-    status, = driver.cuMemPoolSetAttribute(pool, ATTRIBUTE.CU_MEMPOOL_ATTR_USED_MEM_HIGH, driver.cuuint64_t(5))
+    (status,) = driver.cuMemPoolSetAttribute(pool, ATTRIBUTE.CU_MEMPOOL_ATTR_USED_MEM_HIGH, driver.cuuint64_t(5))
     assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
 
-def test_a_pool_hands_out_again_what_it_keeps(pool, stream):
+def test_pool_reuses_memory_below_its_threshold(pool, stream):
     set_attribute(pool, "RELEASE_THRESHOLD", 2**64 - 1)
     first = check(driver.cuMemAllocFromPoolAsync(SIZE, pool, stream))
     check(driver.cuMemFreeAsync(first, stream))
@@ -77,7 +78,7 @@ def test_a_pool_hands_out_again_what_it_keeps(pool, stream):
     assert attribute(pool, "RESERVED_MEM_HIGH") >= reserved
 
 
-def test_without_a_threshold_a_synchronisation_gives_back(pool, stream):
+def test_pool_without_threshold_releases_on_synchronization(pool, stream):
     assert attribute(pool, "RELEASE_THRESHOLD") == 0
     pointer = check(driver.cuMemAllocFromPoolAsync(SIZE, pool, stream))
     check(driver.cuMemFreeAsync(pointer, stream))
@@ -93,10 +94,12 @@ def test_default_and_current_pools(context, pool, stream):
     check(driver.cuDeviceSetMemPool(device, pool))
     try:
         pointer = check(driver.cuMemAllocAsync(SIZE, stream))
-        found = check(driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer))
+        found = check(
+            driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer)
+        )
         assert int(found) == int(pool)
         assert attribute(pool, "USED_MEM_CURRENT") >= SIZE
-        # Freeing without a stream is allowed too.
+        # Freeing without a stream is allowed.
         check(driver.cuMemFree(pointer))
         # A GPU's driver counts it until later.
         if on_cpu_device():
@@ -106,32 +109,34 @@ def test_default_and_current_pools(context, pool, stream):
     assert int(check(driver.cuDeviceGetMemPool(device))) == int(default)
 
 
-def test_a_destroyed_pool_outlives_its_allocations(context, stream):
+def test_destroyed_pool_outlives_its_allocations(context, stream):
     made = check(driver.cuMemPoolCreate(properties()))
     device = check(driver.cuDeviceGet(0))
     default = check(driver.cuDeviceGetDefaultMemPool(device))
     check(driver.cuDeviceSetMemPool(device, made))
     pointer = check(driver.cuMemAllocFromPoolAsync(SIZE, made, stream))
     check(driver.cuMemPoolDestroy(made))
-    # The default pool is the current one again.
+    # The default pool is current again.
     assert int(check(driver.cuDeviceGetMemPool(device))) == int(default)
     check(driver.cuMemsetD8Async(pointer, 7, SIZE, stream))
     check(driver.cuMemFreeAsync(pointer, stream))
     check(driver.cuStreamSynchronize(stream))
 
 
-def test_what_a_pool_says_of_itself(pool):
+def test_pool_attributes(pool):
     assert attribute(pool, "REUSE_FOLLOW_EVENT_DEPENDENCIES") == 1
     set_attribute(pool, "REUSE_FOLLOW_EVENT_DEPENDENCIES", 0, int)
     assert attribute(pool, "REUSE_FOLLOW_EVENT_DEPENDENCIES") == 0
     location = driver.CUmemLocation()
     location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
     location.id = 0
-    assert check(driver.cuMemPoolGetAccess(pool, location)) == driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    assert (
+        check(driver.cuMemPoolGetAccess(pool, location)) == driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    )
 
 
 @pytest.mark.cpu
-def test_the_largest_size_holds(context, stream):
+def test_maximum_size_is_enforced(context, stream):
     made = check(driver.cuMemPoolCreate(properties(most=4 * SIZE)))
     pointers = [check(driver.cuMemAllocFromPoolAsync(SIZE, made, stream)) for _ in range(4)]
     assert driver.cuMemAllocFromPoolAsync(SIZE, made, stream)[0] == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
@@ -152,7 +157,7 @@ def test_pools_of_host_memory(context, stream):
 
 
 @pytest.mark.cpu
-def test_a_stale_pointer_is_found_out_until_its_memory_is_used_again(context, pool, stream):
+def test_freed_pointer_is_detected_until_its_memory_is_reused(context, pool, stream):
     set_attribute(pool, "RELEASE_THRESHOLD", 2**64 - 1)
     pointer = check(driver.cuMemAllocFromPoolAsync(256, pool, stream))
     check(driver.cuMemFreeAsync(pointer, stream))
@@ -163,7 +168,7 @@ def test_a_stale_pointer_is_found_out_until_its_memory_is_used_again(context, po
 
 
 @pytest.mark.cpu
-def test_bad_requests(context, pool, stream):
+def test_invalid_requests_are_refused(context, pool, stream):
     invalid = driver.CUresult.CUDA_ERROR_INVALID_VALUE
     props = properties()
     props.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_INVALID
@@ -184,13 +189,13 @@ def test_bad_requests(context, pool, stream):
     check(driver.cuMemFreeAsync(pointer, stream))
     check(driver.cuStreamSynchronize(stream))
     assert driver.cuMemFreeAsync(pointer, stream)[0] == invalid
-    # Twice, while the stream is still at something else.
+    # Twice, while the stream is still busy.
     pointer = check(driver.cuMemAllocFromPoolAsync(4096, pool, stream))
     flag = check(driver.cuMemHostAlloc(8, 0))
     ctypes.memset(int(flag), 0, 8)
     check(driver.cuStreamWaitValue32(stream, int(flag), 1, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
     check(driver.cuMemFreeAsync(pointer, stream))
-    again, = driver.cuMemFreeAsync(pointer, stream)
+    (again,) = driver.cuMemFreeAsync(pointer, stream)
     ctypes.memset(int(flag), 1, 1)
     assert again == invalid
     check(driver.cuStreamSynchronize(stream))

@@ -1,19 +1,20 @@
-"""cuda.bindings.cufile: what needs no GPUDirect Storage, and a call that never returns."""
+"""cuda.bindings.cufile without GPUDirect Storage, including a call that does not return."""
 
 import pickle
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 from cuda import pathfinder
 from cuda.bindings import cufile
 
+from helpers.programs import start
+
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    """Skips where cuFile is not installed. Its log goes where the working directory is."""
+    """Skips the test where cuFile is not installed. Its log is written to the working directory."""
     monkeypatch.chdir(tmp_path)
     try:
         return cufile.get_version()
@@ -45,7 +46,7 @@ def test_errors_without_the_library():
         cufile.cuFileError(1)
 
 
-def test_wrong_arguments(library):
+def test_wrong_arguments_raise(library):
     for wrong in (None, "x", b"x", 1.5, []):
         with pytest.raises(TypeError):
             cufile.handle_deregister(wrong)
@@ -71,15 +72,15 @@ else:
 """
 
 
-def start(before="", after=""):
-    """A child that opens the driver, as far as its first line."""
-    child = subprocess.Popen([sys.executable, "-c", OPEN.format(before=before, after=after)], stdout=subprocess.PIPE, text=True)
+def open_driver(before="", after=""):
+    """Starts a child that opens the driver; returns after its first line."""
+    child = start(OPEN.format(before=before, after=after), stderr=None)
     assert child.stdout.readline() == "ready\n"
     return child
 
 
 def wait(child, seconds):
-    """What the child prints before it ends; fails if it does not."""
+    """The child's remaining output; fails if it does not exit."""
     try:
         return child.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
@@ -89,17 +90,17 @@ def wait(child, seconds):
 
 
 def test_opening_the_driver_can_be_interrupted(library):
-    child = start(after="print(cufile.get_version() > 0, flush=True)")
+    child = open_driver(after="print(cufile.get_version() > 0, flush=True)")
     time.sleep(1.5)
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
     out = wait(child, 20)
-    # Where cuFile works it has opened or failed by now; where it never returns, Ctrl-C ends the wait.
+    # Where cuFile works the call has returned or failed by now; otherwise Ctrl-C ends the wait.
     assert out.split()[0] in ("interrupted", "opened", "failed"), out
     assert child.returncode == 0 and out.split()[-1] == "True"
 
 
-def test_other_threads_run_while_the_driver_opens(library):
+def test_gil_is_released_while_the_driver_opens(library):
     before = """
 import os, threading
 def tick():
@@ -108,6 +109,6 @@ def tick():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=tick, daemon=True).start()
 """
-    out = wait(start(before=before), 20)
-    # Where cuFile never returns, only the thread can end the wait.
+    out = wait(open_driver(before=before), 20)
+    # Where cuFile never returns, only the thread can end the process.
     assert out.split()[0] in ("tick", "opened", "failed"), out

@@ -1,5 +1,6 @@
-"""NVVM by its own library: IR as text and as bitcode to PTX and LTO IR, its logs, and what no argument may do."""
+"""NVVM through its own library: IR as text and bitcode to PTX and LTO IR, logs, and invalid arguments."""
 
+import contextlib
 import ctypes
 import pathlib
 import threading
@@ -7,12 +8,16 @@ import threading
 import pytest
 from cuda.bindings import nvjitlink, nvvm
 from cuda.bindings.nvvm import Result, nvvmError
-from helpers.device_code import SINE, STORE_SEVEN, in_child, nvvm_ir, or_skip, resident
+
+from helpers.device_code import SINE, STORE_SEVEN, nvvm_ir, or_skip
+from helpers.memory import resident
+from helpers.programs import python
+from helpers.threads import run_all
 
 
 @pytest.fixture
 def program():
-    """Makes programs of modules and destroys them afterwards."""
+    """Creates programs from modules and destroys them after the test."""
     made = []
 
     def make(*modules):
@@ -23,10 +28,8 @@ def program():
 
     yield make
     for handle in made:
-        try:
+        with contextlib.suppress(nvvmError):
             nvvm.destroy_program(handle)
-        except nvvmError:
-            pass
 
 
 def seven():
@@ -57,7 +60,7 @@ def raises(status, function, *arguments):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# What it is for
+# Function
 
 
 def test_versions():
@@ -79,7 +82,7 @@ def test_error_strings():
     assert type(nvvm.get_error_string(99)) is str
 
 
-def test_text_to_ptx(program):
+def test_text_compiles_to_ptx(program):
     handle = program(seven())
     assert type(handle) is int
     assert nvvm.verify_program(handle, 0, []) is None
@@ -90,7 +93,7 @@ def test_text_to_ptx(program):
     assert nvvm.destroy_program(handle) is None
 
 
-def test_text_to_lto_ir_and_on(program):
+def test_text_compiles_to_linkable_lto_ir(program):
     ltoir = compiled(program(seven()), "-arch=compute_80", "-gen-lto")
     assert ltoir[:4] != b"//\n/"
     linker = nvjitlink.create(2, ["-arch=sm_80", "-lto"])
@@ -100,7 +103,7 @@ def test_text_to_lto_ir_and_on(program):
     nvjitlink.destroy(linker)
 
 
-def test_libdevice(program):
+def test_libdevice_is_linked(program):
     """A sine: the text calls a function of libdevice, which is bitcode."""
     bitcode = pathlib.Path(libdevice()).read_bytes()
     assert bitcode.startswith(b"BC")
@@ -108,7 +111,7 @@ def test_libdevice(program):
     nvvm.lazy_add_module_to_program(handle, bitcode, len(bitcode), "libdevice")
     ptx = compiled(handle, "-arch=compute_80", "-ftz=1").rstrip(b"\0").decode()
     assert ".entry kernel" in ptx
-    # All of the sine is there, and nothing else of libdevice.
+    # The whole sine is included, and nothing else of libdevice.
     assert "__nv_sin" not in ptx.replace("__internal", "")
     assert len(ptx) < 100_000
 
@@ -123,7 +126,7 @@ def libdevice():
 # Failures
 
 
-def test_the_log_comes_with_the_exception(program):
+def test_log_is_part_of_the_exception(program):
     handle = program(b"garbage")
     error = raises(Result.ERROR_COMPILATION, nvvm.compile_program, handle, 0, [])
     assert "module-0" in error.log
@@ -134,19 +137,19 @@ def test_the_log_comes_with_the_exception(program):
     assert error.log
 
 
-def test_an_unknown_option_is_named_in_the_log(program):
+def test_unknown_option_is_named_in_the_log(program):
     error = raises(Result.ERROR_INVALID_OPTION, nvvm.compile_program, program(seven()), 1, ["-foo"])
     assert "-foo" in error.log
 
 
-def test_without_a_module(program):
+def test_program_without_a_module_is_refused(program):
     raises(Result.ERROR_NO_MODULE_IN_PROGRAM, nvvm.compile_program, program(), 0, [])
     assert nvvm.get_compiled_result_size(program(seven())) <= 1
 
 
-def test_wrong_modules(program):
+def test_invalid_modules_are_refused(program):
     handle = program()
-    # Some releases refuse an empty module at once, others when it is compiled.
+    # Some releases refuse an empty module at once, others at compilation.
     with pytest.raises(nvvmError) as info:
         nvvm.add_module_to_program(handle, b"", 0, "x")
         nvvm.compile_program(handle, 0, [])
@@ -157,12 +160,12 @@ def test_wrong_modules(program):
     raises(Result.ERROR_INVALID_INPUT, nvvm.get_compiled_result, program(), None)
 
 
-def test_unknown_architecture():
+def test_unknown_architecture_is_refused():
     or_skip(nvvm.llvm_version, "compute_80")
     raises(Result.ERROR_INVALID_INPUT, nvvm.llvm_version, "bogus")
 
 
-def test_dead_handles(program):
+def test_destroyed_handles_are_refused(program):
     handle = program()
     nvvm.destroy_program(handle)
     for wrong in (handle, handle + 16, 0, -1, 4096, 2**63 - 1):
@@ -171,7 +174,7 @@ def test_dead_handles(program):
             assert error.__notes__
         raises(Result.ERROR_INVALID_PROGRAM, nvvm.compile_program, wrong, 0, [])
         raises(Result.ERROR_INVALID_PROGRAM, nvvm.get_program_log, wrong, bytearray(8))
-    # A handle of another library is none of this one.
+    # A handle of another library is not a program.
     linker = nvjitlink.create(1, ["-arch=sm_80"])
     raises(Result.ERROR_INVALID_PROGRAM, nvvm.get_program_log_size, linker)
     nvjitlink.destroy(linker)
@@ -196,7 +199,7 @@ def test_dead_handles(program):
         (None, [], TypeError),
     ],
 )
-def test_wrong_options(program, count, options, error):
+def test_wrong_options_raise(program, count, options, error):
     handle = program(seven())
     for function in (nvvm.compile_program, nvvm.verify_program):
         with pytest.raises(error):
@@ -213,12 +216,19 @@ def test_options_in_other_forms(program):
     raises(Result.ERROR_INVALID_OPTION, nvvm.compile_program, program(seven()), -1, ["-arch=compute_80"])
 
 
-def test_buffers(program):
+def test_buffer_arguments(program):
     handle, module = program(), seven()
     storage = ctypes.create_string_buffer(module, len(module))
     for data in (bytearray(module), memoryview(module), storage, ctypes.addressof(storage)):
         nvvm.add_module_to_program(handle, data, len(module), "x")
-    for data, size in ((module.decode(), len(module)), (module, len(module) - 1), (b"abc", 10), (b"abc", 0), (1.5, 1), (8, 10)):
+    for data, size in (
+        (module.decode(), len(module)),
+        (module, len(module) - 1),
+        (b"abc", 10),
+        (b"abc", 0),
+        (1.5, 1),
+        (8, 10),
+    ):
         with pytest.raises(ValueError, match="'buffer'"):
             nvvm.add_module_to_program(handle, data, size, "x")
     for name in (None, b"x", 1):
@@ -238,10 +248,10 @@ def test_buffers(program):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# Many, at once, and at the end
+# Repetition, threads, exit
 
 
-def test_created_and_destroyed_without_end():
+def test_repeated_creation_does_not_leak():
     def some(count):
         for _ in range(count):
             nvvm.destroy_program(nvvm.create_program())
@@ -252,7 +262,7 @@ def test_created_and_destroyed_without_end():
     assert resident() - before < 4 << 20
 
 
-def test_failures_without_end(program):
+def test_repeated_failures_do_not_leak(program):
     handle = program(b"garbage")
 
     def some(count):
@@ -261,10 +271,8 @@ def test_failures_without_end(program):
                 nvvm.destroy_program(4096)
             except nvvmError as error:
                 assert error.__notes__
-            try:
+            with contextlib.suppress(ValueError):
                 nvvm.get_program_log(handle, bytearray(0))
-            except ValueError:
-                pass
 
     some(2000)
     before = resident()
@@ -272,7 +280,7 @@ def test_failures_without_end(program):
     assert resident() - before < 4 << 20
 
 
-def test_threads():
+def test_threads_with_their_own_programs():
     results, failures = [], []
     module = seven()
 
@@ -288,17 +296,14 @@ def test_threads():
             raise
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failures
     assert len(results) == 80
     assert len(set(results)) == 1
 
 
 def test_threads_with_one_program():
-    """One of them destroys it while the others are at it."""
+    """One thread destroys it while the others use it."""
     module, statuses = seven(), set()
     for _ in range(10):
         handle = nvvm.create_program()
@@ -319,14 +324,11 @@ def test_threads_with_one_program():
                     statuses.add(error.status)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_all(threads)
     assert Result.ERROR_INVALID_PROGRAM in statuses
 
 
-def test_the_interpreter_may_end_meanwhile():
+def test_interpreter_exits_during_calls():
     code = f"""
 import threading
 from cuda.bindings import nvvm
@@ -343,5 +345,5 @@ nvvm.create_program()
 print("end")
 """
     for _ in range(5):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr

@@ -1,8 +1,9 @@
-"""The runtime's arrays, textures and surfaces: descriptions there and back, every copy, fetches of what was put in."""
+"""The runtime's arrays, textures and surfaces: descriptors, every copy, fetches."""
 
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import Module, check, on_cpu_device
 
 E = runtime.cudaError_t
@@ -23,7 +24,7 @@ LAYERED, SURFACE, CUBEMAP = 1, 2, 4
 
 @pytest.fixture(autouse=True)
 def primary():
-    """The primary context, current, and no error left over."""
+    """The primary context, current, without a pending error."""
     check(runtime.cudaSetDevice(0))
     runtime.cudaGetLastError()
     yield
@@ -46,7 +47,7 @@ def info(array):
 
 
 def filled(shape, dtype=np.float32):
-    """A C-contiguous array in which no two neighbours are alike."""
+    """A C-contiguous array in which neighbouring elements differ."""
     return (np.arange(int(np.prod(shape))) * 7 % 113).astype(dtype).reshape(shape)
 
 
@@ -65,8 +66,12 @@ def contents_2d(array, shape, dtype=np.float32):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 4])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.int8, np.int16, np.int32, np.float16, np.float32], ids=lambda t: t.__name__)
-def test_channels_there_and_back(dtype, channels):
+@pytest.mark.parametrize(
+    "dtype",
+    [np.uint8, np.uint16, np.uint32, np.int8, np.int16, np.int32, np.float16, np.float32],
+    ids=lambda t: t.__name__,
+)
+def test_channel_descriptors_round_trip(dtype, channels):
     desc = channel(dtype, channels)
     array = check(runtime.cudaMallocArray(desc, 5, 3, 0))
     assert fields(check(runtime.cudaGetChannelDesc(array))) == fields(desc)
@@ -76,9 +81,16 @@ def test_channels_there_and_back(dtype, channels):
 
 @pytest.mark.parametrize(
     "bits, kind",
-    [((0, 0, 0, 0), FLOAT), ((8, 16, 0, 0), SIGNED), ((8, 0, 8, 0), SIGNED), ((8, 0, 0, 0), FLOAT), ((64, 0, 0, 0), UNSIGNED), ((12, 0, 0, 0), UNSIGNED)],
+    [
+        ((0, 0, 0, 0), FLOAT),
+        ((8, 16, 0, 0), SIGNED),
+        ((8, 0, 8, 0), SIGNED),
+        ((8, 0, 0, 0), FLOAT),
+        ((64, 0, 0, 0), UNSIGNED),
+        ((12, 0, 0, 0), UNSIGNED),
+    ],
 )
-def test_channels_of_nothing(bits, kind):
+def test_empty_channel_descriptors(bits, kind):
     desc = check(runtime.cudaCreateChannelDesc(*bits, kind))
     assert fields(desc) == (*bits, kind)
     status, array = runtime.cudaMallocArray(desc, 4, 4, 0)
@@ -88,15 +100,24 @@ def test_channels_of_nothing(bits, kind):
 
 @pytest.mark.parametrize(
     "size, flags",
-    [((16, 0, 0), 0), ((16, 8, 0), 0), ((16, 8, 4), 0), ((16, 0, 4), LAYERED), ((16, 8, 4), LAYERED), ((8, 8, 6), CUBEMAP), ((8, 8, 12), CUBEMAP | LAYERED), ((16, 8, 0), SURFACE)],
+    [
+        ((16, 0, 0), 0),
+        ((16, 8, 0), 0),
+        ((16, 8, 4), 0),
+        ((16, 0, 4), LAYERED),
+        ((16, 8, 4), LAYERED),
+        ((8, 8, 6), CUBEMAP),
+        ((8, 8, 12), CUBEMAP | LAYERED),
+        ((16, 8, 0), SURFACE),
+    ],
 )
-def test_shapes(size, flags):
+def test_array_shapes(size, flags):
     array = check(runtime.cudaMalloc3DArray(channel(np.float32), runtime.make_cudaExtent(*size), flags))
     assert info(array)[1:] == (size, flags)
     check(runtime.cudaFreeArray(array))
 
 
-def test_what_cannot_be_made():
+def test_invalid_arrays_are_refused():
     desc = channel(np.float32)
     for size, flags in (((0, 0, 0), 0), ((8, 4, 6), CUBEMAP), ((8, 8, 7), CUBEMAP | LAYERED)):
         assert runtime.cudaMalloc3DArray(desc, runtime.make_cudaExtent(*size), flags) == (E.cudaErrorInvalidValue, None)
@@ -104,7 +125,7 @@ def test_what_cannot_be_made():
     check(runtime.cudaFreeMipmappedArray(runtime.cudaMipmappedArray_t(0)))
 
 
-def test_levels():
+def test_mipmap_levels():
     extent = runtime.make_cudaExtent(16, 8, 0)
     mipmapped = check(runtime.cudaMallocMipmappedArray(channel(np.float32), extent, 3, 0))
     sizes = [(16, 8), (8, 4), (4, 2)]
@@ -123,11 +144,11 @@ def test_levels():
 # ---- copies
 
 
-def test_planes():
+def test_two_dimensional_copies():
     data = filled((8, 16))
     array, other = array_2d(data), array_2d(np.zeros_like(data))
     np.testing.assert_array_equal(contents_2d(array, (8, 16)), data)
-    # A window into another array, and out into rows with a pitch.
+    # A part of another array, and back into rows with a pitch.
     check(runtime.cudaMemcpy2DArrayToArray(other, 12, 1, array, 8, 2, 40, 5, ON_DEVICE))
     want = np.zeros_like(data)
     want[1:6, 3:13] = data[2:7, 2:12]
@@ -155,7 +176,7 @@ def test_planes():
         check(runtime.cudaFreeArray(a))
 
 
-def test_bytes_run_on_in_the_next_row():
+def test_linear_copies_continue_in_the_next_row():
     data = filled((5, 8), np.uint8) + 1
     array = array_2d(data)
     flat = data.reshape(-1)
@@ -178,7 +199,7 @@ def test_bytes_run_on_in_the_next_row():
 
 
 def box(source, target, extent, kind, source_at=(0, 0, 0), target_at=(0, 0, 0)):
-    """cudaMemcpy3D between ends: an array, or (address, pitch, width, height) of memory."""
+    """cudaMemcpy3D; each end is an array, or (address, pitch, width, height) of memory."""
     p = runtime.cudaMemcpy3DParms()
     for prefix, end, at in (("src", source, source_at), ("dst", target, target_at)):
         if isinstance(end, tuple):
@@ -191,7 +212,7 @@ def box(source, target, extent, kind, source_at=(0, 0, 0), target_at=(0, 0, 0)):
 
 
 @pytest.mark.parametrize("flags", [0, LAYERED])
-def test_boxes(flags):
+def test_three_dimensional_copies(flags):
     """Positions and extents count elements where an array takes part."""
     data = filled((4, 8, 16))
     desc, extent = channel(np.float32), runtime.make_cudaExtent(16, 8, 4)
@@ -206,25 +227,36 @@ def test_boxes(flags):
     back = np.zeros_like(data)
     check(box(other, (back.ctypes.data, 64, 16, 8), (16, 8, 4), TO_HOST))
     np.testing.assert_array_equal(back, want)
-    for extent, at in (((17, 1, 1), (0, 0, 0)), ((1, 9, 1), (0, 0, 0)), ((1, 1, 5), (0, 0, 0)), ((1, 1, 1), (16, 0, 0)), ((1, 1, 1), (0, 0, 4))):
+    for extent, at in (
+        ((17, 1, 1), (0, 0, 0)),
+        ((1, 9, 1), (0, 0, 0)),
+        ((1, 1, 5), (0, 0, 0)),
+        ((1, 1, 1), (16, 0, 0)),
+        ((1, 1, 1), (0, 0, 4)),
+    ):
         assert box(host, array, extent, TO_DEVICE, target_at=at)[0] == E.cudaErrorInvalidValue
     for a in (array, other):
         check(runtime.cudaFreeArray(a))
 
 
-def test_directions_and_pitches():
+def test_copy_directions_and_pitches():
     data = filled((8, 16))
     array = array_2d(data)
     address = data.ctypes.data
     wrong = {
-        "to an array from the device to the host": runtime.cudaMemcpy2DToArray(array, 0, 0, address, 64, 64, 8, TO_HOST),
+        "to an array from the device to the host": runtime.cudaMemcpy2DToArray(
+            array, 0, 0, address, 64, 64, 8, TO_HOST
+        ),
         "from an array to the device": runtime.cudaMemcpy2DFromArray(address, 64, array, 0, 0, 64, 8, TO_DEVICE),
         "between arrays, to the host": runtime.cudaMemcpy2DArrayToArray(array, 0, 0, array, 0, 0, 4, 1, TO_HOST),
     }
     assert {k: v[0] for k, v in wrong.items()} == dict.fromkeys(wrong, E.cudaErrorInvalidMemcpyDirection)
     assert runtime.cudaMemcpy2DToArray(array, 0, 0, address, 32, 64, 2, TO_DEVICE)[0] == E.cudaErrorInvalidPitchValue
     for x, y, width, height in ((4, 0, 64, 1), (0, 1, 64, 8), (64, 0, 4, 1), (0, 8, 4, 1)):
-        assert runtime.cudaMemcpy2DToArray(array, x, y, address, 64, width, height, TO_DEVICE)[0] == E.cudaErrorInvalidValue
+        assert (
+            runtime.cudaMemcpy2DToArray(array, x, y, address, 64, width, height, TO_DEVICE)[0]
+            == E.cudaErrorInvalidValue
+        )
     np.testing.assert_array_equal(contents_2d(array, (8, 16)), data)
     check(runtime.cudaFreeArray(array))
 
@@ -272,7 +304,7 @@ def run(module, kernel, handle, shape):
     return out
 
 
-def test_fetches_and_surfaces():
+def test_texture_fetches_and_surface_stores():
     module = Module.from_source(SOURCE)
     data = filled((8, 16))
     array = array_2d(data, SURFACE)
@@ -285,7 +317,11 @@ def test_fetches_and_surfaces():
     check(runtime.cudaDestroySurfaceObject(surface))
     check(runtime.cudaDestroyTextureObject(texture))
     linear = runtime.cudaTextureFilterMode.cudaFilterModeLinear
-    texture = check(runtime.cudaCreateTextureObject(resource(array), texture_description(filterMode=linear, normalizedCoords=1), None))
+    texture = check(
+        runtime.cudaCreateTextureObject(
+            resource(array), texture_description(filterMode=linear, normalizedCoords=1), None
+        )
+    )
     got = run(module, "halfway", texture, (8, 16))
     right = np.concatenate([data[:, 1:], data[:, -1:]], axis=1)
     np.testing.assert_allclose(got, (data + right) / 2 + 1, rtol=0, atol=1e-3)
@@ -294,7 +330,7 @@ def test_fetches_and_surfaces():
     module.unload()
 
 
-def test_normalised_reads_of_linear_memory():
+def test_normalized_reads_of_linear_memory():
     source = """extern "C" __global__ void fetch(cudaTextureObject_t t, float *out) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         out[i] = tex1Dfetch<float>(t, i);
@@ -318,7 +354,7 @@ def test_normalised_reads_of_linear_memory():
     module.unload()
 
 
-def test_descriptions_come_back():
+def test_descriptors_are_returned():
     array = array_2d(filled((8, 16)))
     mirror = runtime.cudaTextureAddressMode.cudaAddressModeMirror
     linear = runtime.cudaTextureFilterMode.cudaFilterModeLinear
@@ -338,28 +374,34 @@ def test_descriptions_come_back():
         got = getattr(back, name)
         assert (list(got) if isinstance(value, list) else got) == value, name
     assert back.readMode == runtime.cudaTextureReadMode.cudaReadModeElementType
-    assert check(runtime.cudaGetTextureObjectResourceDesc(texture)).resType == runtime.cudaResourceType.cudaResourceTypeArray
+    assert (
+        check(runtime.cudaGetTextureObjectResourceDesc(texture)).resType
+        == runtime.cudaResourceType.cudaResourceTypeArray
+    )
     check(runtime.cudaDestroyTextureObject(texture))
     check(runtime.cudaFreeArray(array))
 
 
-def test_what_textures_cannot_be_made_of():
+def test_invalid_texture_descriptors_are_refused():
     array = array_2d(filled((8, 16)))
     nothing = runtime.cudaArray_t(0)
     assert runtime.cudaCreateTextureObject(resource(nothing), texture_description(), None)[0] != E.cudaSuccess
     if on_cpu_device():
-        # The manual asks for zero; libcudart does not look.
+        # The manual requires zero; libcudart does not check.
         flagged = resource(array)
         flagged.flags = 1
         assert runtime.cudaCreateTextureObject(flagged, texture_description(), None)[0] != E.cudaSuccess
     assert runtime.cudaCreateSurfaceObject(resource(nothing))[0] != E.cudaSuccess
-    assert runtime.cudaCreateTextureObject(resource(array), texture_description(seamlessCubemap=1), None)[0] == E.cudaErrorInvalidValue
+    assert (
+        runtime.cudaCreateTextureObject(resource(array), texture_description(seamlessCubemap=1), None)[0]
+        == E.cudaErrorInvalidValue
+    )
     check(runtime.cudaDestroyTextureObject(runtime.cudaTextureObject_t(0)))
     check(runtime.cudaDestroySurfaceObject(runtime.cudaSurfaceObject_t(0)))
     check(runtime.cudaFreeArray(array))
 
 
-def test_the_driver_sees_the_same_arrays():
+def test_driver_sees_the_same_arrays():
     data = filled((8, 16))
     array = array_2d(data)
     seen = check(driver.cuArray3DGetDescriptor(driver.CUarray(int(array))))

@@ -1,15 +1,16 @@
-"""The runtime API: the device a thread works on, errors, memory, copies, streams, events, kernels. The same on both devices."""
+"""The runtime API on both devices: the current device, errors, memory, copies, streams, events, kernels."""
 
 import ctypes
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
+
 from helpers.device import check
+from helpers.programs import output
+from helpers.threads import run_all
 
 E = runtime.cudaError_t
 KIND = runtime.cudaMemcpyKind
@@ -53,7 +54,7 @@ PTX = b"""
 
 @pytest.fixture(autouse=True)
 def clean():
-    """Every test begins without an error left over and on the primary context."""
+    """Every test starts without a pending error, in the primary context."""
     check(runtime.cudaSetDevice(0))
     runtime.cudaGetLastError()
     yield
@@ -65,14 +66,14 @@ def address(array):
 
 
 def fetch(pointer, count, dtype=np.uint8):
-    """`count` elements from the device."""
+    """Copies `count` elements from the device."""
     out = np.empty(count, dtype)
     check(runtime.cudaMemcpy(address(out), int(pointer), out.nbytes, TO_HOST))
     return out
 
 
 class Memory:
-    """Device memory with an array's contents; freed at the end of a `with`."""
+    """Device memory with an array's contents; freed at the end of the `with` block."""
 
     def __init__(self, array):
         self.array = np.ascontiguousarray(array)
@@ -104,47 +105,44 @@ class Library:
 
 
 def launch(kernel, threads, arguments, stream=0):
-    """A kernel of the runtime is one of the driver."""
+    """Launches a kernel: a runtime kernel is a driver function."""
     check(driver.cuLaunchKernel(int(kernel), 1, 1, 1, threads, 1, 1, 0, int(stream), arguments, 0))
 
 
 def in_a_process(body):
-    """Runs lines of Python with the runtime imported; its output."""
+    """The output of Python lines that run in another process, with the runtime imported."""
     head = "from cuda.bindings import driver, runtime\nE = runtime.cudaError_t\n"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", head + body], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return output(head + body, options=("-W", "ignore")).split()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Errors
 
 
-def test_a_failure_stays_the_last_error_of_its_thread():
+def test_failure_is_the_last_error_of_its_thread():
     assert runtime.cudaGetLastError() == (E.cudaSuccess,)
     assert runtime.cudaSetDevice(99) == (E.cudaErrorInvalidDevice,)
     check(runtime.cudaFree(0))
     seen = []
     thread = threading.Thread(target=lambda: seen.append(runtime.cudaPeekAtLastError()))
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert seen == [(E.cudaSuccess,)]
     assert runtime.cudaPeekAtLastError() == (E.cudaErrorInvalidDevice,)
     assert runtime.cudaGetLastError() == (E.cudaErrorInvalidDevice,)
     assert runtime.cudaGetLastError() == (E.cudaSuccess,)
 
 
-def test_codes_have_names_and_sentences():
+def test_error_codes_have_names_and_texts():
     for code in E:
         status, name = runtime.cudaGetErrorName(code)
         if name == b"unrecognized error code" and runtime.getLocalRuntimeVersion()[1] < 13050:
-            continue  # newer than the libcudart that is installed
+            continue  # Newer than the installed libcudart.
         assert status == E.cudaSuccess and name == code.name.encode()
         status, text = runtime.cudaGetErrorString(code)
         assert status == E.cudaSuccess and len(text) > 3
 
 
-def test_an_illegal_access_stays_until_the_device_is_reset():
+def test_illegal_access_is_sticky_until_device_reset():
     out = in_a_process(f"""
 runtime.cudaFree(0)
 lib = runtime.cudaLibraryLoadData({PTX!r}, [], [], 0, [], [], 0)[1]
@@ -186,7 +184,7 @@ def test_devices_have_properties_and_attributes():
     assert check(runtime.cudaChooseDevice(properties)) == 0
 
 
-def test_the_bus_leads_back_to_the_device():
+def test_pci_bus_id_finds_the_device():
     bus = check(runtime.cudaDeviceGetPCIBusId(20, 0)).split(b"\0")[0]
     assert check(runtime.cudaDeviceGetByPCIBusId(bus)) == 0
     assert runtime.cudaDeviceGetByPCIBusId(b"nonsense")[0] in (E.cudaErrorInvalidValue, E.cudaErrorInvalidDevice)
@@ -200,7 +198,9 @@ def test_limits_and_flags():
     assert check(runtime.cudaDeviceGetLimit(limit)) >= before + 1024
     check(runtime.cudaDeviceSetLimit(limit, before))
     check(runtime.cudaSetDeviceFlags(runtime.cudaDeviceScheduleBlockingSync))
-    assert check(runtime.cudaGetDeviceFlags()) & runtime.cudaDeviceScheduleMask == runtime.cudaDeviceScheduleBlockingSync
+    assert (
+        check(runtime.cudaGetDeviceFlags()) & runtime.cudaDeviceScheduleMask == runtime.cudaDeviceScheduleBlockingSync
+    )
     check(runtime.cudaSetDeviceFlags(0))
     assert runtime.cudaSetDeviceFlags(3) == (E.cudaErrorInvalidValue,)
     least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
@@ -212,7 +212,7 @@ def test_versions():
     assert check(runtime.cudaDriverGetVersion()) == check(driver.cuDriverGetVersion())
 
 
-def test_a_context_appears_when_one_is_needed():
+def test_context_is_created_on_demand():
     out = in_a_process("""
 driver.cuInit(0)
 device = driver.cuDeviceGet(0)[1]
@@ -225,7 +225,7 @@ print(active(), int(driver.cuCtxGetCurrent()[1]) != 0)
     assert out == ["0", "False", "1", "True"]
 
 
-def test_every_thread_begins_on_device_0_and_shares_its_memory():
+def test_threads_start_on_device_0_and_share_its_memory():
     with Memory(np.arange(100)) as memory:
         seen = []
 
@@ -234,12 +234,11 @@ def test_every_thread_begins_on_device_0_and_shares_its_memory():
             seen.append(fetch(memory.pointer, 100, memory.array.dtype).sum())
 
         thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        run_all([thread])
     assert seen == [0, 4950]
 
 
-def test_the_drivers_context_is_worked_in():
+def test_current_driver_context_is_used():
     context = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))
     try:
         pointer = check(runtime.cudaMalloc(64))
@@ -251,7 +250,7 @@ def test_the_drivers_context_is_worked_in():
         check(driver.cuCtxDestroy(context))
 
 
-def test_a_reset_ends_everything_and_the_next_call_begins_anew():
+def test_device_reset_destroys_everything_and_starts_anew():
     out = in_a_process("""
 stream = runtime.cudaStreamCreate()[1]
 pointer = runtime.cudaMalloc(64)[1]
@@ -267,7 +266,7 @@ print(int(runtime.cudaFree(again)[0]))
 # Memory
 
 
-def test_sizes():
+def test_allocation_sizes():
     assert int(check(runtime.cudaMalloc(0))) == 0
     assert runtime.cudaMalloc(1 << 60)[0] == E.cudaErrorMemoryAllocation
     free, total = check(runtime.cudaMemGetInfo())
@@ -307,7 +306,7 @@ def test_copies_in_every_direction(kind):
     check(runtime.cudaFree(b))
 
 
-def test_copies_of_nothing_and_of_what_is_not_there():
+def test_empty_and_invalid_copies():
     check(runtime.cudaMemcpy(0, 0, 0, TO_DEVICE))
     host = np.zeros(8, np.uint8)
     assert runtime.cudaMemcpy(64, address(host), 8, TO_DEVICE) == (E.cudaErrorInvalidValue,)
@@ -334,7 +333,7 @@ def test_pitched_memory():
     check(runtime.cudaFree(pointer))
 
 
-def test_boxes():
+def test_three_dimensional_copies():
     made = check(runtime.cudaMalloc3D(runtime.make_cudaExtent(10, 5, 4)))
     assert (made.xsize, made.ysize) == (10, 5) and made.pitch >= 10
     check(runtime.cudaMemset3D(made, 3, runtime.make_cudaExtent(10, 5, 4)))
@@ -356,7 +355,7 @@ def test_boxes():
     check(runtime.cudaFree(made.ptr))
 
 
-def test_addresses_say_what_they_are():
+def test_pointer_attributes():
     kinds = runtime.cudaMemoryType
     device = check(runtime.cudaMalloc(64))
     host = check(runtime.cudaHostAlloc(64, runtime.cudaHostAllocMapped))
@@ -443,8 +442,8 @@ def test_stream_ordered_memory_and_pools():
 # Streams and events
 
 
-def test_streams():
-    least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
+def test_stream_properties():
+    _least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
     stream = check(runtime.cudaStreamCreateWithPriority(runtime.cudaStreamNonBlocking, greatest))
     assert check(runtime.cudaStreamGetFlags(stream)) == runtime.cudaStreamNonBlocking
     assert check(runtime.cudaStreamGetPriority(stream)) == greatest
@@ -458,7 +457,7 @@ def test_streams():
         check(runtime.cudaStreamDestroy(made))
 
 
-def test_host_functions_run_in_the_order_of_their_streams():
+def test_host_functions_are_stream_ordered():
     order = []
 
     @HOST_FUNCTION
@@ -484,7 +483,7 @@ def test_host_functions_run_in_the_order_of_their_streams():
         check(runtime.cudaStreamDestroy(stream))
 
 
-def test_a_callback_is_told_of_its_stream():
+def test_callback_receives_its_stream():
     seen = []
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
@@ -523,7 +522,7 @@ def test_events_measure_time():
 # Kernels
 
 
-def test_kernels_of_libraries_run():
+def test_library_kernels_run():
     with Library() as library, Memory(np.zeros(100, np.uint32)) as memory:
         pointer, first = ctypes.c_uint64(int(memory.pointer)), ctypes.c_uint32(5)
         arguments = (ctypes.c_void_p * 2)(ctypes.addressof(pointer), ctypes.addressof(first))
@@ -532,7 +531,7 @@ def test_kernels_of_libraries_run():
         np.testing.assert_array_equal(memory.get(), np.arange(5, 105))
 
 
-def test_libraries_know_their_parts():
+def test_libraries_list_their_contents():
     with Library() as library:
         assert check(runtime.cudaLibraryGetKernelCount(library.handle)) == 2
         kernels = check(runtime.cudaLibraryEnumerateKernels(2, library.handle))
@@ -548,7 +547,7 @@ def test_libraries_know_their_parts():
     )
 
 
-def test_libraries_from_files(tmp_path):
+def test_libraries_load_from_files(tmp_path):
     path = tmp_path / "code.ptx"
     path.write_bytes(PTX.rstrip(b"\0"))
     library = check(runtime.cudaLibraryLoadFromFile(str(path).encode(), [], [], 0, [], [], 0))
@@ -556,7 +555,7 @@ def test_libraries_from_files(tmp_path):
     check(runtime.cudaLibraryUnload(library))
 
 
-def test_kernels_have_attributes_and_fit_the_device():
+def test_kernel_attributes_and_occupancy():
     with Library() as library:
         kernel = library.kernel(b"iota")
         attributes = check(runtime.cudaFuncGetAttributes(int(kernel)))
@@ -570,7 +569,7 @@ def test_kernels_have_attributes_and_fit_the_device():
     assert runtime.cudaFuncGetAttributes(0)[0] == E.cudaErrorInvalidDeviceFunction
 
 
-def test_entry_points_of_the_driver():
+def test_driver_entry_points():
     found = runtime.cudaDriverEntryPointQueryResult
     address_of, status = check(runtime.cudaGetDriverEntryPoint(b"cuMemAlloc", 0))
     assert address_of and status == found.cudaDriverEntryPointSuccess
@@ -580,11 +579,13 @@ def test_entry_points_of_the_driver():
     assert not status[1]
 
 
-def test_two_threads_on_their_own_default_streams():
-    out = in_a_process("""
+def test_threads_use_their_own_default_streams():
+    out = in_a_process(
+        """
 import os
 os.environ["CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"] = "1"
-""" + """
+"""
+        + """
 import ctypes, threading, time
 nap = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.4))
 stream = runtime.cudaStreamCreateWithFlags(1)[1]
@@ -592,13 +593,17 @@ runtime.cudaFree(0)
 runtime.cudaLaunchHostFunc(stream, ctypes.cast(nap, ctypes.c_void_p).value, 0)
 print(int(runtime.cudaStreamQuery(0)[0]), int(runtime.cudaStreamQuery(stream)[0]))
 runtime.cudaDeviceSynchronize()
-""")
+"""
+    )
     assert out == ["0", "600"]
 
 
 @pytest.mark.cpu
-def test_what_is_missing_says_so():
-    assert runtime.cudaDeviceGetDevResource(0, runtime.cudaDevResourceType.cudaDevResourceTypeSm)[0] == E.cudaErrorNotSupported
+def test_missing_features_return_an_error():
+    assert (
+        runtime.cudaDeviceGetDevResource(0, runtime.cudaDevResourceType.cudaDevResourceTypeSm)[0]
+        == E.cudaErrorNotSupported
+    )
     assert runtime.cudaGetLastError() == (E.cudaErrorNotSupported,)
 
 

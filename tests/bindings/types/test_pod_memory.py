@@ -1,37 +1,30 @@
-"""Whose memory struct classes of nvml, cufile and cudla show: buffers, NumPy, owners, lifetimes, threads, exit.
+"""Memory behind the struct classes of nvml, cufile and cudla: buffers, NumPy, owners, lifetimes, threads, exit.
 
-What is not marked `ours` holds for NVIDIA's package too.
+Tests without the mark `ours` hold for NVIDIA's package too.
 """
 
 import ctypes
 import gc
 import importlib.util
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
 import numpy as np
 import pytest
-
 from cuda.bindings import cudla, cufile, nvml
+
+from helpers.programs import output
+from helpers.threads import run_all
 
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
 
 
-def run(program, *, limit=300):
-    """The output of a Python program in a process of its own, which must end well."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=limit)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
 # ---- buffers and memory of others
 
 
-def test_buffer_of_one():
+def test_buffer_of_one_struct():
     info = nvml.PciInfo()
     info.bus = 3
     view = memoryview(info)
@@ -41,7 +34,7 @@ def test_buffer_of_one():
     assert info.bus == 7
 
 
-def test_buffer_of_many():
+def test_buffer_of_many_structs():
     three = nvml.ProcessInfo(3)
     three.pid = [1, 2, 3]
     view = memoryview(three)
@@ -55,7 +48,7 @@ def test_buffer_of_many():
 
 
 @ours
-def test_every_layout_that_can_be_a_buffer():
+def test_buffer_format_of_every_layout():
     for module in (nvml, cufile, cudla):
         for name in dir(module):
             cls = getattr(module, name)
@@ -66,12 +59,12 @@ def test_every_layout_that_can_be_a_buffer():
             assert len(bytes(value)) == 2 * dtype.itemsize
             view = memoryview(value)
             assert view.nbytes == 2 * dtype.itemsize and len(view) == 2
-            # Members that overlap have no format: rows of bytes.
+            # Overlapping members have no format: rows of bytes.
             array = np.asarray(value)
             assert array.dtype == dtype or (array.dtype == np.uint8 and array.shape == (2, dtype.itemsize)), name
 
 
-def test_layouts():
+def test_dtype_of_a_struct():
     dtype = nvml.process_info_dtype
     assert dtype.names == ("pid", "used_gpu_memory", "gpu_instance_id", "compute_instance_id")
     assert [dtype.fields[n][1] for n in dtype.names] == [0, 8, 16, 20] and dtype.itemsize == 24
@@ -134,7 +127,7 @@ def test_from_buffer():
 
 
 @ours
-def test_a_bytearray_cannot_move_while_looked_at():
+def test_viewed_bytearray_cannot_be_resized():
     memory = bytearray(68)
     info = nvml.PciInfo.from_buffer(memory)
     with pytest.raises(BufferError):
@@ -178,7 +171,7 @@ def test_from_ptr():
 
 
 @ours
-def test_from_ptr_of_no_memory():
+def test_from_ptr_refuses_unreadable_memory():
     for address in (8, 4096, 2**63, 2**64 - 8):
         with pytest.raises(ValueError, match="not readable"):
             nvml.PciInfo.from_ptr(address)
@@ -194,7 +187,7 @@ def test_from_ptr_of_no_memory():
 
 
 @ours
-def test_memory_that_goes_away():
+def test_access_to_unmapped_memory_raises():
     import mmap
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -222,7 +215,7 @@ def test_memory_that_goes_away():
             f()
 
 
-def test_read_only_covers_what_is_inside():
+def test_read_only_applies_to_nested_structs():
     memory = ctypes.create_string_buffer(256)
     info = nvml.ComputeInstanceInfo.from_ptr(ctypes.addressof(memory), True)
     with pytest.raises(ValueError, match="read-only"):
@@ -231,8 +224,10 @@ def test_read_only_covers_what_is_inside():
 
 
 @ours
-def test_read_only_covers_arrays():
-    report = nvml.ConfComputeGpuAttestationReport.from_buffer(bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize))
+def test_read_only_applies_to_arrays():
+    report = nvml.ConfComputeGpuAttestationReport.from_buffer(
+        bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize)
+    )
     assert not report.nonce.flags.writeable
     many = nvml.ProcessInfo.from_buffer(bytes(72))
     assert not many.pid.flags.writeable and not many[1:]._data.flags.writeable
@@ -257,8 +252,8 @@ def test_owner_cycles_are_collected():
 
 
 @ours
-def test_long_chains_of_owners():
-    run(
+def test_long_owner_chains_are_freed():
+    output(
         """if True:
         import ctypes
         from cuda.bindings import nvml
@@ -284,8 +279,8 @@ def test_long_chains_of_owners():
 
 
 @ours
-def test_numpy_is_imported_when_it_is_needed():
-    out = run(
+def test_numpy_is_imported_on_demand():
+    out = output(
         """if True:
         import sys
         from cuda.bindings import cudla, cufile, nvml
@@ -307,8 +302,8 @@ def test_numpy_is_imported_when_it_is_needed():
 
 
 @ours
-def test_without_numpy():
-    out = run(
+def test_structs_work_without_numpy():
+    out = output(
         """if True:
         import sys
         sys.modules["numpy"] = None
@@ -347,17 +342,15 @@ def test_without_numpy():
 
 
 CYCLES = """if True:
-    import gc, resource
+    import gc
     from cuda.bindings import cudla, nvml
-    def rss():
-        gc.collect()
-        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+    from helpers.memory import resident
     def cycles(n):
         {body}
     cycles(20000)
-    before = rss()
+    before = resident()
     cycles({n})
-    print(rss() - before)
+    print(resident() - before)
 """
 
 BODIES = {
@@ -389,11 +382,11 @@ BODIES = {
 @ours
 @pytest.mark.parametrize("kind", sorted(BODIES))
 def test_memory_stays_flat(kind):
-    grown = int(run(CYCLES.format(body=BODIES[kind], n=1_000_000)))
+    grown = int(output(CYCLES.format(body=BODIES[kind], n=1_000_000)))
     assert grown < 4 << 20, f"{grown} bytes more after a million rounds"
 
 
-def test_threads():
+def test_threads_share_structs():
     shared = nvml.ProcessInfo(64)
     details = nvml.ProcessDetailList_v1()
     failures = []
@@ -414,16 +407,13 @@ def test_threads():
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads, limit=200)
     assert not failures
     assert [e.pid for e in shared[:8]] == [1999] * 8
 
 
-def test_exit_with_everything_alive():
-    run(
+def test_exit_with_live_views():
+    output(
         """if True:
         import numpy
         from cuda.bindings import nvml

@@ -1,7 +1,7 @@
-"""Pools that end while streams still have memory of theirs to free.
+"""Pools destroyed while streams still have pending frees of their memory.
 
-NVIDIA's driver 580 crashes or hangs where such a pool is destroyed at once; with several processes on the GPU that takes
-seconds. Of a pool that was imported it leaves the device's memory behind until the importing process ends. Cupyrite
+NVIDIA's driver 580 crashes or hangs where such a pool is destroyed at once; with several processes on the GPU this
+takes seconds. For an imported pool the device memory remains allocated until the importing process ends. Cupyrite
 destroys a pool when its memory is free.
 """
 
@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import signal
 import subprocess
-import sys
 import time
 import warnings
 
@@ -17,13 +16,15 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
 from cuda.core._utils.cuda_utils import reset_fork_warning
-from cupyrite._native.core import _pools_kept_aside as kept_aside
-from helpers.processes import process
+from cupyrite._native.core import _deferred_pool_count as deferred_pool_count
+
 from helpers.device import check, on_cpu_device
+from helpers.processes import process
+from helpers.programs import start
 from helpers.threads import in_a_thread
 
-# The CPU device never had that trouble. A time and not a number of rounds: how many of those fit
-# depends on who else uses the GPU.
+# The CPU device is not affected. A duration and not a number of rounds: how many rounds fit depends on the load of the
+# GPU.
 PROCESSES, SECONDS = (1, 0.5) if on_cpu_device() else (4, 4)
 LIMIT = 120
 PROGRAM = """
@@ -68,22 +69,19 @@ print("through")
 
 
 def outcome(running, limit):
-    """How a program ended: the last of what it printed, and its status; of one that hangs, where it does."""
+    """The last line and status of a program; for one that hangs, its stacks."""
     try:
         said, _ = running.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        # Its handler writes the stacks of Python's threads.
+        # faulthandler writes the stacks of all Python threads.
         running.send_signal(signal.SIGABRT)
         said, _ = running.communicate(timeout=30)
         return f"nothing for {limit:.0f} s: {said[-2000:]}", running.returncode
     return said if running.returncode else said.splitlines()[-1], running.returncode
 
 
-def test_streams_that_end_after_a_pool_that_they_have_memory_of():
-    words = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(SECONDS)]
-    running = [
-        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(PROCESSES)
-    ]
+def test_streams_destroyed_after_a_pool_with_pending_frees():
+    running = [start(PROGRAM, SECONDS, options=("-W", "ignore"), stderr=subprocess.STDOUT) for _ in range(PROCESSES)]
     begun = time.monotonic()
     try:
         ends = [outcome(one, max(1, begun + LIMIT - time.monotonic())) for one in running]
@@ -113,7 +111,7 @@ def device():
 
 @contextlib.contextmanager
 def capture(stream):
-    """Captures what happens in a stream; fails where that is spoilt, or where there is something in the graph."""
+    """Captures a stream; fails if the capture is invalidated or records a node."""
     handle = driver.CUstream(int(stream.handle))
     check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
     try:
@@ -125,8 +123,8 @@ def capture(stream):
     check(driver.cuGraphDestroy(graph))
 
 
-def test_a_pool_that_ends_while_its_thread_captures(device):
-    """A graph has nothing to do with it."""
+def test_pool_destroyed_during_a_capture(device):
+    """The graph is unaffected."""
     stream, other = device.create_stream(), device.create_stream()
     idle, busy = (DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25)) for _ in range(2))
     buffer = busy.allocate(64, stream=other)
@@ -135,13 +133,13 @@ def test_a_pool_that_ends_while_its_thread_captures(device):
     with capture(stream):
         idle.close()
         busy.close()
-    # What is left of the second one waits for this.
+    # The destruction of the second pool waits for this.
     device.sync()
-    assert kept_aside() == 0
+    assert deferred_pool_count() == 0
 
 
-def test_a_pool_without_a_current_context(device):
-    """Threads that never used a device end pools, too."""
+def test_pool_destroyed_without_a_current_context(device):
+    """Threads that never used a device destroy pools, too."""
     pools = [DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25)) for _ in range(3)]
     stream = device.create_stream()
     for pool in pools:
@@ -151,15 +149,15 @@ def test_a_pool_without_a_current_context(device):
 
     def close():
         pools.pop().close()
-        assert kept_aside() == 0
+        assert deferred_pool_count() == 0
 
     for _ in range(3):
         in_a_strange_thread(close)
     assert not pools
 
 
-def test_memory_that_nobody_frees_keeps_its_pool(device):
-    """It was taken by the driver's own calls; once it is freed, the next wait ends the pool."""
+def test_unfreed_memory_keeps_its_pool(device):
+    """Memory allocated through the driver; once it is freed, the next wait destroys the pool."""
     pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
     stream = device.create_stream()
     handle = driver.CUstream(int(stream.handle))
@@ -168,10 +166,10 @@ def test_memory_that_nobody_frees_keeps_its_pool(device):
     for _ in range(40):
         device.sync()
         stream.sync()
-        assert kept_aside() == 1
+        assert deferred_pool_count() == 1
     check(driver.cuMemFreeAsync(taken, handle))
     device.sync()
-    assert kept_aside() == 0
+    assert deferred_pool_count() == 0
 
 
 # Pools of another process
@@ -182,14 +180,14 @@ def sharing(device):
     if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
         pytest.skip("needs memory pools that are shared as file descriptors")
     with warnings.catch_warnings():
-        # The start method of these processes is another one than the global one.
+        # These processes use another start method than the global one.
         warnings.filterwarnings("ignore", message=".*fork.*", category=UserWarning)
         yield device
     reset_fork_warning()
 
 
 SIZE = 1 << 20
-# Buffers of a pool, each freed on a stream of its own.
+# Buffers of a pool, each freed on its own stream.
 BUFFERS = 3
 
 
@@ -204,7 +202,7 @@ def shared_pools(device, stream, count):
 
 
 def end_shared(pools, stream):
-    """Ends them here, when the other process has let go of them."""
+    """Destroys them here after the other process has released them."""
     for pool, buffers in pools:
         for buffer in buffers:
             buffer.close(stream)
@@ -212,7 +210,7 @@ def end_shared(pools, stream):
 
 
 class Gate:
-    """Keeps streams from going on, until it is opened."""
+    """Blocks streams until it is opened."""
 
     def __init__(self):
         self.address = check(driver.cuMemAllocHost(4))
@@ -242,39 +240,39 @@ def _end_each(pipe, pools):
         pool.close()
 
     def use(name, how=lambda work: work()):
-        """Ends a pool whose memory one stream is yet to free."""
+        """Destroys a pool with a pending free in one stream."""
         pool, buffers = pools.pop()
         for buffer in buffers:
             buffer.fill(1, stream=second)
         gate.close(second)
         how(lambda: end(pool, buffers))
-        ended = kept_aside()
+        ended = deferred_pool_count()
         for _ in range(40):
             other.sync()
-        waiting = kept_aside()
+        waiting = deferred_pool_count()
         gate.open()
         second.sync()
-        # Pools rest between two looks, unless the device is waited for.
+        # Deferred pools are checked at intervals, or when the device is waited for.
         device.sync()
-        answers[name] = ended, waiting, kept_aside()
+        answers[name] = ended, waiting, deferred_pool_count()
 
     def captures(work):
         with capture(captured):
             work()
 
-    # Of one that waits for nothing nothing is left, also while a stream is captured.
+    # A pool without pending frees is destroyed at once, also during a capture.
     pool, buffers = pools.pop()
     for buffer, stream in zip(buffers, (first, second, third), strict=True):
         buffer.close(stream)
     device.sync()
     with capture(captured):
         pool.close()
-    answers["idle"] = kept_aside()
+    answers["idle"] = deferred_pool_count()
     use("here")
     use("in a thread", in_a_strange_thread)
     use("during a capture", captures)
     use("in a thread during a capture", lambda work: captures(lambda: in_a_strange_thread(work)))
-    # Streams that end before the pool, and the collector.
+    # Streams destroyed before the pool, and the collector.
     pool, buffers = pools.pop()
     streams = [device.create_stream() for _ in buffers]
     gate.close(streams[0])
@@ -282,14 +280,14 @@ def _end_each(pipe, pools):
         buffer.close(stream)
         stream.close()
     del pool, buffer, buffers, stream, streams
-    answers["forgotten"] = kept_aside()
+    answers["forgotten"] = deferred_pool_count()
     gate.open()
     device.sync()
-    answers["at last"] = kept_aside()
+    answers["at last"] = deferred_pool_count()
     pipe.send(answers)
 
 
-def test_imported_pools_that_end_before_their_memory_is_free(sharing):
+def test_imported_pools_destroyed_with_pending_frees(sharing):
     stream = sharing.create_stream()
     pools = shared_pools(sharing, stream, 6)
     kept = 1, 1, 0
@@ -320,9 +318,9 @@ def _end_many(pipe):
             pool.close()
             for stream in streams:
                 stream.close()
-        # So that their maker may end them, too.
+        # So that the exporting process can destroy them, too.
         device.sync()
-        pipe.send(kept_aside())
+        pipe.send(deferred_pool_count())
         pools = pool = buffers = buffer = None
     pipe.receive()
 
@@ -333,8 +331,7 @@ def used_memory():
 
 
 def test_imported_pools_leave_no_memory_behind(sharing):
-    """A GPU's memory is taken by 32 MiB a pool: what would be left behind is more than what tests beside this one take, each of
-    whose processes has half a GiB."""
+    """A GPU allocates 32 MiB per pool: a leak would exceed what parallel tests allocate, each of which has half a GiB."""
     rounds, most = (2, None) if on_cpu_device() else (80, 16 << 30)
     stream = sharing.create_stream()
     with process(_end_many) as there:
@@ -348,4 +345,4 @@ def test_imported_pools_leave_no_memory_behind(sharing):
         after = used_memory()
         there.send("end")
     assert most is None or after - before < most
-    assert kept_aside() == 0
+    assert deferred_pool_count() == 0

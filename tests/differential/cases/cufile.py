@@ -1,4 +1,4 @@
-"""cuFile: with the recorder every function; the real library as far as a machine without GPUDirect Storage goes."""
+"""cuFile: every function with the recorder; the real library as far as a machine without GPUDirect Storage supports it."""
 
 import ctypes
 
@@ -17,7 +17,7 @@ KEPT = []
 
 
 def fresh():
-    """The address of memory that nobody has written to."""
+    """The address of memory that was never written."""
     KEPT.append(ctypes.create_string_buffer(64))
     return ctypes.addressof(KEPT[-1])
 
@@ -38,13 +38,22 @@ ARGUMENTS = {
     ("batch_io_get_status", "nr"): lambda m: fresh(),
     ("*", "timeout"): address,
 }
-# Every address that C would write to or read from.
-for _name in ("size_p", "file_offset_p", "buf_ptr_offset_p", "bytes_read_p", "bytes_written_p", "buf_ptr_base", "size_values", "count_values"):
+# Every address that C would read or write.
+for _name in (
+    "size_p",
+    "file_offset_p",
+    "buf_ptr_offset_p",
+    "bytes_read_p",
+    "bytes_written_p",
+    "buf_ptr_base",
+    "size_values",
+    "count_values",
+):
     ARGUMENTS["*", _name] = address
 
 
 # ----------------------------------------------------------------------------------------------------------
-# The real library: what needs neither a GPU nor the nvidia-fs module
+# The real library: calls that need neither a GPU nor the nvidia-fs module
 
 
 def without_a_driver(m):
@@ -57,7 +66,12 @@ def without_a_driver(m):
     yield "use_count", "use_count", plain("use_count"), False
     for value in m.SizeTConfigParameter:
         yield f"size_t {value.name}", "get_parameter_size_t", plain("get_parameter_size_t", int(value)), False
-        yield f"min_max {value.name}", "get_parameter_min_max_value", plain("get_parameter_min_max_value", int(value)), False
+        yield (
+            f"min_max {value.name}",
+            "get_parameter_min_max_value",
+            plain("get_parameter_min_max_value", int(value)),
+            False,
+        )
     for value in m.BoolConfigParameter:
         yield f"bool {value.name}", "get_parameter_bool", plain("get_parameter_bool", int(value)), False
     for value in m.StringConfigParameter:

@@ -1,4 +1,4 @@
-"""The driver: with the recorder every function; on a GPU what is safe to call."""
+"""The driver: every function with the recorder; on a GPU calls without side effects on the machine."""
 
 import ctypes
 import os
@@ -27,11 +27,15 @@ def _numbers(kind, count):
 
 ARGUMENTS = {
     ("sizeof", "objType"): lambda m: m.CUuuid,
-    # A struct that points at others needs others to point at.
+    # A struct with pointers needs targets.
     ("cuDevResourceGenerateDesc", "resources"): lambda m: [m.CUdevResource(), m.CUdevResource()],
     ("*", "input_"): lambda m: m.CUdevResource(),
-    ("cuSignalExternalSemaphoresAsync", "paramsArray"): lambda m: [m.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS() for _ in range(2)],
-    ("cuWaitExternalSemaphoresAsync", "paramsArray"): lambda m: [m.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS() for _ in range(2)],
+    ("cuSignalExternalSemaphoresAsync", "paramsArray"): lambda m: [
+        m.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS() for _ in range(2)
+    ],
+    ("cuWaitExternalSemaphoresAsync", "paramsArray"): lambda m: [
+        m.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS() for _ in range(2)
+    ],
     ("cuDeviceSetGraphMemAttribute", "value"): lambda m: m.cuuint64_t(5),
     ("cuDeviceSetGraphMemAttribute", "attr"): lambda m: m.CUgraphMem_attribute.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
     ("cuPointerSetAttribute", "attribute"): lambda m: m.CUpointer_attribute.CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
@@ -39,7 +43,7 @@ ARGUMENTS = {
     ("cuGetProcAddress", "cudaVersion"): 13000,
     ("cuGetProcAddress", "flags"): 0,
     ("cuMemBatchDecompressAsync", "count"): 1,
-    # Three dimensions, and lists that are as long.
+    # Three dimensions, and lists of that length.
     ("*", "tensorRank"): 3,
     ("*", "globalDim"): _numbers("cuuint64_t", 3),
     ("*", "globalStrides"): _numbers("cuuint64_t", 2),
@@ -48,12 +52,18 @@ ARGUMENTS = {
     ("*", "pixelBoxLowerCorner"): lambda m: [-1],
     ("*", "pixelBoxUpperCorner"): lambda m: [2],
 }
-for _name in ("cuGraphAddNode", "cuGraphAddNode_v3", "cuGraphNodeSetParams", "cuGraphNodeSetParams_v2", "cuGraphExecNodeSetParams"):
+for _name in (
+    "cuGraphAddNode",
+    "cuGraphAddNode_v3",
+    "cuGraphNodeSetParams",
+    "cuGraphNodeSetParams_v2",
+    "cuGraphExecNodeSetParams",
+):
     ARGUMENTS[_name, "nodeParams"] = _node_params
 
 
 def _in_mode(mode, call, kernel=None):
-    """`call`, made under a mode of the recorder, which is told the sizes of a kernel's parameters."""
+    """`call`, made in a mode of the recorder, which receives the sizes of a kernel's parameters."""
 
     def made():
         os.environ["RECORDER_MODE"] = mode
@@ -65,40 +75,99 @@ def _in_mode(mode, call, kernel=None):
 
 
 def recorded(m):
-    """(label, function's name, call): what the tables of arguments do not reach."""
+    """(label, function's name, call): cases beyond the tables of arguments."""
     for mode in ("ok", "fill"):
         for attribute in m.CUpointer_attribute:
-            yield f"{attribute.name} {mode}", "cuPointerGetAttribute", _in_mode(mode, lambda a=attribute: m.cuPointerGetAttribute(a, 4096))
+            yield (
+                f"{attribute.name} {mode}",
+                "cuPointerGetAttribute",
+                _in_mode(mode, lambda a=attribute: m.cuPointerGetAttribute(a, 4096)),
+            )
         for attribute in m.CUmemPool_attribute:
-            yield f"{attribute.name} {mode}", "cuMemPoolGetAttribute", _in_mode(mode, lambda a=attribute: m.cuMemPoolGetAttribute(m.CUmemoryPool(1), a))
+            yield (
+                f"{attribute.name} {mode}",
+                "cuMemPoolGetAttribute",
+                _in_mode(mode, lambda a=attribute: m.cuMemPoolGetAttribute(m.CUmemoryPool(1), a)),
+            )
         for attribute in m.CUgraphMem_attribute:
-            yield f"{attribute.name} {mode}", "cuDeviceGetGraphMemAttribute", _in_mode(mode, lambda a=attribute: m.cuDeviceGetGraphMemAttribute(0, a))
+            yield (
+                f"{attribute.name} {mode}",
+                "cuDeviceGetGraphMemAttribute",
+                _in_mode(mode, lambda a=attribute: m.cuDeviceGetGraphMemAttribute(0, a)),
+            )
         for attribute in m.CUmem_range_attribute:
-            yield f"{attribute.name} {mode}", "cuMemRangeGetAttribute", _in_mode(mode, lambda a=attribute: m.cuMemRangeGetAttribute(8, a, 4096, 64))
+            yield (
+                f"{attribute.name} {mode}",
+                "cuMemRangeGetAttribute",
+                _in_mode(mode, lambda a=attribute: m.cuMemRangeGetAttribute(8, a, 4096, 64)),
+            )
         for kind in m.CUmemAllocationHandleType:
-            yield f"{kind.name} {mode}", "cuMemExportToShareableHandle", _in_mode(mode, lambda k=kind: m.cuMemExportToShareableHandle(m.CUmemGenericAllocationHandle(3), k, 0))
-            yield f"{kind.name} {mode}", "cuMemPoolExportToShareableHandle", _in_mode(mode, lambda k=kind: m.cuMemPoolExportToShareableHandle(m.CUmemoryPool(3), k, 0))
+            yield (
+                f"{kind.name} {mode}",
+                "cuMemExportToShareableHandle",
+                _in_mode(mode, lambda k=kind: m.cuMemExportToShareableHandle(m.CUmemGenericAllocationHandle(3), k, 0)),
+            )
+            yield (
+                f"{kind.name} {mode}",
+                "cuMemPoolExportToShareableHandle",
+                _in_mode(mode, lambda k=kind: m.cuMemPoolExportToShareableHandle(m.CUmemoryPool(3), k, 0)),
+            )
         for attribute in m.CUcoredumpSettings:
             for name in ("cuCoredumpGetAttribute", "cuCoredumpGetAttributeGlobal"):
                 yield f"{attribute.name} {mode}", name, _in_mode(mode, lambda a=attribute, n=name: getattr(m, n)(a))
     for attribute in m.CUmemPool_attribute:
-        for what, make in (("u64", lambda: m.cuuint64_t(7)), ("int", lambda: 7), ("True", lambda: True), ("None", lambda: None)):
-            yield f"{attribute.name} = {what}", "cuMemPoolSetAttribute", _in_mode("ok", lambda a=attribute, v=make: m.cuMemPoolSetAttribute(m.CUmemoryPool(1), a, v()))
+        for what, make in (
+            ("u64", lambda: m.cuuint64_t(7)),
+            ("int", lambda: 7),
+            ("True", lambda: True),
+            ("None", lambda: None),
+        ):
+            yield (
+                f"{attribute.name} = {what}",
+                "cuMemPoolSetAttribute",
+                _in_mode("ok", lambda a=attribute, v=make: m.cuMemPoolSetAttribute(m.CUmemoryPool(1), a, v())),
+            )
     for attribute in m.CUpointer_attribute:
         for value in (True, 0, 7):
-            yield f"{attribute.name} = {value}", "cuPointerSetAttribute", _in_mode("ok", lambda a=attribute, v=value: m.cuPointerSetAttribute(v, a, 4096))
+            yield (
+                f"{attribute.name} = {value}",
+                "cuPointerSetAttribute",
+                _in_mode("ok", lambda a=attribute, v=value: m.cuPointerSetAttribute(v, a, 4096)),
+            )
     for attribute in m.CUcoredumpSettings:
         for value in (True, 7, b"a file"):
             for name in ("cuCoredumpSetAttribute", "cuCoredumpSetAttributeGlobal"):
-                yield f"{attribute.name} = {value}", name, _in_mode("ok", lambda a=attribute, v=value, n=name: getattr(m, n)(a, v))
+                yield (
+                    f"{attribute.name} = {value}",
+                    name,
+                    _in_mode("ok", lambda a=attribute, v=value, n=name: getattr(m, n)(a, v)),
+                )
     for option in m.CUjit_option:
-        for value in (0, 1, 7, 1.5, True, bytearray(8), None, m.CUjit_target.CU_TARGET_COMPUTE_80, m.CUjit_fallback.CU_PREFER_PTX):
+        for value in (
+            0,
+            1,
+            7,
+            1.5,
+            True,
+            bytearray(8),
+            None,
+            m.CUjit_target.CU_TARGET_COMPUTE_80,
+            m.CUjit_fallback.CU_PREFER_PTX,
+        ):
             what = f"{option.name} = {type(value).__name__} {int(value) if isinstance(value, (int, float)) else ''}"
             yield what, "cuLinkCreate", _in_mode("ok", lambda o=option, v=value: m.cuLinkCreate(1, [o], [v]))
-            yield what, "cuModuleLoadDataEx", _in_mode("ok", lambda o=option, v=value: m.cuModuleLoadDataEx(b"code", 1, [o], [v]))
+            yield (
+                what,
+                "cuModuleLoadDataEx",
+                _in_mode("ok", lambda o=option, v=value: m.cuModuleLoadDataEx(b"code", 1, [o], [v])),
+            )
     for option in m.CUlibraryOption:
         for value in (0, 1, True, 4096):
-            yield f"{option.name} = {value}", "cuLibraryLoadData", _in_mode("ok", lambda o=option, v=value: m.cuLibraryLoadData(b"code", [], [], 0, [o], [v], 1))
+            yield (
+                f"{option.name} = {value}",
+                "cuLibraryLoadData",
+                _in_mode("ok", lambda o=option, v=value: m.cuLibraryLoadData(b"code", [], [], 0, [o], [v], 1)),
+            )
     yield from _launches(m)
 
 
@@ -115,7 +184,20 @@ def _launches(m):
             "1,1,2,2,4,4,8,8,4,8,8,1",
             lambda: (
                 (1, 2, 3, 4, 5, 6, 7, 8, 1.5, 2.5, 4096, True),
-                (c.c_byte, c.c_ubyte, c.c_short, c.c_ushort, c.c_int, c.c_uint, c.c_longlong, c.c_ulonglong, c.c_float, c.c_double, c.c_void_p, c.c_bool),
+                (
+                    c.c_byte,
+                    c.c_ubyte,
+                    c.c_short,
+                    c.c_ushort,
+                    c.c_int,
+                    c.c_uint,
+                    c.c_longlong,
+                    c.c_ulonglong,
+                    c.c_float,
+                    c.c_double,
+                    c.c_void_p,
+                    c.c_bool,
+                ),
             ),
         ),
         "negative": ("1,2,4,8", lambda: ((-1, -2, -3, -4), (c.c_byte, c.c_short, c.c_int, c.c_longlong))),
@@ -144,8 +226,24 @@ def _launches(m):
         "intp": ("8", lambda: ((-5,), (c.c_ssize_t,))),
     }
     for what, (sizes, make) in forms.items():
-        yield what, "cuLaunchKernel", _in_mode("ok", lambda p=make: m.cuLaunchKernel(m.CUfunction(1), 1, 2, 3, 4, 5, 6, 7, m.CUstream(8), p(), 0), sizes)
-        yield what, "cuLaunchCooperativeKernel", _in_mode("ok", lambda p=make: m.cuLaunchCooperativeKernel(m.CUfunction(1), 1, 2, 3, 4, 5, 6, 7, m.CUstream(8), p()), sizes)
+        yield (
+            what,
+            "cuLaunchKernel",
+            _in_mode(
+                "ok",
+                lambda p=make: m.cuLaunchKernel(m.CUfunction(1), 1, 2, 3, 4, 5, 6, 7, m.CUstream(8), p(), 0),
+                sizes,
+            ),
+        )
+        yield (
+            what,
+            "cuLaunchCooperativeKernel",
+            _in_mode(
+                "ok",
+                lambda p=make: m.cuLaunchCooperativeKernel(m.CUfunction(1), 1, 2, 3, 4, 5, 6, 7, m.CUstream(8), p()),
+                sizes,
+            ),
+        )
 
         def extended(make=make):
             config = m.CUlaunchConfig()

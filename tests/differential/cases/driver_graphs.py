@@ -1,4 +1,4 @@
-"""The driver on a GPU: graphs, capture, arrays, textures and surfaces, beside NVIDIA's package."""
+"""The driver on a GPU: graphs, capture, arrays, textures and surfaces."""
 
 import ctypes
 
@@ -42,7 +42,7 @@ CALLED = HOST(lambda data: SEEN.append(data))
 
 def graphs(m, call):
     """Every kind of node, edges, clones, instances, launches, updates."""
-    go, device, context = started(m, call)
+    go, _device, context = started(m, call)
     function, a, b = _parts(m, go)
     graph = go("cuGraphCreate", 0)
     go("cuGraphCreate", 5)
@@ -146,7 +146,12 @@ def graphs(m, call):
     params.flags = 2
     instance = go("cuGraphInstantiateWithParams", plain, params)
     go.call("result_out", lambda: params.result_out)
-    go("cuGraphExecKernelNodeSetParams", instance, two, _kernel(m, function, ((int(a), 1), (ctypes.c_void_p, ctypes.c_int))))
+    go(
+        "cuGraphExecKernelNodeSetParams",
+        instance,
+        two,
+        _kernel(m, function, ((int(a), 1), (ctypes.c_void_p, ctypes.c_int))),
+    )
     go("cuGraphExecMemcpyNodeSetParams", instance, three, _copy(m, b, a, 32), context)
     go("cuGraphExecMemsetNodeSetParams", instance, one, _memset(m, a, 6), context)
     go("cuGraphExecHostNodeSetParams", instance, four, host_params)
@@ -181,8 +186,8 @@ def graphs(m, call):
 
 def node_parameters(m, call):
     """Nodes of any kind through one struct."""
-    go, device, context = started(m, call)
-    function, a, b = _parts(m, go)
+    go, _device, context = started(m, call)
+    _function, a, _b = _parts(m, go)
     graph = go("cuGraphCreate", 0)
     empty = go("cuGraphAddEmptyNode", graph, [], 0)
     generic = m.CUgraphNodeParams()
@@ -211,7 +216,7 @@ def node_parameters(m, call):
 
 
 def capture(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     function, a, b = _parts(m, go)
     stream, second = go("cuStreamCreate", 1), go("cuStreamCreate", 1)
     event, back = go("cuEventCreate", 2), go("cuEventCreate", 2)
@@ -243,7 +248,7 @@ def capture(m, call):
     if info and len(info) > 2:
         go("cuStreamUpdateCaptureDependencies", stream, [], [], 0, 1)
     go("cuStreamEndCapture", stream)
-    # Forks that do not join, and what may not be captured.
+    # Forks that do not join, and operations prohibited during capture.
     go("cuStreamBeginCapture", stream, m.CUstreamCaptureMode(2))
     go("cuEventRecord", event, stream)
     go("cuStreamWaitEvent", second, event, 0)
@@ -261,7 +266,11 @@ def capture(m, call):
 
 def arrays(m, call):
     go, device, _ = started(m, call)
-    formats = {m.CUarray_format.CU_AD_FORMAT_FLOAT: 4, m.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT8: 1, m.CUarray_format.CU_AD_FORMAT_HALF: 2}
+    formats = {
+        m.CUarray_format.CU_AD_FORMAT_FLOAT: 4,
+        m.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT8: 1,
+        m.CUarray_format.CU_AD_FORMAT_HALF: 2,
+    }
     host = (ctypes.c_ubyte * 4096)(*[i & 255 for i in range(4096)])
     where = ctypes.addressof(host)
     memory_ = go("cuMemAlloc", 4096)
@@ -273,7 +282,17 @@ def arrays(m, call):
             go("cuArrayGetDescriptor", array)
             go("cuArray3DGetDescriptor", array)
             go("cuArrayDestroy", array)
-            for size, flags in (((16, 0, 0), 0), ((16, 8, 0), 2), ((8, 8, 4), 0), ((8, 0, 4), 1), ((8, 8, 6), 4), ((8, 8, 12), 5), ((8, 4, 6), 4), ((16, 8, 0), 8), ((0, 0, 0), 0)):
+            for size, flags in (
+                ((16, 0, 0), 0),
+                ((16, 8, 0), 2),
+                ((8, 8, 4), 0),
+                ((8, 0, 4), 1),
+                ((8, 8, 6), 4),
+                ((8, 8, 12), 5),
+                ((8, 4, 6), 4),
+                ((16, 8, 0), 8),
+                ((0, 0, 0), 0),
+            ):
                 three = m.CUDA_ARRAY3D_DESCRIPTOR()
                 three.Width, three.Height, three.Depth = size
                 three.Format, three.NumChannels, three.Flags = format, channels, flags
@@ -334,7 +353,7 @@ def arrays(m, call):
     go("cuSurfObjectGetResourceDesc", surface, volatile=True)
     go("cuSurfObjectDestroy", surface)
     go("cuSurfObjectCreate", m.CUDA_RESOURCE_DESC())
-    # References, of old
+    # The former texture references.
     reference = go("cuTexRefCreate")
     if reference:
         go("cuTexRefSetArray", reference, plane, 1)

@@ -1,4 +1,4 @@
-"""The driver on a GPU: scripts of calls that are safe anywhere, beside NVIDIA's package."""
+"""The driver on a GPU: scripts of calls without side effects on the machine."""
 
 import ctypes
 import os
@@ -18,7 +18,7 @@ HELPER = b'extern "C" __device__ int helper(int x) { return x * 2; }'
 
 
 class Caller:
-    """Calls functions by name; gives the outputs, or None if the status says no."""
+    """Calls functions by name; returns the outputs, or None for a failure."""
 
     def __init__(self, m, call):
         self.m, self.call = m, call
@@ -30,7 +30,7 @@ class Caller:
         return result[1] if len(result) == 2 else result[1:] or True
 
     def address(self, name, *args, **options):
-        """The same, of a call whose outputs are addresses."""
+        """As `__call__`, for a call whose outputs are addresses."""
         return self(name, *args, volatile=True, **options)
 
 
@@ -45,13 +45,16 @@ def started(m, call):
 
 
 def compiled(source, get, *options):
-    """What NVRTC makes of a source for the first device."""
+    """NVRTC's output of a source for the first device."""
     from cuda.bindings import driver, nvrtc
 
     names = driver.CUdevice_attribute
     number = "".join(
         str(driver.cuDeviceGetAttribute(a, driver.CUdevice(0))[1])
-        for a in (names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+        for a in (
+            names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        )
     )
     arch = (b"-arch=sm_" if get == "CUBIN" else b"-arch=compute_") + number.encode()
     _, program = nvrtc.nvrtcCreateProgram(source, b"a.cu", 0, None, None)
@@ -75,7 +78,7 @@ def read(go, device_memory, n):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# What a device and a context say
+# Device and context queries
 
 
 def before_init(m, call):
@@ -192,7 +195,12 @@ def contexts(m, call):
     go("cuCtxDisablePeerAccess", primary)
     go("cuCtxSynchronize")
     go("cuCtxSynchronize_v2", primary)
-    for arguments in ((None, 0, device), (None, 1, device), (m.CUctxCreateParams(), 0, device), (None, 1 << 20, device)):
+    for arguments in (
+        (None, 0, device),
+        (None, 1, device),
+        (m.CUctxCreateParams(), 0, device),
+        (None, 1 << 20, device),
+    ):
         context = go("cuCtxCreate", *arguments)
         go("cuCtxGetCurrent")
         go("cuCtxGetFlags")
@@ -255,7 +263,7 @@ def green_contexts(m, call):
 
 
 def memory(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     go.address("cuMemGetInfo")
     a = go("cuMemAlloc", 4096)
     b = go("cuMemAlloc", 4096)
@@ -286,7 +294,15 @@ def memory(m, call):
     go("cuMemcpyPeer", b, context, a, context, 256)
     go("cuMemcpyPeerAsync", b, context, a, context, 256, 0)
     read(go, b, 8)
-    for kind in ("cuMemcpy2D", "cuMemcpy2DUnaligned", "cuMemcpy2DAsync", "cuMemcpy3D", "cuMemcpy3DAsync", "cuMemcpy3DPeer", "cuMemcpy3DPeerAsync"):
+    for kind in (
+        "cuMemcpy2D",
+        "cuMemcpy2DUnaligned",
+        "cuMemcpy2DAsync",
+        "cuMemcpy3D",
+        "cuMemcpy3DAsync",
+        "cuMemcpy3DPeer",
+        "cuMemcpy3DPeerAsync",
+    ):
         if "2D" in kind:
             copy = m.CUDA_MEMCPY2D()
         else:
@@ -316,7 +332,13 @@ def memory(m, call):
             go("cuMemHostGetFlags", pinned)
             go.address("cuMemHostGetDevicePointer", pinned, 0)
             for attribute in m.CUpointer_attribute:
-                go("cuPointerGetAttribute", attribute, pinned, volatile="POINTER" in attribute.name or "ID" in attribute.name or "START" in attribute.name, label=f"pinned {attribute.name}")
+                go(
+                    "cuPointerGetAttribute",
+                    attribute,
+                    pinned,
+                    volatile="POINTER" in attribute.name or "ID" in attribute.name or "START" in attribute.name,
+                    label=f"pinned {attribute.name}",
+                )
             go("cuMemFreeHost", pinned)
     pinned = go.address("cuMemAllocHost", 256)
     go("cuMemFreeHost", pinned)
@@ -328,7 +350,7 @@ def memory(m, call):
         go("cuMemHostRegister", aligned, 4096, flags)
         go("cuMemHostUnregister", aligned)
     go("cuMemHostUnregister", aligned)
-    # What is known of memory
+    # Pointer attributes
     for attribute in m.CUpointer_attribute:
         volatile = any(w in attribute.name for w in ("POINTER", "_ID", "START", "CONTEXT", "P2P_TOKENS", "HANDLE"))
         go("cuPointerGetAttribute", attribute, a, volatile=volatile, label=f"device {attribute.name}")
@@ -351,7 +373,14 @@ def memory(m, call):
         go("cuMemPrefetchAsync", managed, 1 << 16, here, 0, 0)
         go("cuCtxSynchronize")
         for attribute in m.CUmem_range_attribute:
-            go("cuMemRangeGetAttribute", 4 if attribute.value != 3 else 8, attribute, managed, 1 << 16, label=attribute.name)
+            go(
+                "cuMemRangeGetAttribute",
+                4 if attribute.value != 3 else 8,
+                attribute,
+                managed,
+                1 << 16,
+                label=attribute.name,
+            )
         wanted = [m.CUmem_range_attribute(1), m.CUmem_range_attribute(2), m.CUmem_range_attribute(3)]
         go("cuMemRangeGetAttributes", [4, 4, 8], wanted, 3, managed, 1 << 16)
         go("cuStreamAttachMemAsync", stream, managed, 0, 4)
@@ -366,7 +395,7 @@ def memory(m, call):
 
 
 def pools(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     properties = m.CUmemPoolProps()
     properties.allocType = m.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type, properties.location.id = m.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, 0
@@ -375,7 +404,16 @@ def pools(m, call):
     stream = go("cuStreamCreate", 1)
     for attribute in m.CUmemPool_attribute:
         go("cuMemPoolGetAttribute", pool, attribute, label=attribute.name)
-    for attribute, value in ((1, 0), (2, 1), (3, 0), (4, m.cuuint64_t(1 << 20)), (6, m.cuuint64_t(0)), (8, m.cuuint64_t(0)), (5, m.cuuint64_t(0)), (1, None)):
+    for attribute, value in (
+        (1, 0),
+        (2, 1),
+        (3, 0),
+        (4, m.cuuint64_t(1 << 20)),
+        (6, m.cuuint64_t(0)),
+        (8, m.cuuint64_t(0)),
+        (5, m.cuuint64_t(0)),
+        (1, None),
+    ):
         go("cuMemPoolSetAttribute", pool, m.CUmemPool_attribute(attribute), value)
         go("cuMemPoolGetAttribute", pool, m.CUmemPool_attribute(attribute))
     location = m.CUmemLocation()
@@ -414,7 +452,7 @@ def pools(m, call):
 
 
 def virtual_memory(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     properties = m.CUmemAllocationProp()
     properties.type = m.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type, properties.location.id = m.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, 0
@@ -464,7 +502,7 @@ STREAM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
 
 def streams(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     for flags in (0, 1):
         stream = go("cuStreamCreate", flags)
         go("cuStreamGetFlags", stream)
@@ -532,7 +570,7 @@ def streams(m, call):
 
 
 def modules(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     ptx, cubin = compiled(KERNELS, "PTX"), compiled(KERNELS, "CUBIN")
     names = m.CUjit_option
     log, info = bytearray(1024), bytearray(1024)
@@ -559,11 +597,43 @@ def modules(m, call):
     many = go("cuModuleGetFunction", module, b"many")
     out = go("cuMemAlloc", 256)
     go("cuMemsetD8", out, 0, 256)
-    types = (ctypes.c_void_p, ctypes.c_char, ctypes.c_short, ctypes.c_int, ctypes.c_longlong, ctypes.c_float, ctypes.c_double)
+    types = (
+        ctypes.c_void_p,
+        ctypes.c_char,
+        ctypes.c_short,
+        ctypes.c_int,
+        ctypes.c_longlong,
+        ctypes.c_float,
+        ctypes.c_double,
+    )
     go("cuLaunchKernel", many, 1, 1, 1, 1, 1, 1, 0, 0, ((int(out), 3, -4, 5, 6, 7.5, 8.25), types), 0)
-    go("cuLaunchKernel", many, 1, 1, 1, 1, 1, 1, 0, 0, ((out, b"a", 1, 2, 3, 4.5, 5.5), (None, ctypes.c_char, ctypes.c_short, ctypes.c_int, ctypes.c_longlong, ctypes.c_float, ctypes.c_double)), 0)
+    go(
+        "cuLaunchKernel",
+        many,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        0,
+        (
+            (out, b"a", 1, 2, 3, 4.5, 5.5),
+            (None, ctypes.c_char, ctypes.c_short, ctypes.c_int, ctypes.c_longlong, ctypes.c_float, ctypes.c_double),
+        ),
+        0,
+    )
     read(go, out, 6)
-    arguments = (ctypes.c_void_p(int(out)), ctypes.c_byte(1), ctypes.c_short(2), ctypes.c_int(3), ctypes.c_longlong(4), ctypes.c_float(5), ctypes.c_double(6))
+    arguments = (
+        ctypes.c_void_p(int(out)),
+        ctypes.c_byte(1),
+        ctypes.c_short(2),
+        ctypes.c_int(3),
+        ctypes.c_longlong(4),
+        ctypes.c_float(5),
+        ctypes.c_double(6),
+    )
     pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(x) for x in arguments])
     go("cuLaunchKernel", many, 1, 1, 1, 1, 1, 1, 0, 0, ctypes.addressof(pointers), 0)
     read(go, out, 6)
@@ -625,7 +695,12 @@ def kernels(m, go, function):
     go("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 1 << 30, 0, arguments, 0)
     go("cuCtxSynchronize")
     read(go, memory_, 4)
-    for name, arguments in (("cuFuncSetBlockShape", (32, 1, 1)), ("cuFuncSetSharedSize", (0,)), ("cuParamSetSize", (12,)), ("cuParamSeti", (8, 64))):
+    for name, arguments in (
+        ("cuFuncSetBlockShape", (32, 1, 1)),
+        ("cuFuncSetSharedSize", (0,)),
+        ("cuParamSetSize", (12,)),
+        ("cuParamSeti", (8, 64)),
+    ):
         go(name, function, *arguments)
     go("cuLaunch", function)
     go("cuLaunchGrid", function, 1, 1)
@@ -662,7 +737,20 @@ def libraries(m, call):
     kernels(m, go, function)
     memory_ = go("cuMemAlloc", 256)
     kernel_as_function = m.CUfunction(int(kernel or 0))
-    go("cuLaunchKernel", kernel_as_function, 1, 1, 1, 32, 1, 1, 0, 0, ((int(memory_), 32), (ctypes.c_void_p, ctypes.c_int)), 0)
+    go(
+        "cuLaunchKernel",
+        kernel_as_function,
+        1,
+        1,
+        1,
+        32,
+        1,
+        1,
+        0,
+        0,
+        ((int(memory_), 32), (ctypes.c_void_p, ctypes.c_int)),
+        0,
+    )
     go("cuCtxSynchronize")
     go("cuLibraryUnload", library)
     go("cuLibraryUnload", None)
@@ -674,12 +762,16 @@ def libraries(m, call):
 
 def sizes(m, call):
     """The size of every class."""
-    for name in sorted(n for n in dir(m) if isinstance(getattr(m, n), type) and hasattr(getattr(m, n), "getPtr") and not n.startswith("_")):
+    for name in sorted(
+        n
+        for n in dir(m)
+        if isinstance(getattr(m, n), type) and hasattr(getattr(m, n), "getPtr") and not n.startswith("_")
+    ):
         call(f"sizeof {name}", m.sizeof, getattr(m, name))
 
 
 def others(m, call):
-    go, device, _ = started(m, call)
+    go, _device, _ = started(m, call)
     for attribute in m.CUcoredumpSettings:
         if "MAX" in attribute.name:
             continue
@@ -713,5 +805,5 @@ def others(m, call):
         description.type, description.handle.fd, description.size = kind, -1, 4096
         go("cuImportExternalMemory", description)
     description = m.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
-    description.type, description.handle.fd = list(m.CUexternalSemaphoreHandleType)[0], -1
+    description.type, description.handle.fd = next(iter(m.CUexternalSemaphoreHandleType)), -1
     go("cuImportExternalSemaphore", description)

@@ -1,4 +1,4 @@
-"""nvJitLink: the real library, which needs no GPU. NVRTC makes what is linked."""
+"""nvJitLink: the real library, which needs no GPU, with inputs from NVRTC."""
 
 MODULE = "cuda.bindings.nvjitlink"
 
@@ -7,7 +7,7 @@ HELPER = b'extern "C" __device__ int helper(int x) { return x + 1; }'
 
 
 def compiled(source, kind, *options):
-    """What NVRTC makes of a source: CUBIN, PTX or LTOIR."""
+    """NVRTC's output of a source: CUBIN, PTX or LTOIR."""
     from cuda.bindings import nvrtc
 
     _, program = nvrtc.nvrtcCreateProgram(source, b"a.cu", 0, None, None)
@@ -36,7 +36,12 @@ def linking(m, call):
         ("LTOIR", m.InputType.LTOIR, (b"-arch=compute_80", b"-rdc=true", b"-dlto")),
     ):
         one, two = compiled(CALLER, kind, *options), compiled(HELPER, kind, *options)
-        for link in (["-arch=sm_80"], ["-arch=sm_80", "-lto"], ["-arch=sm_80", "-lto", "-ptx"], [b"-arch=sm_90", "-verbose"]):
+        for link in (
+            ["-arch=sm_80"],
+            ["-arch=sm_80", "-lto"],
+            ["-arch=sm_80", "-lto", "-ptx"],
+            [b"-arch=sm_90", "-verbose"],
+        ):
             handle = call(f"create {kind} {link}", m.create, len(link), link, volatile=True)
             if handle is None:
                 continue

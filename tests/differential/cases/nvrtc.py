@@ -1,4 +1,4 @@
-"""NVRTC: with the recorder every function; the real library, which needs no GPU."""
+"""NVRTC: every function with the recorder; the real library, which needs no GPU."""
 
 from cases.driver_real import sizes
 
@@ -16,7 +16,7 @@ __constant__ int constant_value;
 
 def compiling(m, call):
     call("version", m.nvrtcVersion)
-    status, archs = call("archs", m.nvrtcGetNumSupportedArchs)
+    _status, _archs = call("archs", m.nvrtcGetNumSupportedArchs)
     call("list", m.nvrtcGetSupportedArchs)
     for result in m.nvrtcResult:
         call(f"error {result.name}", m.nvrtcGetErrorString, result)
@@ -32,7 +32,12 @@ def compiling(m, call):
         for what in ("ProgramLog", "PTX", "CUBIN", "LTOIR", "OptiXIR", "TileIR"):
             if not hasattr(m, f"nvrtcGet{what}"):
                 continue
-            size = call(f"size of {what}", getattr(m, f"nvrtcGet{what}Size"), program, volatile=what == "ProgramLog" and b"--time=-" in options)
+            size = call(
+                f"size of {what}",
+                getattr(m, f"nvrtcGet{what}Size"),
+                program,
+                volatile=what == "ProgramLog" and b"--time=-" in options,
+            )
             out = bytearray(size[1] or 0) if size and len(size) > 1 else bytearray()
             call(what, getattr(m, f"nvrtcGet{what}"), program, out)
             call(f"content of {what}", bytes, out, volatile=what == "ProgramLog" and b"--time=-" in options)
@@ -41,7 +46,11 @@ def compiling(m, call):
 
 def headers(m, call):
     source = b'#include "a.h"\n#include "b.h"\nextern "C" __global__ void k(int *p) { *p = A + B; }'
-    for texts, names in (([b"#define A 1", b"#define B 2"], [b"a.h", b"b.h"]), ([b"#define A 1"], [b"a.h"]), ((b"#define A 1", b"#define B 2"), (b"a.h", b"b.h"))):
+    for texts, names in (
+        ([b"#define A 1", b"#define B 2"], [b"a.h", b"b.h"]),
+        ([b"#define A 1"], [b"a.h"]),
+        ((b"#define A 1", b"#define B 2"), (b"a.h", b"b.h")),
+    ):
         result = call("create", m.nvrtcCreateProgram, source, b"a.cu", len(texts), texts, names, volatile=True)
         if result:
             call("compile", m.nvrtcCompileProgram, result[1], 0, [])

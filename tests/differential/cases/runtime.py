@@ -1,7 +1,8 @@
-"""The runtime: scripts of calls that are safe on a GPU; without one every call says so, on both sides alike.
+"""The runtime: scripts of calls without side effects on the machine; without a GPU every call fails equally on both
+sides.
 
-NVIDIA's module carries its runtime inside it, so no recording library can stand between; with the recorder's folder of
-descriptions (``--recorder``) every function is called with typed arguments on whatever runtime each side has.
+NVIDIA's module contains its runtime, so no recording library can replace it; with the recorder's folder of descriptions
+(``--recorder``) every function is called with typed arguments on whichever runtime each side has.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ def numbers(m, go, address, n=8):
 
 
 def without_a_device(m, call):
-    """What needs none."""
+    """Calls that need no device."""
     go = Caller(m, call)
     go("cudaRuntimeGetVersion", volatile=True)
     go("cudaDriverGetVersion")
@@ -90,7 +91,11 @@ def devices(m, call):
     go("cudaDeviceGetStreamPriorityRange")
     for attribute in m.cudaDeviceP2PAttr:
         go("cudaDeviceGetP2PAttribute", attribute, 0, 0, label=attribute.name)
-    go("cudaDeviceGetTexture1DLinearMaxWidth", m.cudaCreateChannelDesc(32, 0, 0, 0, m.cudaChannelFormatKind.cudaChannelFormatKindFloat)[1], 0)
+    go(
+        "cudaDeviceGetTexture1DLinearMaxWidth",
+        m.cudaCreateChannelDesc(32, 0, 0, 0, m.cudaChannelFormatKind.cudaChannelFormatKindFloat)[1],
+        0,
+    )
     go("cudaDeviceGetDefaultMemPool", 0)
     pool = go("cudaDeviceGetMemPool", 0)
     go("cudaDeviceSetMemPool", 0, pool)
@@ -98,7 +103,11 @@ def devices(m, call):
         go("cudaDeviceGetGraphMemAttribute", 0, attribute, label=attribute.name)
     go("cudaDeviceSetGraphMemAttribute", 0, m.cudaGraphMemAttributeType(1), driver.cuuint64_t(0))
     go("cudaDeviceGraphMemTrim", 0)
-    go("cudaDeviceFlushGPUDirectRDMAWrites", m.cudaFlushGPUDirectRDMAWritesTarget(0), m.cudaFlushGPUDirectRDMAWritesScope(100))
+    go(
+        "cudaDeviceFlushGPUDirectRDMAWrites",
+        m.cudaFlushGPUDirectRDMAWritesTarget(0),
+        m.cudaFlushGPUDirectRDMAWritesScope(100),
+    )
     operations = list(m.cudaAtomicOperation)[:4] if hasattr(m, "cudaAtomicOperation") else []
     go("cudaDeviceGetHostAtomicCapabilities", operations, len(operations), 0)
     go("cudaDeviceGetP2PAtomicCapabilities", operations, len(operations), 0, 0)
@@ -198,7 +207,14 @@ def memory(m, call):
         go("cudaMemPrefetchAsync", managed, 1 << 16, here, 0, 0)
         go("cudaDeviceSynchronize")
         for attribute in m.cudaMemRangeAttribute:
-            go("cudaMemRangeGetAttribute", 8 if "AccessedBy" in attribute.name else 4, attribute, managed, 1 << 16, label=attribute.name)
+            go(
+                "cudaMemRangeGetAttribute",
+                8 if "AccessedBy" in attribute.name else 4,
+                attribute,
+                managed,
+                1 << 16,
+                label=attribute.name,
+            )
         wanted = [m.cudaMemRangeAttribute(1), m.cudaMemRangeAttribute(2)]
         go("cudaMemRangeGetAttributes", [4, 4], wanted, 2, managed, 1 << 16)
         stream = go("cudaStreamCreateWithFlags", 1)
@@ -262,7 +278,15 @@ def pools(m, call):
 
 def streams(m, call):
     go = started(m, call)
-    for stream in (go("cudaStreamCreate"), go("cudaStreamCreateWithFlags", 1), go("cudaStreamCreateWithPriority", 1, -1), go("cudaStreamCreateWithFlags", 99), 0, 1, 2):
+    for stream in (
+        go("cudaStreamCreate"),
+        go("cudaStreamCreateWithFlags", 1),
+        go("cudaStreamCreateWithPriority", 1, -1),
+        go("cudaStreamCreateWithFlags", 99),
+        0,
+        1,
+        2,
+    ):
         if stream is None:
             continue
         go("cudaStreamGetFlags", stream)
@@ -308,7 +332,16 @@ def streams(m, call):
 def libraries(m, call):
     go = started(m, call)
     cubin = compiled(KERNELS, "CUBIN")
-    library = go("cudaLibraryLoadData", cubin, [m.cudaJitOption.cudaJitMaxRegisters], [32], 1, [m.cudaLibraryOption.cudaLibraryBinaryIsPreserved], [True], 1)
+    library = go(
+        "cudaLibraryLoadData",
+        cubin,
+        [m.cudaJitOption.cudaJitMaxRegisters],
+        [32],
+        1,
+        [m.cudaLibraryOption.cudaLibraryBinaryIsPreserved],
+        [True],
+        1,
+    )
     library = go("cudaLibraryLoadData", cubin, [], [], 0, [], [], 0) or library
     go("cudaLibraryLoadData", b"nonsense", [], [], 0, [], [], 0)
     go("cudaLibraryLoadFromFile", b"/no/such/file", [], [], 0, [], [], 0)
@@ -347,7 +380,13 @@ def arrays(m, call):
     kinds, copy = m.cudaChannelFormatKind, m.cudaMemcpyKind
     host = (ctypes.c_ubyte * 4096)(*[i & 255 for i in range(4096)])
     where = ctypes.addressof(host)
-    for bits, kind in (((8, 0, 0, 0), kinds(1)), ((32, 0, 0, 0), kinds(2)), ((16, 16, 16, 16), kinds(0)), ((16, 0, 0, 0), kinds(2)), ((8, 8, 8, 0), kinds(1))):
+    for bits, kind in (
+        ((8, 0, 0, 0), kinds(1)),
+        ((32, 0, 0, 0), kinds(2)),
+        ((16, 16, 16, 16), kinds(0)),
+        ((16, 0, 0, 0), kinds(2)),
+        ((8, 8, 8, 0), kinds(1)),
+    ):
         desc = m.cudaCreateChannelDesc(*bits, kind)[1]
         for width, height, flags in ((16, 8, 0), (16, 0, 0), (16, 8, 2), (16, 8, 8), (0, 0, 0)):
             array = go("cudaMallocArray", desc, width, height, flags)
@@ -433,12 +472,25 @@ def others(m, call):
     for name in ("cudaGraphicsUnregisterResource", "cudaDestroyExternalMemory", "cudaDestroyExternalSemaphore"):
         go(name, 0)
     description = m.cudaExternalMemoryHandleDesc()
-    description.type, description.handle.fd, description.size = list(m.cudaExternalMemoryHandleType)[0], -1, 4096
+    description.type, description.handle.fd, description.size = next(iter(m.cudaExternalMemoryHandleType)), -1, 4096
     go("cudaImportExternalMemory", description)
     description = m.cudaExternalSemaphoreHandleDesc()
-    description.type, description.handle.fd = list(m.cudaExternalSemaphoreHandleType)[0], -1
+    description.type, description.handle.fd = next(iter(m.cudaExternalSemaphoreHandleType)), -1
     go("cudaImportExternalSemaphore", description)
     go("cudaGetLastError")
 
 
-SCRIPTS = (without_a_device, devices, memory, pools, streams, libraries, arrays, others, graphs.graphs, graphs.capture, graphs.node_parameters, sizes)
+SCRIPTS = (
+    without_a_device,
+    devices,
+    memory,
+    pools,
+    streams,
+    libraries,
+    arrays,
+    others,
+    graphs.graphs,
+    graphs.capture,
+    graphs.node_parameters,
+    sizes,
+)

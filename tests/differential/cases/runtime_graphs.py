@@ -1,4 +1,4 @@
-"""The runtime on a GPU: graphs and capture, beside NVIDIA's package."""
+"""The runtime on a GPU: graphs and capture."""
 
 import ctypes
 
@@ -173,11 +173,17 @@ def graphs(m, call):
 def node_parameters(m, call):
     """Nodes of any kind through one struct."""
     go = Caller(m, call)
-    _, a, b = _parts(m, go)
+    _, a, _b = _parts(m, go)
     graph = go("cudaGraphCreate", 0)
     generic = m.cudaGraphNodeParams()
     generic.type = m.cudaGraphNodeType.cudaGraphNodeTypeMemset
-    generic.memset.dst, generic.memset.value, generic.memset.elementSize, generic.memset.width, generic.memset.height = a or 0, 9, 4, 16, 1
+    (
+        generic.memset.dst,
+        generic.memset.value,
+        generic.memset.elementSize,
+        generic.memset.width,
+        generic.memset.height,
+    ) = a or 0, 9, 4, 16, 1
     memset = go("cudaGraphAddNode", graph, None, None, 0, generic)
     go("cudaGraphNodeGetType", memset)
     go("cudaGraphNodeSetParams", memset, generic)

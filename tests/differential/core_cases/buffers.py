@@ -1,4 +1,4 @@
-"""Buffers around memory of others: who frees it and when, on which stream, and from where it can be reached."""
+"""Buffers around foreign memory: who frees it, when and on which stream, and where it is accessible."""
 
 from .resources import RESOURCES
 
@@ -71,7 +71,8 @@ d = Device(0)
         """,
     ),
     "buffer: what keeps it": (
-        OWNED + "def views(): return StridedMemoryView.from_buffer(b, (64,), dtype=np.dtype('u1'))\nfrom cuda.core.utils import *\n",
+        OWNED
+        + "def views(): return StridedMemoryView.from_buffer(b, (64,), dtype=np.dtype('u1'))\nfrom cuda.core.utils import *\n",
         """
         b = m.allocate(64); v = views(); del b; gc.collect(); log
         del v; gc.collect(); log
@@ -112,7 +113,8 @@ page = (x.ctypes.data + 4095) // 4096 * 4096
         """,
     ),
     "buffer: equality": (
-        RESOURCES + "p = int(driver.cuMemAlloc(64)[1])\nclass Sub(Buffer): pass\ndef at(*args): return Buffer.from_handle(*args)\nx = np.zeros(64, np.uint8)\n",
+        RESOURCES
+        + "p = int(driver.cuMemAlloc(64)[1])\nclass Sub(Buffer): pass\ndef at(*args): return Buffer.from_handle(*args)\nx = np.zeros(64, np.uint8)\n",
         """
         at(p, 64) == at(p, 64), at(p, 64) == at(p, 32), at(p, 64) != at(p, 64), at(0, 0) == at(0, 0), at(p, 0) == at(0, 0)
         hash(at(p, 64)) == hash(at(p, 64)), len({at(p, 64), at(p, 64), at(p, 32)})
@@ -135,7 +137,8 @@ page = (x.ctypes.data + 4095) // 4096 * 4096
         """,
     ),
     "buffer: exporting": (
-        RESOURCES + "b = mr.allocate(64, stream=s)\nh = LegacyPinnedMemoryResource().allocate(64)\ndef name(c): return repr(c).split()[2]\n",
+        RESOURCES
+        + "b = mr.allocate(64, stream=s)\nh = LegacyPinnedMemoryResource().allocate(64)\ndef name(c): return repr(c).split()[2]\n",
         """
         [name(b.__dlpack__(stream=n)) for n in (None, -1, 1, 2, int(s.handle))]
         name(b.__dlpack__(max_version=None)), name(b.__dlpack__(copy=False)), name(b.__dlpack__(copy=None)), name(b.__dlpack__(dl_device=None))

@@ -47,9 +47,15 @@ VALUES = {
 GROUPS = {
     "linker options": (
         SOURCES,
-        "\n".join(f"LinkerOptions(**{{'arch': 'sm_80', '{f}': {v}}}).as_bytes()" for f in FLAGS for v in ("True", "False"))
+        "\n".join(
+            f"LinkerOptions(**{{'arch': 'sm_80', '{f}': {v}}}).as_bytes()" for f in FLAGS for v in ("True", "False")
+        )
         + "\n"
-        + "\n".join(f"LinkerOptions(**{{'arch': 'sm_80', '{f}': {v}}}).as_bytes()" for f, values in VALUES.items() for v in values)
+        + "\n".join(
+            f"LinkerOptions(**{{'arch': 'sm_80', '{f}': {v}}}).as_bytes()"
+            for f, values in VALUES.items()
+            for v in values
+        )
         + """
         LinkerOptions()
         LinkerOptions().as_bytes() == [b"-arch=sm_" + d.arch.encode()]

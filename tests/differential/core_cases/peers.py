@@ -1,4 +1,4 @@
-"""Memory of one device and the others. On a machine with one device most lines say that there is no other."""
+"""Memory of one device accessed by others. With a single device most lines raise."""
 
 from .resources import RESOURCES
 
@@ -99,25 +99,15 @@ h = LegacyPinnedMemoryResource().allocate(64)
         y.close(t), y.is_closed, x.close(s), x.is_closed
         """,
     ),
-    "peers: plans": (
+    "peers: access": (
         PEERS
         + """
 from cuda.core._memory._device_memory_resource import DMR_mempool_get_access as access
-from cuda.core._memory._peer_access_utils import *
-from cuda.core._memory._peer_access_utils import normalize_peer_access_targets as targets, plan_peer_access_update as plan
-def update(current, wanted, can=lambda i: True): return plan(0, current, wanted, resolve_device_id=int, can_access_peer=can)
 """,
         """
-        targets(0, [2, 0, 1, 1], resolve_device_id=int)
-        targets(0, ["a"], resolve_device_id=int)
-        targets(0, [1])
-        update([1, 2], [2, 3]), update([], []), update([3], [0])
-        update([1], [2, 3], lambda i: i != 3)
-        hash(update([1], [2])) == hash(update([1], [2])), update([1], [2]) == update([1], [2])
-        update([1], [2]).to_add = ()
-        replace_peer_accessible_by(m, [e]), now()
-        replace_peer_accessible_by(m, [99])
-        replace_peer_accessible_by(m, []), now()
+        m.peer_accessible_by = [e]; now()
+        m.peer_accessible_by = [99]
+        m.peer_accessible_by = []; now()
         access(m, 0)
         access(m, 99)
         access(m, "x")

@@ -231,7 +231,8 @@ GROUPS = {
         """,
     ),
     "processes: the fork warning": (
-        SHARED + "import multiprocessing\nfrom cuda.core._utils import cuda_utils\ndef dumps(o): return len(reduction.ForkingPickler.dumps(o)) > 0\nmultiprocessing.set_start_method('fork')\n",
+        SHARED
+        + "import multiprocessing\nfrom cuda.core._utils import cuda_utils\ndef dumps(o): return len(reduction.ForkingPickler.dumps(o)) > 0\nmultiprocessing.set_start_method('fork')\n",
         """
         cuda_utils.reset_fork_warning()
         dumps(m)

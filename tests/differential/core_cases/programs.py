@@ -1,6 +1,6 @@
 """Program, ProgramOptions and the caches."""
 
-from .devices import COMMON, CURRENT
+from .devices import CURRENT
 
 SOURCES = (
     CURRENT
@@ -69,7 +69,17 @@ OTHERS = {
     "pch_dir": ("'/x'",),
     "name": ("'n'", "None", "3"),
     "arch": ("'sm_75'", "'compute_75'", "'sm_90a'", "'x'"),
-    "extra_sources": ("[('a', 'b')]", "[]", "[('a', b'b')]", "(('a', bytearray(b'b')),)", "'x'", "[('a', 3)]", "[3]", "[('a',)]", "[(3, 'a')]"),
+    "extra_sources": (
+        "[('a', 'b')]",
+        "[]",
+        "[('a', b'b')]",
+        "(('a', bytearray(b'b')),)",
+        "'x'",
+        "[('a', 3)]",
+        "[3]",
+        "[('a',)]",
+        "[(3, 'a')]",
+    ),
 }
 
 EVERYTHING = """o = ProgramOptions(arch='sm_80', name='n', relocatable_device_code=True, extensible_whole_program=True, debug=True,

@@ -1,4 +1,4 @@
-"""Strided views of other libraries' arrays and of buffers, their layouts, and what is exchanged with other libraries."""
+"""Strided views of other libraries' arrays and of buffers, their layouts, and exports to other libraries."""
 
 from .resources import RESOURCES
 
@@ -179,7 +179,8 @@ GROUPS = {
         """,
     ),
     "view: DLPack out": (
-        ARRAYS + "v = V.from_dlpack(x, -1)\ndv = V.from_buffer(b, (4, 4), dtype=f4)\ndef name(c): return repr(c).split()[2]\n",
+        ARRAYS
+        + "v = V.from_dlpack(x, -1)\ndv = V.from_buffer(b, (4, 4), dtype=f4)\ndef name(c): return repr(c).split()[2]\n",
         """
         v.__dlpack_device__(), dv.__dlpack_device__()
         np.from_dlpack(v).tolist() == x.tolist(), np.from_dlpack(v).strides

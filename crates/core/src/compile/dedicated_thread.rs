@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 
 /// As much as the first thread of a process usually has, which is where most programs call what is called here; Rust
 /// gives its threads a quarter of that. Only what is used of it becomes memory.
@@ -21,12 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// The value never leaves its thread, so that it need not be `Send`.
 #[derive(Debug)]
-pub(crate) struct OwnThread<T: 'static> {
+pub(crate) struct DedicatedThread<T: 'static> {
     shared: Arc<Shared<T>>,
     /// None once it has been waited for.
     thread: Option<JoinHandle<()>>,
-    /// A forked child has none of its parent's threads.
-    birth: Birth,
+    /// A is_forked_child child has none of its parent's threads.
+    generation: ForkGeneration,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ enum Turn<T: 'static> {
 #[derive(Debug)]
 struct Job<T: 'static>(*mut (dyn FnMut(&mut Option<T>) + Send));
 
-// SAFETY: what it points at is `Send`, and `OwnThread::run` waits while the thread has it.
+// SAFETY: what it points at is `Send`, and `DedicatedThread::run` waits while the thread has it.
 unsafe impl<T> Send for Job<T> {}
 
 impl<T> Shared<T> {
@@ -99,7 +99,7 @@ impl<T> Shared<T> {
         let _ends = Ends(self);
         let mut value = None;
         while let Some(job) = self.next() {
-            // SAFETY: made from a reference in `OwnThread::run`, which uses it no more and keeps what it refers to until
+            // SAFETY: made from a reference in `DedicatedThread::run`, which uses it no more and keeps what it refers to until
             // this thread says `Done` or `Ended`.
             unsafe { (*job.0)(&mut value) };
             self.set(Turn::Done);
@@ -107,7 +107,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T: 'static> OwnThread<T> {
+impl<T: 'static> DedicatedThread<T> {
     /// A value that `make` makes, on a new thread of that name.
     ///
     /// # Errors
@@ -120,22 +120,22 @@ impl<T: 'static> OwnThread<T> {
     pub(crate) fn start<E: Send>(
         name: &'static str,
         make: impl FnOnce() -> Result<T, E> + Send,
-    ) -> io::Result<Result<OwnThread<T>, E>> {
+    ) -> io::Result<Result<DedicatedThread<T>, E>> {
         let shared = Arc::new(Shared {
             turn: Mutex::new(Turn::Free),
             changed: Condvar::new(),
         });
         // Before the thread: from here on forks are noticed.
-        let birth = Birth::now();
+        let generation = ForkGeneration::current();
         let there = shared.clone();
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .stack_size(STACK)
             .spawn(move || there.live())?;
-        let mut own = OwnThread {
+        let mut own = DedicatedThread {
             shared,
             thread: Some(thread),
-            birth,
+            generation,
         };
         match own.run(|place| make().map(|value| *place = Some(value))) {
             Some(made) => Ok(made.map(|()| own)),
@@ -144,7 +144,7 @@ impl<T: 'static> OwnThread<T> {
     }
 
     /// Runs `body` with the value on its thread, and waits for that. None, without running it, if the thread is gone: this
-    /// process was forked from the one that has it, or something ended it.
+    /// process was is_forked_child from the one that has it, or something ended it.
     ///
     /// # Panics
     ///
@@ -154,7 +154,7 @@ impl<T: 'static> OwnThread<T> {
     }
 
     fn run<R: Send>(&mut self, body: impl FnOnce(&mut Option<T>) -> R + Send) -> Option<R> {
-        if !self.birth.is_here() {
+        if !self.generation.is_current() {
             return None;
         }
         let mut body = Some(body);
@@ -198,13 +198,13 @@ impl<T: 'static> OwnThread<T> {
     }
 }
 
-impl<T: 'static> Drop for OwnThread<T> {
+impl<T: 'static> Drop for DedicatedThread<T> {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        if !self.birth.is_here() {
-            // The thread is the parent's, and may have had the lock when this process was forked.
+        if !self.generation.is_current() {
+            // The thread is the parent's, and may have had the lock when this process was is_forked_child.
             std::mem::forget(thread);
             return;
         }
@@ -246,9 +246,9 @@ mod tests {
     }
 
     impl Stays {
-        fn start(ended: &Arc<AtomicUsize>) -> OwnThread<Stays> {
+        fn start(ended: &Arc<AtomicUsize>) -> DedicatedThread<Stays> {
             let ended = ended.clone();
-            OwnThread::start("stays", || Ok::<_, ()>(Stays::new(ended)))
+            DedicatedThread::start("stays", || Ok::<_, ()>(Stays::new(ended)))
                 .unwrap()
                 .unwrap()
         }
@@ -327,7 +327,7 @@ mod tests {
         drop(own);
         assert_eq!(ended.load(Ordering::SeqCst), 1);
         let caught = catch_unwind(|| {
-            OwnThread::<()>::start("panics", || -> Result<(), ()> { panic!("not made") })
+            DedicatedThread::<()>::start("panics", || -> Result<(), ()> { panic!("not made") })
         });
         let panic = caught.unwrap_err();
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"not made"));
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_is_told() {
-        let made = OwnThread::<()>::start("fails", || Err("no".to_owned()));
+        let made = DedicatedThread::<()>::start("fails", || Err("no".to_owned()));
         assert_eq!(made.unwrap().unwrap_err(), "no");
     }
 
@@ -347,7 +347,7 @@ mod tests {
                 panic!("the end");
             }
         }
-        let own = OwnThread::start("fails", || Ok::<_, ()>(Fails));
+        let own = DedicatedThread::start("fails", || Ok::<_, ()>(Fails));
         drop(own.unwrap().unwrap());
     }
 

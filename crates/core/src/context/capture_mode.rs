@@ -22,20 +22,20 @@ use crate::error::{Result, driver, report};
 /// Source: `cuThreadExchangeStreamCaptureMode`.
 #[derive(Debug)]
 #[must_use = "the thread's former mode is restored when this is dropped"]
-pub struct Relaxed {
+pub struct RelaxedCapture {
     /// The mode before; `None` where the driver did not tell it, and nothing was changed.
     before: Option<CUstreamCaptureMode>,
     // Neither sent nor shared: the mode is the thread's.
     thread: PhantomData<*const ()>,
 }
 
-impl Relaxed {
+impl RelaxedCapture {
     /// Sets the calling thread's mode to `CU_STREAM_CAPTURE_MODE_RELAXED`. Where the driver does not do that, because it
     /// has ended or is not there, nothing is changed.
     #[inline(always)]
-    pub fn enter() -> Relaxed {
+    pub fn enter() -> RelaxedCapture {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        Relaxed {
+        RelaxedCapture {
             before: exchange(mode).ok(),
             thread: PhantomData,
         }
@@ -55,7 +55,7 @@ impl Relaxed {
     }
 }
 
-impl Drop for Relaxed {
+impl Drop for RelaxedCapture {
     #[inline]
     fn drop(&mut self) {
         self.restore();
@@ -64,7 +64,7 @@ impl Drop for Relaxed {
 
 /// Releases something from `Drop`: no part of a capture, and an error goes to `log`.
 pub(crate) fn release(body: impl FnOnce() -> Result<()>) {
-    let _relaxed = Relaxed::enter();
+    let _relaxed = RelaxedCapture::enter();
     report(body());
 }
 

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
-use crate::context::{Context, Entered, current_handle};
+use crate::context::{Context, ContextGuard, current_handle};
 use crate::error::{Error, Result, driver};
 use crate::memory::typed::{Buffer, DeviceCopy};
-use crate::stream::event::{Event, EventOptions, SoleEvent};
+use crate::stream::event::{Event, EventOptions, UniqueEvent};
 use crate::stream::{Stream, StreamOptions};
 
 /// A CUDA device.
@@ -46,7 +46,7 @@ fn initialise() -> Result<&'static [Shared]> {
     // SAFETY: `cuInit` takes a plain integer; `count` is a valid place for the result.
     unsafe {
         driver!(cuInit(0))?;
-        crate::fork::driver_is_used();
+        crate::fork::mark_driver_used();
         driver!(cuDeviceGetCount(&mut count))?;
     }
     let mut made = Vec::new();
@@ -171,12 +171,12 @@ impl Device {
         let mut device = CUdevice::default();
         // SAFETY: `device` is a valid place for the result.
         unsafe { driver!(cuCtxGetDevice(&mut device))? };
-        Device::of_handle(device)
+        Device::from_handle(device)
     }
 
     /// The device with this handle.
     #[inline]
-    pub(crate) fn of_handle(handle: CUdevice) -> Result<Device> {
+    pub(crate) fn from_handle(handle: CUdevice) -> Result<Device> {
         let table = table()?;
         // Handles are ordinals wherever CUDA runs; that they are is looked at, not relied on.
         usize::try_from(handle)
@@ -274,9 +274,9 @@ impl Device {
     ///
     /// As [`Device::context`].
     #[inline]
-    pub fn enter(&self) -> Result<(Entered, Context)> {
+    pub fn enter(&self) -> Result<(ContextGuard, Context)> {
         match self.active()? {
-            (context, true) => Ok((Entered::already(), context)),
+            (context, true) => Ok((ContextGuard::already(), context)),
             (context, false) => Ok((context.enter()?, context)),
         }
     }
@@ -420,7 +420,7 @@ impl Device {
     ///
     /// What the driver says. Source: `cuEventCreate`.
     pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
-        self.create_sole_event(options).map(SoleEvent::share)
+        self.create_unique_event(options).map(UniqueEvent::share)
     }
 
     /// As [`Device::create_event`], for one owner who may never share it.
@@ -429,22 +429,22 @@ impl Device {
     ///
     /// As [`Device::create_event`].
     #[inline(always)]
-    pub fn create_sole_event(&self, options: &EventOptions) -> Result<SoleEvent> {
+    pub fn create_unique_event(&self, options: &EventOptions) -> Result<UniqueEvent> {
         // Common, and soon said; `enter` would say the same.
         if let Some(primary) = self.shared.primary.get()
             && current_handle()? == primary.handle()
         {
-            return SoleEvent::create_here(primary.clone(), options);
+            return UniqueEvent::create_here(primary.clone(), options);
         }
         // By value, so that the options need no place in memory.
         self.create_event_elsewhere(*options)
     }
 
-    /// [`Device::create_sole_event`] where the primary context is not current.
+    /// [`Device::create_unique_event`] where the primary context is not current.
     #[inline(never)]
-    fn create_event_elsewhere(self, options: EventOptions) -> Result<SoleEvent> {
+    fn create_event_elsewhere(self, options: EventOptions) -> Result<UniqueEvent> {
         let (_entered, context) = self.enter()?;
-        SoleEvent::create(context, &options)
+        UniqueEvent::create(context, &options)
     }
 
     /// Allocates memory for `len` elements, contents unspecified.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
 
 use crate::error::{Error, Result, driver, report};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::memory::pool::deferred_destroy::{self, Look};
 
 pub(crate) mod capture_mode;
 pub(crate) mod device;
 
-pub use capture_mode::Relaxed;
+pub use capture_mode::RelaxedCapture;
 pub use device::{ComputeCapability, Device};
 
 /// A CUDA context: a device's address space and everything made in it.
@@ -53,7 +53,7 @@ struct Inner {
     handle: CUcontext,
     device: Device,
     /// The driver, and everything that was made with it, belongs to this process alone.
-    birth: Birth,
+    generation: ForkGeneration,
 }
 
 // SAFETY: a context handle may be used from any thread (CUDA C++ Programming Guide, "Context"); it is only ever passed
@@ -67,7 +67,7 @@ impl Inner {
         Inner {
             handle,
             device,
-            birth: Birth::now(),
+            generation: ForkGeneration::current(),
         }
     }
 }
@@ -123,7 +123,7 @@ impl Context {
             // SAFETY: `ordinal` is a valid place for the result.
             unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
         }
-        let inner = Inner::new(handle, Device::of_handle(ordinal)?);
+        let inner = Inner::new(handle, Device::from_handle(ordinal)?);
         Ok(Context {
             inner: Shared::Counted(Arc::new(inner)),
         })
@@ -147,13 +147,13 @@ impl Context {
     ///
     /// What the driver says where the context cannot be made current.
     #[inline]
-    pub fn enter(&self) -> Result<Entered> {
+    pub fn enter(&self) -> Result<ContextGuard> {
         if current_handle()? == self.handle() {
-            return Ok(Entered::already());
+            return Ok(ContextGuard::already());
         }
         // SAFETY: the handle is live.
         unsafe { driver!(cuCtxPushCurrent(self.handle()))? };
-        Ok(Entered {
+        Ok(ContextGuard {
             pop: Some(Pop(PhantomData)),
         })
     }
@@ -195,10 +195,10 @@ impl Context {
         }
     }
 
-    /// Whether it is of this process, and not of the one that this one was forked from.
+    /// Whether it is of this process, and not of the one that this one was is_forked_child from.
     #[inline]
     pub(crate) fn is_here(&self) -> bool {
-        self.inner.birth.is_here()
+        self.inner.generation.is_current()
     }
 
     /// Whether it is there until the process ends, as primary contexts that this crate has retained are: any other one is
@@ -221,7 +221,7 @@ impl Context {
         Ok(active != 0 && device.context()? == self)
     }
 
-    /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a forked child
+    /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a is_forked_child child
     /// everything is still the parent's, and nothing is done.
     #[inline]
     pub(crate) fn release(&self, body: impl Fn() -> Result<()>) {
@@ -300,18 +300,18 @@ pub(crate) fn current_handle() -> Result<CUcontext> {
 /// It belongs to the thread that made it. Guards end in the opposite order of their making, as variables of one scope do.
 #[derive(Debug)]
 #[must_use = "the former context is restored when this is dropped"]
-pub struct Entered {
+pub struct ContextGuard {
     pop: Option<Pop>,
 }
 
-impl Entered {
+impl ContextGuard {
     /// Nothing to restore: the context was current before.
-    pub(crate) const fn already() -> Entered {
-        Entered { pop: None }
+    pub(crate) const fn already() -> ContextGuard {
+        ContextGuard { pop: None }
     }
 
     /// Leaves the context current: nothing is restored when the guard goes.
-    pub fn stay(mut self) {
+    pub fn keep_current(mut self) {
         if let Some(pop) = self.pop.take() {
             std::mem::forget(pop);
         }

@@ -135,7 +135,7 @@ mod child {
             -1 => None,
             0 => {
                 drop(read);
-                in_child(write, &said)
+                after_fork_in_child(write, &said)
             }
             child => {
                 drop(write);
@@ -156,7 +156,7 @@ mod child {
         }
     }
 
-    fn in_child(write: OwnedFd, said: &OwnedFd) -> ! {
+    fn after_fork_in_child(write: OwnedFd, said: &OwnedFd) -> ! {
         // SAFETY: plain system calls with valid arguments, on descriptors that this process owns. Signals get back
         // their default, so that Python's handlers (or faulthandler's) do not run in the copy.
         unsafe {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use cupyrite_pathfinder::files::Entry;
+use cupyrite_pathfinder::files::FileEntry;
 use cupyrite_pathfinder::table;
 use cupyrite_sys::driver::CUresult;
 
@@ -71,7 +71,7 @@ pub(crate) fn driver_too_old(evidence: &Evidence<'_>, failure: &Failure) -> Opti
 
 fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Vec<Fix> {
     let pip = evidence.pip();
-    let packages = table::library("nvrtc").map(|row| row.packages);
+    let packages = table::find_library("nvrtc").map(|row| row.packages);
     let mut fix = Vec::new();
     if driver.major == nvrtc.major {
         let package = packages.map_or("nvidia-cuda-nvrtc", |p| match driver.major {
@@ -79,7 +79,7 @@ fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Ve
             _ => p.pip,
         });
         let wanted = quoted(&format!("{package}=={driver}.*"));
-        fix.push(Fix::run(format!("{pip} install {wanted}")));
+        fix.push(Fix::command(format!("{pip} install {wanted}")));
     } else if driver.major == 12 {
         let installed = evidence
             .both
@@ -87,21 +87,21 @@ fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Ve
             .find(|[old, _]| old.name == "nvrtc")
             .and_then(|[old, _]| old.path.as_deref());
         if let Some(path) = installed {
-            fix.push(Fix::with(
+            fix.push(Fix::advice_with_command(
                 format!("take the NVRTC of CUDA 12 that is here ({})", show(path)),
                 "export CUPYRITE_CUDA_MAJOR=12",
             ));
         } else {
             let package = packages.map_or("nvidia-cuda-nvrtc-cu12", |p| p.pip_cuda12);
             let wanted = quoted(&format!("{package}<=12.{}.9999", driver.minor));
-            fix.push(Fix::run(format!("{pip} install {wanted}")));
-            fix.push(Fix::with(
+            fix.push(Fix::command(format!("{pip} install {wanted}")));
+            fix.push(Fix::advice_with_command(
                 "and, if CUDA 13 stays installed",
                 "export CUPYRITE_CUDA_MAJOR=12",
             ));
         }
     }
-    fix.push(Fix::say(format!(
+    fix.push(Fix::advice(format!(
         "or install an NVIDIA driver for CUDA {nvrtc} or newer"
     )));
     fix
@@ -146,7 +146,7 @@ fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
     if !old.is_empty() && !new.is_empty() {
         let fix = old
             .iter()
-            .filter_map(|item| table::library(&item.name))
+            .filter_map(|item| table::find_library(&item.name))
             .map(|row| row.packages.pip)
             .filter(|package| !package.is_empty())
             .collect::<Vec<_>>();
@@ -158,9 +158,12 @@ fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
         }
         let mut fix = Vec::new();
         if !packages.is_empty() {
-            fix.push(Fix::run(format!("{pip} install {}", packages.join(" "))));
+            fix.push(Fix::command(format!(
+                "{pip} install {}",
+                packages.join(" ")
+            )));
         }
-        fix.push(Fix::with(
+        fix.push(Fix::advice_with_command(
             "or take CUDA 12 for everything",
             "export CUPYRITE_CUDA_MAJOR=12",
         ));
@@ -189,12 +192,12 @@ fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
         Some(value) if value.trim() == "12" => (12, 13),
         _ => (13, 12),
     };
-    let mut fix = vec![Fix::with(
+    let mut fix = vec![Fix::advice_with_command(
         format!("nothing to do, unless CUDA {other} is wanted"),
         format!("export CUPYRITE_CUDA_MAJOR={other}"),
     )];
     if asked.is_some() {
-        fix = vec![Fix::with(
+        fix = vec![Fix::advice_with_command(
             format!("nothing to do, unless CUDA {other} is wanted"),
             "unset CUPYRITE_CUDA_MAJOR",
         )];
@@ -216,7 +219,7 @@ fn headers(evidence: &Evidence<'_>) -> Option<Problem> {
     if version == nvrtc {
         return None;
     }
-    let packages = table::header_set("cudart").map(|row| row.packages);
+    let packages = table::find_header_set("cudart").map(|row| row.packages);
     let package = packages.map_or("nvidia-cuda-runtime", |p| match nvrtc.major {
         12 => p.pip_cuda12,
         _ => p.pip,
@@ -235,7 +238,7 @@ fn headers(evidence: &Evidence<'_>) -> Option<Problem> {
             "Kernels that include cuda_fp16.h and the like may not compile. The headers lie in {}.",
             item.path.as_deref().map_or(String::new(), show)
         ),
-        fix: vec![Fix::run(format!("{} install {wanted}", evidence.pip()))],
+        fix: vec![Fix::command(format!("{} install {wanted}", evidence.pip()))],
     })
 }
 
@@ -258,7 +261,7 @@ fn packages(evidence: &Evidence<'_>) -> Vec<Problem> {
 }
 
 fn reinstall(evidence: &Evidence<'_>) -> Fix {
-    Fix::run(format!(
+    Fix::command(format!(
         "{} install --force-reinstall --no-deps {OURS}",
         evidence.pip()
     ))
@@ -288,11 +291,11 @@ fn shadowed_by_cuda(evidence: &Evidence<'_>) -> Option<Problem> {
               directory, or from an old cuda-python."
             .to_owned(),
         fix: vec![
-            Fix::with(
+            Fix::advice_with_command(
                 "if it is an old cuda-python",
                 format!("{} uninstall -y cuda-python", evidence.pip()),
             ),
-            Fix::say("if it is your own: rename that folder or file"),
+            Fix::advice("if it is your own: rename that folder or file"),
         ],
     })
 }
@@ -318,16 +321,16 @@ fn keep_one(evidence: &Evidence<'_>) -> Vec<Fix> {
         return vec![reinstall(evidence)];
     }
     vec![
-        Fix::with(
+        Fix::advice_with_command(
             "to use Cupyrite",
             format!("{pip} uninstall -y {}", names.join(" ")),
         ),
-        Fix::with(
+        Fix::advice_with_command(
             "and then",
             format!("{pip} install --force-reinstall --no-deps {OURS}"),
         ),
-        Fix::with("or, to use NVIDIA's", format!("{pip} uninstall -y {OURS}")),
-        Fix::with(
+        Fix::advice_with_command("or, to use NVIDIA's", format!("{pip} uninstall -y {OURS}")),
+        Fix::advice_with_command(
             "and then",
             format!(
                 "{pip} install --force-reinstall --no-deps {}",
@@ -393,7 +396,7 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
             severity: Severity::Error,
             what,
             why: format!(
-                "Taken from them: {}. All of them install files below cuda/: what was installed last overwrote \
+                "RawAllocation from them: {}. All of them install files below cuda/: what was installed last overwrote \
                  files of the same name, and an extension module or a package comes before a .py file.",
                 list(mixed.iter().copied())
             ),
@@ -433,7 +436,7 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
                 "It comes earlier on the module path, or before a .py file of the same name. Affected: {}.",
                 list(unknown.iter().copied())
             ),
-            fix: vec![Fix::say(
+            fix: vec![Fix::advice(
                 "remove or rename it, or start Python from another folder",
             )],
         });
@@ -519,7 +522,7 @@ fn peers(evidence: &Evidence<'_>) -> Option<Problem> {
             .map(|package| package.name.as_str())
             .filter(|name| PEERS.contains(name))
             .collect();
-        vec![Fix::with(
+        vec![Fix::advice_with_command(
             "nothing to do; so that it stays so",
             format!("{} uninstall -y {}", evidence.pip(), names.join(" ")),
         )]
@@ -579,7 +582,7 @@ fn copies(evidence: &Evidence<'_>) -> Option<Problem> {
                 show(&one.location)
             ),
             fix: vec![
-                Fix::run(format!("{} uninstall -y {OURS}", evidence.pip())),
+                Fix::command(format!("{} uninstall -y {OURS}", evidence.pip())),
                 reinstall(evidence),
             ],
         });
@@ -600,7 +603,7 @@ fn copies(evidence: &Evidence<'_>) -> Option<Problem> {
             places.len()
         ),
         why: format!("The first one is used: {}.", places.join(", ")),
-        fix: vec![Fix::say(
+        fix: vec![Fix::advice(
             "uninstall the one that is not wanted, or remove its folder from PYTHONPATH",
         )],
     })
@@ -608,7 +611,7 @@ fn copies(evidence: &Evidence<'_>) -> Option<Problem> {
 
 fn numpy(evidence: &Evidence<'_>) -> Option<Problem> {
     if let Some(file) = &evidence.python.numpy
-        && evidence.files.entry(file) != Entry::Absent
+        && evidence.files.entry(file) != FileEntry::Absent
     {
         return None;
     }
@@ -623,6 +626,6 @@ fn numpy(evidence: &Evidence<'_>) -> Option<Problem> {
         what: "NumPy is not installed".to_owned(),
         why: "The demo needs it, and so does every program that passes arrays; Cupyrite itself does not."
             .to_owned(),
-        fix: vec![Fix::run(format!("{} install numpy", evidence.pip()))],
+        fix: vec![Fix::command(format!("{} install numpy", evidence.pip()))],
     })
 }

@@ -1,6 +1,6 @@
 //! What is wrong with the main job: the driver, NVRTC, and the kernel that was to run.
 
-use cupyrite_pathfinder::files::Files;
+use cupyrite_pathfinder::files::FileSystem;
 use cupyrite_pathfinder::table;
 use cupyrite_sys::driver::CUresult;
 
@@ -18,7 +18,7 @@ use super::{Facts, show};
 pub(crate) struct Evidence<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) variables: &'a Variables,
-    pub(crate) files: &'a dyn Files,
+    pub(crate) files: &'a dyn FileSystem,
     pub(crate) machine: &'a Machine,
     pub(crate) outcome: &'a Outcome,
     pub(crate) libraries: &'a [Looked],
@@ -129,7 +129,7 @@ fn problem(
 
 /// Going without the GPU.
 fn on_the_cpu() -> Fix {
-    Fix::with(
+    Fix::advice_with_command(
         "or work on the CPU device meanwhile",
         "export CUPYRITE_DEVICE=cpu",
     )
@@ -150,15 +150,15 @@ fn ended(evidence: &Evidence<'_>) -> Option<Problem> {
     let on_cpu = outcome.probe.backend == Some(Backend::Cpu);
     let mut fix = match library {
         "nvrtc" => reinstall_nvrtc(evidence),
-        _ if on_cpu => vec![Fix::say(
+        _ if on_cpu => vec![Fix::advice(
             "please report this: the CPU device is part of Cupyrite",
         )],
         _ => vec![
-            Fix::with(
+            Fix::advice_with_command(
                 "see what the kernel module says",
                 "sudo dmesg | grep -iE 'nvrm|xid'",
             ),
-            Fix::say(
+            Fix::advice(
                 "restart the machine, or the container; if that does not help, reinstall the NVIDIA driver",
             ),
             on_the_cpu(),
@@ -178,7 +178,7 @@ fn ended(evidence: &Evidence<'_>) -> Option<Problem> {
             if !outcome.in_process && library == "cuda" && !on_cpu {
                 fix.insert(
                     0,
-                    Fix::with("see whether it hangs for others too", "nvidia-smi"),
+                    Fix::advice_with_command("see whether it hangs for others too", "nvidia-smi"),
                 );
             }
             Some(problem(
@@ -194,7 +194,7 @@ fn ended(evidence: &Evidence<'_>) -> Option<Problem> {
             Severity::Error,
             format!("interrupted: {words}"),
             "The examination is not complete.",
-            vec![Fix::say("run it again")],
+            vec![Fix::advice("run it again")],
         )),
         End::Crashed { how, said } => {
             let mut why = match &path {
@@ -210,7 +210,10 @@ fn ended(evidence: &Evidence<'_>) -> Option<Problem> {
                 why.push_str(said);
             }
             if variables::value(evidence.variables, "LD_PRELOAD").is_some() {
-                fix.push(Fix::with("or try without LD_PRELOAD", "unset LD_PRELOAD"));
+                fix.push(Fix::advice_with_command(
+                    "or try without LD_PRELOAD",
+                    "unset LD_PRELOAD",
+                ));
             }
             Some(problem(
                 "crash",
@@ -260,9 +263,9 @@ fn choice_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             let file = failure.file.clone().unwrap_or_default();
             let mut fix = Vec::new();
             if variables::value(evidence.variables, "CUPYRITE_LIB_CUDA").is_some() {
-                fix.push(Fix::run("unset CUPYRITE_LIB_CUDA"));
+                fix.push(Fix::command("unset CUPYRITE_LIB_CUDA"));
             } else {
-                fix.push(Fix::say(
+                fix.push(Fix::advice(
                     "reinstall the NVIDIA driver; in a container: the host's, and its container toolkit",
                 ));
             }
@@ -281,8 +284,8 @@ fn choice_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             rest_of(&failure.message),
             "Every use of the driver fails with this message.",
             vec![
-                Fix::run("unset CUPYRITE_DEVICE"),
-                Fix::with("or take the CPU device", "export CUPYRITE_DEVICE=cpu"),
+                Fix::command("unset CUPYRITE_DEVICE"),
+                Fix::advice_with_command("or take the CPU device", "export CUPYRITE_DEVICE=cpu"),
             ],
         ),
         _ => problem(
@@ -324,20 +327,20 @@ fn driver_missing_fix(evidence: &Evidence<'_>) -> Vec<Fix> {
     let machine = evidence.machine;
     let mut fix = Vec::new();
     if machine.wsl {
-        fix.push(Fix::say(
+        fix.push(Fix::advice(
             "install NVIDIA's driver on Windows (never inside WSL), then: wsl --shutdown",
         ));
     } else if machine.container {
-        fix.push(Fix::with(
+        fix.push(Fix::advice_with_command(
             "start the container with the GPU (needs the NVIDIA Container Toolkit on the host)",
             "docker run --gpus all ...",
         ));
-        fix.push(Fix::with(
+        fix.push(Fix::advice_with_command(
             "or, with Podman",
             "podman run --device nvidia.com/gpu=all ...",
         ));
     } else {
-        fix.push(Fix::say(
+        fix.push(Fix::advice(
             "install the NVIDIA driver with the system's package manager; on Ubuntu: sudo ubuntu-drivers install",
         ));
     }
@@ -379,7 +382,7 @@ fn driver_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             format!("the CPU device does not start: {first}"),
             "One of its settings is wrong: CUPYRITE_CPU_DEVICES, CUPYRITE_CPU_COMPUTE_CAPABILITY, \
              CUPYRITE_CPU_MEMORY.",
-            vec![Fix::run(
+            vec![Fix::command(
                 "unset CUPYRITE_CPU_DEVICES CUPYRITE_CPU_COMPUTE_CAPABILITY CUPYRITE_CPU_MEMORY",
             )],
         );
@@ -390,7 +393,7 @@ fn driver_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             Severity::Error,
             "the NVIDIA driver is too old",
             rest_of(&failure.message),
-            vec![Fix::say("install a newer NVIDIA driver"), on_the_cpu()],
+            vec![Fix::advice("install a newer NVIDIA driver"), on_the_cpu()],
         );
     }
     let status = CUresult(failure.status.unwrap_or(CUresult::CUDA_ERROR_UNKNOWN.0));
@@ -414,7 +417,7 @@ fn driver_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
 fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
     let machine = evidence.machine;
     let container_fix = || {
-        Fix::with(
+        Fix::advice_with_command(
             "start the container with the GPU",
             "docker run --gpus all ...",
         )
@@ -428,7 +431,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
                 let hidden = hidden.to_string_lossy();
                 return (
                     format!("CUDA_VISIBLE_DEVICES={hidden} hides every GPU, or names none that is there."),
-                    vec![Fix::run("unset CUDA_VISIBLE_DEVICES")],
+                    vec![Fix::command("unset CUDA_VISIBLE_DEVICES")],
                 );
             }
             if evidence.has_gpu() {
@@ -440,7 +443,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
                 let fix = if machine.container {
                     container_fix()
                 } else {
-                    Fix::with("see what is there and who may open it", "ls -l /dev/nvidia*")
+                    Fix::advice_with_command("see what is there and who may open it", "ls -l /dev/nvidia*")
                 };
                 return (why, vec![fix]);
             }
@@ -448,7 +451,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
             let fix = if machine.container {
                 container_fix()
             } else {
-                Fix::with("see whether the machine has one", "lspci -d 10de:")
+                Fix::advice_with_command("see whether the machine has one", "lspci -d 10de:")
             };
             (why.to_owned(), vec![fix])
         }
@@ -461,30 +464,30 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
                 library.as_deref().unwrap_or("version unknown"),
                 evidence.kernel_module.as_deref().unwrap_or("version unknown"),
             );
-            (why, vec![Fix::say("restart the machine, so that the new module is loaded")])
+            (why, vec![Fix::advice("restart the machine, so that the new module is loaded")])
         }
         CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => (
             "The library is NVIDIA's forward-compatibility package, which works with data-centre GPUs only."
                 .to_owned(),
-            vec![Fix::say(
+            vec![Fix::advice(
                 "remove its folder (.../compat) from LD_LIBRARY_PATH or ld.so.conf, or uninstall cuda-compat",
             )],
         ),
         CUresult::CUDA_ERROR_STUB_LIBRARY => (
             "The library that was loaded is a toolkit's stub, made for linking only.".to_owned(),
-            vec![Fix::say("remove the toolkit's stubs folder from LD_LIBRARY_PATH")],
+            vec![Fix::advice("remove the toolkit's stubs folder from LD_LIBRARY_PATH")],
         ),
         CUresult::CUDA_ERROR_SYSTEM_NOT_READY => (
             "The GPUs are connected by NVSwitch, and the service that sets it up does not run.".to_owned(),
-            vec![Fix::run("sudo systemctl enable --now nvidia-fabricmanager")],
+            vec![Fix::command("sudo systemctl enable --now nvidia-fabricmanager")],
         ),
         CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE => (
             "Another process has the GPU for itself (exclusive compute mode).".to_owned(),
-            vec![Fix::with("see which", "nvidia-smi")],
+            vec![Fix::advice_with_command("see which", "nvidia-smi")],
         ),
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => (
             "The GPU's memory, or this process's address space (ulimit -v), is used up.".to_owned(),
-            vec![Fix::with("see by whom", "nvidia-smi")],
+            vec![Fix::advice_with_command("see by whom", "nvidia-smi")],
         ),
         CUresult::CUDA_ERROR_MPS_CONNECTION_FAILED
         | CUresult::CUDA_ERROR_MPS_RPC_FAILURE
@@ -492,7 +495,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
         | CUresult::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED
         | CUresult::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED => (
             "The GPU is shared through NVIDIA's Multi-Process Service, which does not answer or is full.".to_owned(),
-            vec![Fix::with("restart it", "echo quit | nvidia-cuda-mps-control; nvidia-cuda-mps-control -d")],
+            vec![Fix::advice_with_command("restart it", "echo quit | nvidia-cuda-mps-control; nvidia-cuda-mps-control -d")],
         ),
         _ => {
             let mut why = String::from(
@@ -505,9 +508,9 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
             if machine.container {
                 fix.push(container_fix());
             } else {
-                fix.push(Fix::with("load the modules", "sudo nvidia-modprobe -u -c=0"));
+                fix.push(Fix::advice_with_command("load the modules", "sudo nvidia-modprobe -u -c=0"));
             }
-            fix.push(Fix::with("then see what NVIDIA's own tool says", "nvidia-smi"));
+            fix.push(Fix::advice_with_command("then see what NVIDIA's own tool says", "nvidia-smi"));
             (why, fix)
         }
     }
@@ -515,7 +518,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
 
 /// The package of a row for the CUDA major that the driver can take.
 fn nvrtc_packages(evidence: &Evidence<'_>) -> (&'static str, Option<u32>) {
-    let row = table::library("nvrtc");
+    let row = table::find_library("nvrtc");
     let asked = variables::value(evidence.variables, "CUPYRITE_CUDA_MAJOR")
         .and_then(|value| value.to_str()?.trim().parse::<u32>().ok());
     let driver = evidence.outcome.probe.driver_version.map(|v| v.major);
@@ -532,15 +535,15 @@ fn install_nvrtc(evidence: &Evidence<'_>, options: &str) -> Vec<Fix> {
     let (package, major) = nvrtc_packages(evidence);
     let mut fix = Vec::new();
     if !package.is_empty() {
-        fix.push(Fix::run(format!(
+        fix.push(Fix::command(format!(
             "{} install {options}{package}",
             evidence.pip()
         )));
     }
-    let conda = table::library("nvrtc").map_or("", |row| row.packages.conda);
+    let conda = table::find_library("nvrtc").map_or("", |row| row.packages.conda);
     if !conda.is_empty() {
         let version = major.map_or(String::new(), |major| format!(" cuda-version={major}"));
-        fix.push(Fix::with(
+        fix.push(Fix::advice_with_command(
             "or, in a conda environment",
             format!("conda install -c conda-forge {conda}{version}"),
         ));
@@ -550,7 +553,7 @@ fn install_nvrtc(evidence: &Evidence<'_>, options: &str) -> Vec<Fix> {
 
 fn reinstall_nvrtc(evidence: &Evidence<'_>) -> Vec<Fix> {
     if variables::value(evidence.variables, "CUPYRITE_LIB_NVRTC").is_some() {
-        return vec![Fix::run("unset CUPYRITE_LIB_NVRTC")];
+        return vec![Fix::command("unset CUPYRITE_LIB_NVRTC")];
     }
     install_nvrtc(evidence, "--force-reinstall --no-deps ")
 }
@@ -560,7 +563,7 @@ fn nvrtc_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
     match failure.kind {
         FailureKind::NotFound => {
             let mut fix = install_nvrtc(evidence, "");
-            fix.push(Fix::with(
+            fix.push(Fix::advice_with_command(
                 "or name an installed one",
                 "export CUPYRITE_LIB_NVRTC=/path/to/libnvrtc.so.13",
             ));
@@ -588,7 +591,7 @@ fn nvrtc_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             "NVRTC is not found because of a setting",
             whole,
             if failure.advice.is_empty() {
-                vec![Fix::run("unset CUPYRITE_LIB_NVRTC CUPYRITE_CUDA_MAJOR")]
+                vec![Fix::command("unset CUPYRITE_LIB_NVRTC CUPYRITE_CUDA_MAJOR")]
             } else {
                 advised(&failure.advice)
             },
@@ -625,7 +628,7 @@ fn compile_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
         let capability = device.compute_capability;
         let old = (capability.major, capability.minor) < (7, 5);
         let pip = evidence.pip();
-        let row = table::library("nvrtc").map(|row| row.packages);
+        let row = table::find_library("nvrtc").map(|row| row.packages);
         let (words, package) = if old {
             (
                 "CUDA 13 knows compute capability 7.5 and later",
@@ -642,7 +645,7 @@ fn compile_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
                 device.name
             ),
             message,
-            vec![Fix::with(
+            vec![Fix::advice_with_command(
                 words,
                 format!(
                     "{pip} install --upgrade {}",
@@ -669,12 +672,12 @@ fn kernel_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
         (Stage::Load, _) => "load-fails",
         _ => "launch-fails",
     };
-    let mut fix = vec![Fix::with(
+    let mut fix = vec![Fix::advice_with_command(
         "see what the kernel module says",
         "sudo dmesg | grep -iE 'nvrm|xid'",
     )];
     if !evidence.on_gpu() {
-        fix = vec![Fix::say(
+        fix = vec![Fix::advice(
             "please report this: the CPU device is part of Cupyrite",
         )];
     } else {
@@ -739,15 +742,18 @@ fn advised(lines: &[String]) -> Vec<Fix> {
         };
         let is_command = line.starts_with("pip ") || line.starts_with("conda ");
         if !is_command {
-            fix.push(Fix::say(line));
+            fix.push(Fix::advice(line));
         } else if fix.is_empty() {
-            fix.push(Fix::run(line));
+            fix.push(Fix::command(line));
         } else {
-            fix.push(Fix::with("or", line));
+            fix.push(Fix::advice_with_command("or", line));
         }
         if let Some((words, package)) = note.split_once(": ") {
             let words = format!("or, {words}");
-            fix.push(Fix::with(words, format!("pip install {package}")));
+            fix.push(Fix::advice_with_command(
+                words,
+                format!("pip install {package}"),
+            ));
         }
     }
     fix

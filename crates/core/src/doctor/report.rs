@@ -336,12 +336,12 @@ pub struct Fix {
 
 impl Fix {
     /// A command that needs no words.
-    pub fn run(command: impl Into<String>) -> Fix {
-        Fix::with("", command)
+    pub fn command(command: impl Into<String>) -> Fix {
+        Fix::advice_with_command("", command)
     }
 
     /// Words without a command.
-    pub fn say(words: impl Into<String>) -> Fix {
+    pub fn advice(words: impl Into<String>) -> Fix {
         Fix {
             words: words.into(),
             command: None,
@@ -349,7 +349,7 @@ impl Fix {
     }
 
     /// A command and what it is for.
-    pub fn with(words: impl Into<String>, command: impl Into<String>) -> Fix {
+    pub fn advice_with_command(words: impl Into<String>, command: impl Into<String>) -> Fix {
         Fix {
             words: words.into(),
             command: Some(command.into()),

@@ -49,8 +49,8 @@ impl CopyOptions {
                 SourceAccessOrder::DuringApiCall => O::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL,
                 SourceAccessOrder::Any => O::CU_MEMCPY_SRC_ACCESS_ORDER_ANY,
             },
-            srcLocHint: MemoryLocation::describe_hint(self.source_hint),
-            dstLocHint: MemoryLocation::describe_hint(self.destination_hint),
+            srcLocHint: MemoryLocation::hint_to_raw(self.source_hint),
+            dstLocHint: MemoryLocation::hint_to_raw(self.destination_hint),
             flags: c_uint::from(self.prefer_overlap_with_compute),
         }
     }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::context::Context;
-use crate::context::capture_mode::Relaxed;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Error, Result, report};
 use crate::memory::copy::{CopyOptions, copy_async};
 use crate::memory::raw::{DeviceBuffer, is_capturing};
-use crate::memory::resource::HostMemory;
+use crate::memory::resource::HostMemoryResource;
 use crate::memory::typed::{Buffer, DeviceCopy};
 use crate::stream::Stream;
 
@@ -42,8 +42,11 @@ impl<T: DeviceCopy> HostBuffer<T> {
             );
             Error::argument("HostBuffer::filled", "len", problem)
         })?;
-        let memory =
-            DeviceBuffer::from_resource(Arc::new(HostMemory), bytes, &Stream::legacy_default())?;
+        let memory = DeviceBuffer::from_resource(
+            Arc::new(HostMemoryResource),
+            bytes,
+            &Stream::legacy_default(),
+        )?;
         let place = std::ptr::with_exposed_provenance_mut::<T>(memory.address() as usize);
         for i in 0..if bytes == 0 { 0 } else { len } {
             // SAFETY: fresh memory for `len` elements, aligned to 512 bytes (`cuMemHostAlloc` aligns to pages).
@@ -65,7 +68,7 @@ impl<T: DeviceCopy> HostBuffer<T> {
         let Some(&first) = data.first() else {
             return Ok(HostBuffer {
                 memory: DeviceBuffer::from_resource(
-                    Arc::new(HostMemory),
+                    Arc::new(HostMemoryResource),
                     0,
                     &Stream::legacy_default(),
                 )?,
@@ -187,7 +190,7 @@ impl Stream {
         impl Finish<'_> {
             fn wait(&self) -> Result<()> {
                 // What was borrowed goes now, also while another thread captures.
-                let _relaxed = Relaxed::enter();
+                let _relaxed = RelaxedCapture::enter();
                 within(self.1, || self.0.synchronize())
             }
         }

@@ -20,7 +20,7 @@ pub enum MemoryLocation {
 
 impl MemoryLocation {
     /// As the driver takes it.
-    pub(crate) fn describe(self) -> CUmemLocation {
+    pub(crate) fn to_raw(self) -> CUmemLocation {
         type T = CUmemLocationType;
         let (kind, id) = match self {
             Self::Device(ordinal) => (
@@ -39,19 +39,19 @@ impl MemoryLocation {
     }
 
     /// The same, where none is a location too.
-    pub(crate) fn describe_hint(hint: Option<Self>) -> CUmemLocation {
+    pub(crate) fn hint_to_raw(hint: Option<Self>) -> CUmemLocation {
         hint.map_or(
             CUmemLocation {
                 r#type: CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID,
                 anon0: CUmemLocation_st_anon0 { id: 0 },
             },
-            Self::describe,
+            Self::to_raw,
         )
     }
 
     /// The place with a type and a number of the driver's; `None` for no place, and for kinds that this crate does not
     /// know.
-    pub(crate) fn of_driver(kind: CUmemLocationType, id: c_int) -> Option<Self> {
+    pub(crate) fn from_raw(kind: CUmemLocationType, id: c_int) -> Option<Self> {
         type T = CUmemLocationType;
         match kind {
             T::CU_MEM_LOCATION_TYPE_DEVICE => usize::try_from(id).ok().map(Self::Device),

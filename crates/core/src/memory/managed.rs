@@ -27,7 +27,7 @@ pub enum Advice {
 }
 
 /// A range of memory: address and bytes.
-pub type Range = (CUdeviceptr, usize);
+pub type MemoryRange = (CUdeviceptr, usize);
 
 /// Runs a call that needs some context, whichever: the current one or else the first device's.
 fn in_a_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
@@ -50,7 +50,7 @@ fn in_a_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
 /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed.
 /// [`Error::Unsupported`] for a NUMA node where the driver (before CUDA 12.2) knows none.
 /// Source: `cuMemAdvise`.
-pub fn advise(range: Range, advice: Advice) -> Result<()> {
+pub fn advise(range: MemoryRange, advice: Advice) -> Result<()> {
     type A = CUmem_advise;
     let (what, location) = match advice {
         Advice::ReadMostly(true) => (A::CU_MEM_ADVISE_SET_READ_MOSTLY, None),
@@ -66,7 +66,7 @@ pub fn advise(range: Range, advice: Advice) -> Result<()> {
     let location = location.unwrap_or(MemoryLocation::Host);
     in_a_context(|| {
         // SAFETY: advice changes no contents, and the driver refuses ranges that are not managed memory.
-        let done = unsafe { driver!(cuMemAdvise(range.0, range.1, what, location.describe())) };
+        let done = unsafe { driver!(cuMemAdvise(range.0, range.1, what, location.to_raw())) };
         available(done).unwrap_or_else(|| {
             let device = location.as_device().ok_or_else(|| no_nodes("advise"))?;
             // SAFETY: as above.
@@ -84,7 +84,7 @@ fn no_nodes(function: &'static str) -> Error {
 }
 
 /// One number that the driver keeps of a range.
-fn number(range: Range, attribute: CUmem_range_attribute) -> Result<c_int> {
+fn number(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int> {
     in_a_context(|| {
         let mut value: c_int = 0;
         let place = (&raw mut value).cast::<c_void>();
@@ -108,14 +108,14 @@ fn number(range: Range, attribute: CUmem_range_attribute) -> Result<c_int> {
 ///
 /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed.
 /// Source: `cuMemRangeGetAttribute`.
-pub fn is_read_mostly(range: Range) -> Result<bool> {
+pub fn is_read_mostly(range: MemoryRange) -> Result<bool> {
     let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY;
     Ok(number(range, attribute)? != 0)
 }
 
 /// A place of which the driver tells type and number or, before CUDA 12.2, the device only.
 fn place(
-    range: Range,
+    range: MemoryRange,
     kind: CUmem_range_attribute,
     id: CUmem_range_attribute,
     device: CUmem_range_attribute,
@@ -124,7 +124,7 @@ fn place(
     match number(range, kind) {
         Ok(kind) => {
             let kind = CUmemLocationType(kind.cast_unsigned());
-            Ok(MemoryLocation::of_driver(kind, number(range, id)?))
+            Ok(MemoryLocation::from_raw(kind, number(range, id)?))
         }
         Err(_) => Ok(match number(range, device)? {
             CPU => Some(MemoryLocation::Host),
@@ -138,7 +138,7 @@ fn place(
 /// # Errors
 ///
 /// As [`is_read_mostly`].
-pub fn preferred_location(range: Range) -> Result<Option<MemoryLocation>> {
+pub fn preferred_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
     type A = CUmem_range_attribute;
     place(
         range,
@@ -153,7 +153,7 @@ pub fn preferred_location(range: Range) -> Result<Option<MemoryLocation>> {
 /// # Errors
 ///
 /// As [`is_read_mostly`].
-pub fn last_prefetch_location(range: Range) -> Result<Option<MemoryLocation>> {
+pub fn last_prefetch_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
     type A = CUmem_range_attribute;
     place(
         range,
@@ -168,7 +168,7 @@ pub fn last_prefetch_location(range: Range) -> Result<Option<MemoryLocation>> {
 /// # Errors
 ///
 /// As [`is_read_mostly`].
-pub fn accessed_by(range: Range) -> Result<Vec<MemoryLocation>> {
+pub fn accessed_by(range: MemoryRange) -> Result<Vec<MemoryLocation>> {
     const CPU: c_int = -1;
     const NOBODY: c_int = -2;
     // Every device, and the host.
@@ -209,7 +209,7 @@ struct Batch {
 
 impl Batch {
     /// What has bytes of it: the driver refuses empty ranges, for which there is nothing to do.
-    fn of(ranges: &[Range], places: &[MemoryLocation]) -> Batch {
+    fn of(ranges: &[MemoryRange], places: &[MemoryLocation]) -> Batch {
         let mut batch = Batch {
             addresses: Vec::with_capacity(ranges.len()),
             sizes: Vec::with_capacity(ranges.len()),
@@ -224,7 +224,7 @@ impl Batch {
             if let Some(&place) = places.get(i).or(places.first())
                 && last != Some(place)
             {
-                batch.places.push(place.describe());
+                batch.places.push(place.to_raw());
                 batch.indices.push(batch.addresses.len());
                 last = Some(place);
             }
@@ -247,14 +247,14 @@ fn check_places(function: &'static str, ranges: usize, places: &[MemoryLocation]
     Err(Error::argument(function, "places", problem))
 }
 
-fn prefetch_one(range: Range, place: MemoryLocation, stream: &Stream) -> Result<()> {
+fn prefetch_one(range: MemoryRange, place: MemoryLocation, stream: &Stream) -> Result<()> {
     let (address, bytes) = range;
     // SAFETY: prefetching changes no contents, and the driver refuses ranges that are not managed memory; the handle is live.
     let done = unsafe {
         driver!(cuMemPrefetchAsync(
             address,
             bytes,
-            place.describe(),
+            place.to_raw(),
             0,
             stream.handle()
         ))
@@ -281,7 +281,11 @@ fn prefetch_one(range: Range, place: MemoryLocation, stream: &Stream) -> Result<
 ///
 /// [`Error::InvalidArgument`] if the numbers do not match; otherwise what the driver says, `CUDA_ERROR_INVALID_VALUE` for
 /// memory that is not managed. Source: `cuMemPrefetchAsync`, `cuMemPrefetchBatchAsync`.
-pub fn prefetch_async(ranges: &[Range], places: &[MemoryLocation], stream: &Stream) -> Result<()> {
+pub fn prefetch_async(
+    ranges: &[MemoryRange],
+    places: &[MemoryLocation],
+    stream: &Stream,
+) -> Result<()> {
     check_places("prefetch_async", ranges.len(), places)?;
     let batch = Batch::of(ranges, places);
     stream.call(|| {
@@ -330,7 +334,7 @@ fn cannot_discard(function: &'static str) -> Error {
 /// # Safety
 ///
 /// Nobody reads the ranges before they are written again.
-pub unsafe fn discard_async(ranges: &[Range], stream: &Stream) -> Result<()> {
+pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<()> {
     let batch = Batch::of(ranges, &[]);
     if batch.addresses.is_empty() {
         return Ok(());
@@ -362,7 +366,7 @@ pub unsafe fn discard_async(ranges: &[Range], stream: &Stream) -> Result<()> {
 ///
 /// As [`discard_async`].
 pub unsafe fn discard_and_prefetch_async(
-    ranges: &[Range],
+    ranges: &[MemoryRange],
     places: &[MemoryLocation],
     stream: &Stream,
 ) -> Result<()> {

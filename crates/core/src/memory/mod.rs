@@ -17,13 +17,17 @@ pub use copy::{
 };
 pub use host::{HostBuffer, StreamScope};
 pub use location::MemoryLocation;
-pub use pool::deferred_destroy::pools_kept_aside;
+pub use pool::deferred_destroy::deferred_pool_count;
 pub use pool::ipc::BufferDescriptor;
-pub use pool::{LastPool, MemoryPool, PoolAccess, PoolAttribute, PoolKind, PoolOptions};
-pub use raw::{DeviceBuffer, SimpleMemory, Taken, enter_for, is_capturing, wait_for_streams};
-pub use resource::{HostMemory, MemoryResource};
+pub use pool::{MemoryAccess, MemoryPool, PoolAttribute, PoolKind, PoolOptions, UniquePool};
+pub use raw::{
+    DeviceBuffer, RawAllocation, SimpleAllocation, enter_for_default_stream, is_capturing,
+    wait_for_streams,
+};
+pub use resource::{HostMemoryResource, MemoryResource};
 pub use strided::{StridedMemory, copy_strided};
 pub use typed::{Buffer, DeviceCopy};
 pub use virtual_memory::{
-    Granularity, ShareHandle, VirtualAllocation, VirtualMemory, VirtualMemoryOptions,
+    Granularity, ShareableHandleKind, VirtualAllocationKind, VirtualMemoryOptions,
+    VirtualMemoryResource,
 };

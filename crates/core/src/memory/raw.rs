@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUdeviceptr, CUstreamCaptureStatus};
 
-use crate::context::capture_mode::Relaxed;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
-use crate::context::{Context, Entered};
+use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver, report};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::memory::copy::{CopyOptions, FillPattern, copy_async, fill_async};
 use crate::memory::pool::MemoryPool;
 use crate::memory::resource::{MemoryResource, finish};
 use crate::memory::typed::DeviceCopy;
 use crate::stream::Stream;
-use crate::stream::usage::Users;
+use crate::stream::usage::StreamUsage;
 
 /// Where memory comes from and goes back to. Pools are the common case, and need no second pointer.
 #[derive(Clone, Debug)]
@@ -28,19 +28,19 @@ pub(crate) enum Source {
 ///
 /// It owns its resource and the stream that it is freed on, so these may be let go of first. Copies and fills that ran on
 /// other streams are waited for by that stream before the memory is freed, never by the host. A kernel's use of the
-/// memory is known to nobody but who launches it: see [`DeviceBuffer::used_by`].
+/// memory is known to nobody but who launches it: see [`DeviceBuffer::record_stream`].
 #[derive(Debug)]
 pub struct DeviceBuffer {
     pub(crate) address: CUdeviceptr,
     pub(crate) size: usize,
     /// Where it is freed, and other streams whose work uses it.
-    users: Users,
+    usage: StreamUsage,
     /// The context that the stream is of where it is freed, where the stream alone does not say it.
     context: Option<Context>,
     source: Source,
     /// Whose default streams are meant.
     home: Device,
-    birth: Birth,
+    generation: ForkGeneration,
 }
 
 impl Drop for DeviceBuffer {
@@ -54,17 +54,17 @@ impl Drop for DeviceBuffer {
     }
 }
 
-/// Memory of a pool that belongs to nobody yet, for [`MemoryPool::own`]; lost where it is dropped.
+/// Memory of a pool that belongs to nobody yet, for [`MemoryPool::into_buffer_from`]; lost where it is dropped.
 #[derive(Debug)]
 #[must_use = "the memory is lost unless a buffer owns it"]
-pub struct Taken {
+pub struct RawAllocation {
     pub(crate) address: CUdeviceptr,
     /// Of the stream, where it alone does not say it.
     pub(crate) context: Option<Context>,
     pub(crate) home: Device,
 }
 
-impl Taken {
+impl RawAllocation {
     /// The device address; 0 for no bytes.
     #[inline]
     pub fn address(&self) -> CUdeviceptr {
@@ -77,14 +77,14 @@ impl Taken {
 #[derive(Debug)]
 #[doc(hidden)] // For the Python package, which frees the memory of its objects with it.
 #[must_use = "the memory is lost, and its pool never ends, unless it is freed"]
-pub struct SimpleMemory {
+pub struct SimpleAllocation {
     address: CUdeviceptr,
     stream: Stream,
     /// Outlives the memory.
     pool: MemoryPool,
 }
 
-impl SimpleMemory {
+impl SimpleAllocation {
     /// Frees the memory.
     ///
     /// # Errors
@@ -95,11 +95,11 @@ impl SimpleMemory {
         self.free_and_keep_stream().0.map_err(|error| *error)
     }
 
-    /// As [`SimpleMemory::free`], and returns the clone of the stream that the memory had, for who has a use for it: where
+    /// As [`SimpleAllocation::free`], and returns the clone of the stream that the memory had, for who has a use for it: where
     /// it is the last one, dropping it destroys the stream.
     #[inline(always)]
     pub fn free_and_keep_stream(self) -> (std::result::Result<(), Box<Error>>, Stream) {
-        let SimpleMemory {
+        let SimpleAllocation {
             address,
             stream,
             pool,
@@ -112,13 +112,13 @@ impl SimpleMemory {
     #[inline(always)]
     fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
         // As in `free_in_order`.
-        let relaxed = Relaxed::enter();
+        let relaxed = RelaxedCapture::enter();
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
         // took it out of its owner.
         let done = match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
             Err(error) => {
-                std::hint::cold_path();
+                crate::hint::cold_path();
                 // SAFETY: as above; the driver has refused the call for want of a context.
                 let again = stream.call_again(error, &|| unsafe {
                     driver!(cuMemFreeAsync(address, stream.handle()))
@@ -138,7 +138,7 @@ impl SimpleMemory {
 ///
 /// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
 pub(crate) unsafe fn free_in_order(address: CUdeviceptr, stream: &Stream) -> Result<()> {
-    let _relaxed = Relaxed::enter();
+    let _relaxed = RelaxedCapture::enter();
     // SAFETY: the caller's promise.
     stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
 }
@@ -181,7 +181,7 @@ impl DeviceBuffer {
                 Source::Resource(resource) => resource.allocate(bytes, &stream)?,
             };
         }
-        let taken = Taken {
+        let taken = RawAllocation {
             address,
             context,
             home,
@@ -191,17 +191,22 @@ impl DeviceBuffer {
 
     /// What owns memory that was just taken from `source`, for work of `stream`.
     #[inline(always)]
-    pub(crate) fn of(source: Source, taken: Taken, bytes: usize, stream: Stream) -> DeviceBuffer {
-        // First, as in `Users::new`.
-        let birth = Birth::now();
+    pub(crate) fn of(
+        source: Source,
+        taken: RawAllocation,
+        bytes: usize,
+        stream: Stream,
+    ) -> DeviceBuffer {
+        // First, as in `StreamUsage::new`.
+        let generation = ForkGeneration::current();
         DeviceBuffer {
             address: taken.address,
             size: bytes,
-            users: Users::new(stream),
+            usage: StreamUsage::new(stream),
             context: taken.context,
             source,
             home: taken.home,
-            birth,
+            generation,
         }
     }
 
@@ -216,11 +221,11 @@ impl DeviceBuffer {
         let mut buffer = DeviceBuffer {
             address,
             size,
-            users: Users::new(stream.clone()),
+            usage: StreamUsage::new(stream.clone()),
             context: None,
             source,
             home,
-            birth: Birth::now(),
+            generation: ForkGeneration::current(),
         };
         buffer.context = home_of(stream, home)?.0;
         Ok(buffer)
@@ -231,10 +236,10 @@ impl DeviceBuffer {
     #[inline(always)]
     pub fn is_simple(&mut self) -> bool {
         self.address != 0
-            && self.birth.is_here()
+            && self.generation.is_current()
             && self.context.is_none()
             && matches!(&self.source, Source::Pool(pool) if pool.imports().is_none())
-            && self.users.is_one_owned()
+            && self.usage.is_single_owned_stream()
     }
 
     /// The memory without what it does not need to be freed.
@@ -244,7 +249,7 @@ impl DeviceBuffer {
     /// [`DeviceBuffer::is_simple`] holds.
     #[doc(hidden)]
     #[inline(always)]
-    pub unsafe fn into_simple(self) -> SimpleMemory {
+    pub unsafe fn into_simple(self) -> SimpleAllocation {
         let memory = ManuallyDrop::new(self);
         // SAFETY: the caller's promise; it is not dropped.
         unsafe { memory.read_simple() }
@@ -258,16 +263,16 @@ impl DeviceBuffer {
     /// [`DeviceBuffer::is_simple`] holds, and the buffer is neither used nor dropped afterwards.
     #[doc(hidden)]
     #[inline(always)]
-    pub unsafe fn read_simple(&self) -> SimpleMemory {
+    pub unsafe fn read_simple(&self) -> SimpleAllocation {
         let Source::Pool(pool) = &self.source else {
             // SAFETY: the caller's promise.
             unsafe { std::hint::unreachable_unchecked() }
         };
-        SimpleMemory {
+        SimpleAllocation {
             address: self.address,
             // SAFETY: both are taken once, and the rest, which is never looked at again, owns nothing: there is no context,
-            // and no other stream (see `Users::is_one_owned`).
-            stream: unsafe { std::ptr::read(self.users.stream()) },
+            // and no other stream (see `StreamUsage::is_single_owned_stream`).
+            stream: unsafe { std::ptr::read(self.usage.deallocation_stream()) },
             // SAFETY: as above.
             pool: unsafe { std::ptr::read(pool) },
         }
@@ -276,15 +281,15 @@ impl DeviceBuffer {
     /// Frees the memory; does nothing the second time.
     fn free(&mut self) -> Result<()> {
         let address = std::mem::take(&mut self.address);
-        if address == 0 || !self.birth.is_here() {
+        if address == 0 || !self.generation.is_current() {
             return Ok(());
         }
         self.free_in_context(address)
     }
 
     fn free_in_context(&mut self, address: CUdeviceptr) -> Result<()> {
-        let others = self.users.take_others();
-        let stream = self.users.stream();
+        let others = self.usage.take_other_streams();
+        let stream = self.usage.deallocation_stream();
         let _entered = match &self.context {
             Some(context) => Some(context.enter()?),
             None if others.iter().any(Stream::is_default) => Some(self.home.enter()?.0),
@@ -295,13 +300,13 @@ impl DeviceBuffer {
             report(wait_before_end(stream, &others));
         }
         match &self.source {
-            Source::Pool(pool) if let Some(imports) = pool.imports() => {
-                imports.release(address, stream)
-            }
-            // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
-            Source::Pool(_) => unsafe { free_in_order(address, stream) },
+            Source::Pool(pool) => match pool.imports() {
+                Some(imports) => imports.release(address, stream),
+                // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
+                None => unsafe { free_in_order(address, stream) },
+            },
             Source::Resource(resource) => {
-                let _relaxed = Relaxed::enter();
+                let _relaxed = RelaxedCapture::enter();
                 // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.
                 unsafe { resource.deallocate(address, self.size, stream) }
             }
@@ -319,7 +324,7 @@ impl DeviceBuffer {
             return unsafe { self.into_simple() }.free();
         }
         if let Some(stream) = stream
-            && self.birth.is_here()
+            && self.generation.is_current()
         {
             self.set_deallocation_stream(stream)?;
         }
@@ -336,34 +341,34 @@ impl DeviceBuffer {
         if stream.handle() != self.stream().handle() {
             self.context = context;
         }
-        self.users.set_stream(stream);
+        self.usage.set_deallocation_stream(stream);
         Ok(())
     }
 
     /// Says that work of `stream` uses the memory, so that it is freed after what the stream holds when it is freed.
     ///
     /// Nothing has to be said of the stream that it is freed on. A default stream is that of the memory's device
-    /// ([`DeviceBuffer::home`]); that of another device is named by [`Stream::of_device`].
-    pub fn used_by(&self, stream: &Stream) {
-        self.users.note_and_tidy(stream);
+    /// ([`DeviceBuffer::default_stream_device`]); that of another device is named by [`Stream::on_device`].
+    pub fn record_stream(&self, stream: &Stream) {
+        self.usage.add_and_prune(stream);
     }
 
     /// Whether freeing it ends nothing of anybody else's: it came from a pool, and only a stream of this crate's, or a
     /// default one, is known to use it.
     #[inline]
-    pub fn is_plain(&mut self) -> bool {
-        matches!(self.source, Source::Pool(_)) && self.users.are_plain()
+    pub fn has_no_foreign_owner(&mut self) -> bool {
+        matches!(self.source, Source::Pool(_)) && self.usage.is_exclusive_and_not_foreign()
     }
 
     /// The streams whose work uses the memory, as far as this buffer knows.
     #[inline]
-    pub fn users(&self) -> &Users {
-        &self.users
+    pub fn usage(&self) -> &StreamUsage {
+        &self.usage
     }
 
-    /// The streams whose work uses the memory, as far as this buffer knows: see [`DeviceBuffer::used_by`].
+    /// The streams whose work uses the memory, as far as this buffer knows: see [`DeviceBuffer::record_stream`].
     pub fn streams(&self) -> Vec<Stream> {
-        self.users.all()
+        self.usage.streams()
     }
 
     /// The device address; 0 for no bytes.
@@ -396,14 +401,14 @@ impl DeviceBuffer {
 
     /// The device whose default streams are meant for it: that of the memory, or else the one that was current when it was
     /// allocated.
-    pub fn home(&self) -> Device {
+    pub fn default_stream_device(&self) -> Device {
         self.home
     }
 
     /// The stream that it is freed on.
     #[inline]
     pub fn stream(&self) -> &Stream {
-        self.users.stream()
+        self.usage.deallocation_stream()
     }
 
     /// Copies the whole buffer into another one of the same size, in the order of `stream`.
@@ -424,14 +429,14 @@ impl DeviceBuffer {
             "bytes",
         )?;
         // Noted first: the copy may have begun even where an error is returned.
-        self.used_by(stream);
+        self.record_stream(stream);
         if destination.home == self.home {
-            destination.used_by(stream);
+            destination.record_stream(stream);
         } else {
-            destination.used_by(&stream.of_device(self.home));
+            destination.record_stream(&stream.on_device(self.home));
         }
-        let _entered = enter_for(stream, self.home)?;
-        // SAFETY: both blocks hold `size` bytes, and are not freed before the copy is done: see `used_by`.
+        let _entered = enter_for_default_stream(stream, self.home)?;
+        // SAFETY: both blocks hold `size` bytes, and are not freed before the copy is done: see `record_stream`.
         unsafe {
             copy_async(
                 destination.address,
@@ -450,9 +455,9 @@ impl DeviceBuffer {
     /// [`Error::InvalidArgument`] if the sizes differ; otherwise what earlier work raised.
     pub fn write<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::write", "data", size_of_val(data), "bytes")?;
-        self.used_by(stream);
+        self.record_stream(stream);
         let options = CopyOptions::default();
-        let _entered = enter_for(stream, self.home)?;
+        let _entered = enter_for_default_stream(stream, self.home)?;
         // SAFETY: both sides hold `size` bytes; the slice is borrowed until the copy is done.
         unsafe {
             copy_async(
@@ -473,9 +478,9 @@ impl DeviceBuffer {
     /// As [`DeviceBuffer::write`].
     pub fn read<T: DeviceCopy>(&self, out: &mut [T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::read", "out", size_of_val(out), "bytes")?;
-        self.used_by(stream);
+        self.record_stream(stream);
         let options = CopyOptions::default();
-        let _entered = enter_for(stream, self.home)?;
+        let _entered = enter_for_default_stream(stream, self.home)?;
         // SAFETY: as in `write`; `T: DeviceCopy` makes every bit pattern valid.
         unsafe {
             copy_async(
@@ -495,9 +500,9 @@ impl DeviceBuffer {
     ///
     /// [`Error::InvalidArgument`] if the size is no multiple of the pattern's; otherwise what the driver says.
     pub fn fill(&self, pattern: FillPattern, stream: &Stream) -> Result<()> {
-        self.used_by(stream);
-        let _entered = enter_for(stream, self.home)?;
-        // SAFETY: the block holds `size` bytes and is not freed before it is filled: see `used_by`.
+        self.record_stream(stream);
+        let _entered = enter_for_default_stream(stream, self.home)?;
+        // SAFETY: the block holds `size` bytes and is not freed before it is filled: see `record_stream`.
         unsafe { fill_async(self.address, self.size, pattern, stream) }
     }
 
@@ -525,7 +530,7 @@ impl DeviceBuffer {
 pub(crate) fn home_of(
     stream: &Stream,
     device: Device,
-) -> Result<(Option<Context>, Option<Entered>)> {
+) -> Result<(Option<Context>, Option<ContextGuard>)> {
     if stream.is_owned() {
         Ok((None, None))
     } else {
@@ -534,7 +539,10 @@ pub(crate) fn home_of(
 }
 
 #[inline(never)]
-fn home_of_others(stream: &Stream, device: Device) -> Result<(Option<Context>, Option<Entered>)> {
+fn home_of_others(
+    stream: &Stream,
+    device: Device,
+) -> Result<(Option<Context>, Option<ContextGuard>)> {
     if stream.is_default() {
         let (entered, context) = device.enter()?;
         Ok((Some(context), Some(entered)))
@@ -549,7 +557,7 @@ fn home_of_others(stream: &Stream, device: Device) -> Result<(Option<Context>, O
 /// # Errors
 ///
 /// What the driver says.
-pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
+pub fn enter_for_default_stream(stream: &Stream, device: Device) -> Result<Option<ContextGuard>> {
     if stream.is_default() {
         Ok(Some(device.enter()?.0))
     } else {
@@ -558,7 +566,7 @@ pub fn enter_for(stream: &Stream, device: Device) -> Result<Option<Entered>> {
 }
 
 /// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
-/// those of the current context, or of the device that they are of ([`Stream::of_device`]).
+/// those of the current context, or of the device that they are of ([`Stream::on_device`]).
 ///
 /// # Errors
 ///
@@ -581,7 +589,7 @@ pub(crate) fn wait_before_end(stream: &Stream, others: &[Stream]) -> Result<()> 
     if matches!(is_capturing(stream), Ok(false)) {
         return wait_for_streams(stream, others);
     }
-    let _relaxed = Relaxed::enter();
+    let _relaxed = RelaxedCapture::enter();
     others.iter().for_each(finish);
     Ok(())
 }

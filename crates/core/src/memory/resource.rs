@@ -5,7 +5,7 @@ use std::fmt;
 
 use cupyrite_sys::driver::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 
-use crate::context::capture_mode::Relaxed;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Result, driver, report};
 use crate::memory::pool::{MemoryPool, PoolKind};
@@ -14,7 +14,7 @@ use crate::stream::Stream;
 
 /// Where [`DeviceBuffer`](crate::DeviceBuffer)s get their memory, and give it back.
 ///
-/// A [`MemoryPool`] is one, and so are [`HostMemory`] and [`VirtualMemory`](crate::VirtualMemory);
+/// A [`MemoryPool`] is one, and so are [`HostMemoryResource`] and [`VirtualMemoryResource`](crate::VirtualMemoryResource);
 /// [`DeviceBuffer::from_resource`](crate::DeviceBuffer::from_resource) takes any.
 ///
 /// # Safety
@@ -33,7 +33,7 @@ pub unsafe trait MemoryResource: fmt::Debug + Send + Sync {
 
     /// Frees memory once `stream` has done what it holds now.
     ///
-    /// Buffers call it where they end, which may be while a graph is captured: they do so in a [`Relaxed`].
+    /// Buffers call it where they end, which may be while a graph is captured: they do so in a [`RelaxedCapture`].
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ pub unsafe trait MemoryResource: fmt::Debug + Send + Sync {
     }
 }
 
-// SAFETY: pools give out memory once, and `new_of` has made that of the host usable for all devices.
+// SAFETY: pools give out memory once, and `with_kind` has made that of the host usable for all devices.
 unsafe impl MemoryResource for MemoryPool {
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
         self.take(bytes, stream)
@@ -102,10 +102,10 @@ unsafe impl MemoryResource for MemoryPool {
 /// Freeing waits for the stream that the memory is freed on. A pool of [`PoolKind::Host`] does not wait, where the driver
 /// has those.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostMemory;
+pub struct HostMemoryResource;
 
 // SAFETY: the driver gives out memory once, and portable memory is page-locked for all contexts.
-unsafe impl MemoryResource for HostMemory {
+unsafe impl MemoryResource for HostMemoryResource {
     fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
         let mut place: *mut c_void = std::ptr::null_mut();
         let _entered = Device::current()?.enter()?;
@@ -117,7 +117,7 @@ unsafe impl MemoryResource for HostMemory {
     }
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, stream: &Stream) -> Result<()> {
-        let _relaxed = Relaxed::enter();
+        let _relaxed = RelaxedCapture::enter();
         finish(stream);
         let _entered = Device::current()?.enter()?;
         let place = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
@@ -138,7 +138,7 @@ unsafe impl MemoryResource for HostMemory {
     }
 }
 
-/// Waits for what a stream holds, before memory that its work uses goes: in a [`Relaxed`], as the memory is freed in.
+/// Waits for what a stream holds, before memory that its work uses goes: in a [`RelaxedCapture`], as the memory is freed in.
 ///
 /// A stream that is being captured holds nothing that runs, and waiting for it would end the capture. One that failed runs
 /// nothing any more.

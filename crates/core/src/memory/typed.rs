@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::context::Context;
-use crate::context::capture_mode::{self, Relaxed};
+use crate::context::capture_mode::{self, RelaxedCapture};
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::memory::resource::finish;
@@ -252,7 +252,7 @@ impl<T: DeviceCopy> Buffer<T> {
 
 impl Device {
     /// Frees memory of this device by its address (`cuMemFree`), after waiting for the device, and first for `stream` where
-    /// one is given. A [`Buffer`] frees its own. It is no part of a capture ([`Relaxed`]).
+    /// one is given. A [`Buffer`] frees its own. It is no part of a capture ([`RelaxedCapture`]).
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ impl Device {
     ///
     /// Nothing uses the memory any more, and no [`Buffer`] owns it.
     pub unsafe fn free(&self, address: CUdeviceptr, stream: Option<&Stream>) -> Result<()> {
-        let _relaxed = Relaxed::enter();
+        let _relaxed = RelaxedCapture::enter();
         let _entered = self.enter()?;
         if let Some(stream) = stream {
             finish(stream);

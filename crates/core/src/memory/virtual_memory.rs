@@ -12,13 +12,13 @@ use cupyrite_sys::driver::{
     CUmemAllocationType, CUmemGenericAllocationHandle, CUresult,
 };
 
-use crate::context::Entered;
-use crate::context::capture_mode::{self, Relaxed};
+use crate::context::ContextGuard;
+use crate::context::capture_mode::{self, RelaxedCapture};
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::memory::location::MemoryLocation;
-use crate::memory::pool::PoolAccess;
+use crate::memory::pool::MemoryAccess;
 use crate::memory::raw::DeviceBuffer;
 use crate::memory::resource::{MemoryResource, finish};
 use crate::stream::Stream;
@@ -34,7 +34,7 @@ fn not_mine(call: &'static str, address: CUdeviceptr) -> Error {
 
 /// What kind of memory is created (`CUmemAllocationType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum VirtualAllocation {
+pub enum VirtualAllocationKind {
     /// Memory that stays where it was created.
     #[default]
     Pinned,
@@ -44,7 +44,7 @@ pub enum VirtualAllocation {
 
 /// How memory can be handed to other processes (`CUmemAllocationHandleType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ShareHandle {
+pub enum ShareableHandleKind {
     /// Not at all.
     None,
     /// As a file descriptor.
@@ -71,11 +71,11 @@ pub enum Granularity {
 #[non_exhaustive]
 pub struct VirtualMemoryOptions {
     /// What kind of memory.
-    pub allocation: VirtualAllocation,
+    pub allocation: VirtualAllocationKind,
     /// Where.
     pub location: MemoryLocation,
     /// How it can be handed to other processes.
-    pub share: ShareHandle,
+    pub share: ShareableHandleKind,
     /// What sizes are rounded up to.
     pub granularity: Granularity,
     /// Whether other devices on the bus may read and write it directly (GPUDirect RDMA).
@@ -85,21 +85,21 @@ pub struct VirtualMemoryOptions {
     /// What the address is a multiple of, a power of two; 0 for what the driver wants.
     pub alignment: usize,
     /// Who may do what with it.
-    pub access: Vec<(MemoryLocation, PoolAccess)>,
+    pub access: Vec<(MemoryLocation, MemoryAccess)>,
 }
 
 impl VirtualMemoryOptions {
     /// Pinned memory at a place, which may be read and written there.
     pub fn at(location: MemoryLocation) -> VirtualMemoryOptions {
         VirtualMemoryOptions {
-            allocation: VirtualAllocation::default(),
+            allocation: VirtualAllocationKind::default(),
             location,
-            share: ShareHandle::default(),
+            share: ShareableHandleKind::default(),
             granularity: Granularity::default(),
             gpu_direct_rdma: false,
             address_hint: 0,
             alignment: 0,
-            access: vec![(location, PoolAccess::ReadWrite)],
+            access: vec![(location, MemoryAccess::ReadWrite)],
         }
     }
 
@@ -107,16 +107,18 @@ impl VirtualMemoryOptions {
         type H = CUmemAllocationHandleType;
         CUmemAllocationProp {
             r#type: match self.allocation {
-                VirtualAllocation::Pinned => CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-                VirtualAllocation::Managed => CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
+                VirtualAllocationKind::Pinned => CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+                VirtualAllocationKind::Managed => {
+                    CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED
+                }
             },
             requestedHandleTypes: match self.share {
-                ShareHandle::None => H::CU_MEM_HANDLE_TYPE_NONE,
-                ShareHandle::PosixFd => H::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                ShareHandle::Win32Kmt => H::CU_MEM_HANDLE_TYPE_WIN32_KMT,
-                ShareHandle::Fabric => H::CU_MEM_HANDLE_TYPE_FABRIC,
+                ShareableHandleKind::None => H::CU_MEM_HANDLE_TYPE_NONE,
+                ShareableHandleKind::PosixFd => H::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                ShareableHandleKind::Win32Kmt => H::CU_MEM_HANDLE_TYPE_WIN32_KMT,
+                ShareableHandleKind::Fabric => H::CU_MEM_HANDLE_TYPE_FABRIC,
             },
-            location: self.location.describe(),
+            location: self.location.to_raw(),
             win32HandleMetaData: std::ptr::null_mut(),
             allocFlags: CUmemAllocationProp_st_allocFlags {
                 compressionType: 0,
@@ -149,50 +151,50 @@ impl VirtualMemoryOptions {
         };
         bytes.checked_next_multiple_of(unit.max(1)).ok_or_else(|| {
             let problem = format!("is {bytes}; rounded up to a multiple of {unit} that is more than an address space holds");
-            Error::argument("VirtualMemory::allocate", "bytes", problem)
+            Error::argument("VirtualMemoryResource::allocate", "bytes", problem)
         })
     }
 }
 
-/// Reserved addresses; given back when it is dropped.
+/// AddressReservation addresses; given back when it is dropped.
 #[derive(Debug)]
-struct Reserved {
+struct AddressReservation {
     address: CUdeviceptr,
     bytes: usize,
 }
 
-impl Reserved {
-    fn new(bytes: usize, alignment: usize, hint: CUdeviceptr) -> Result<Reserved> {
+impl AddressReservation {
+    fn new(bytes: usize, alignment: usize, hint: CUdeviceptr) -> Result<AddressReservation> {
         let mut address: CUdeviceptr = 0;
         // SAFETY: `address` is a valid place for the result.
         unsafe { driver!(cuMemAddressReserve(&mut address, bytes, alignment, hint, 0))? };
-        Ok(Reserved { address, bytes })
+        Ok(AddressReservation { address, bytes })
     }
 }
 
-impl Drop for Reserved {
+impl Drop for AddressReservation {
     fn drop(&mut self) {
         // SAFETY: reserved by `new`, given back once; what was mapped there was unmapped before.
         capture_mode::release(|| unsafe { driver!(cuMemAddressFree(self.address, self.bytes)) });
     }
 }
 
-/// Physical memory; released when it is dropped, and gone when it is mapped nowhere either.
+/// PhysicalMemory memory; released when it is dropped, and gone when it is mapped nowhere either.
 #[derive(Debug)]
-struct Physical {
+struct PhysicalMemory {
     handle: CUmemGenericAllocationHandle,
     bytes: usize,
     /// Who may do what with it, wherever it is mapped.
-    access: Vec<(MemoryLocation, PoolAccess)>,
+    access: Vec<(MemoryLocation, MemoryAccess)>,
 }
 
-impl Physical {
-    fn new(bytes: usize, options: &VirtualMemoryOptions) -> Result<Physical> {
+impl PhysicalMemory {
+    fn new(bytes: usize, options: &VirtualMemoryOptions) -> Result<PhysicalMemory> {
         let mut handle: CUmemGenericAllocationHandle = 0;
         let properties = options.properties();
         // SAFETY: `handle` is a valid place for the result, `properties` is complete.
         unsafe { driver!(cuMemCreate(&mut handle, bytes, &properties, 0))? };
-        Ok(Physical {
+        Ok(PhysicalMemory {
             handle,
             bytes,
             access: options.access.clone(),
@@ -200,35 +202,37 @@ impl Physical {
     }
 }
 
-impl Drop for Physical {
+impl Drop for PhysicalMemory {
     fn drop(&mut self) {
         // SAFETY: created by `new`, released once.
         capture_mode::release(|| unsafe { driver!(cuMemRelease(self.handle)) });
     }
 }
 
-/// Physical memory at an address; unmapped when it is dropped.
+/// PhysicalMemory memory at an address; unmapped when it is dropped.
 #[derive(Debug)]
-struct Mapped {
+struct Mapping {
     address: CUdeviceptr,
     bytes: usize,
 }
 
-impl Mapped {
-    fn new(address: CUdeviceptr, physical: &Physical) -> Result<Mapped> {
+impl Mapping {
+    fn new(address: CUdeviceptr, physical: &PhysicalMemory) -> Result<Mapping> {
         let bytes = physical.bytes;
         // SAFETY: the handle is live; the driver refuses addresses that are not reserved, or mapped already.
         unsafe { driver!(cuMemMap(address, bytes, 0, physical.handle, 0))? };
-        let mapped = Mapped { address, bytes };
+        let mapped = Mapping { address, bytes };
         let rights: Vec<CUmemAccessDesc> = physical
             .access
             .iter()
             .map(|&(location, access)| CUmemAccessDesc {
-                location: location.describe(),
+                location: location.to_raw(),
                 flags: match access {
-                    PoolAccess::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
-                    PoolAccess::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
-                    PoolAccess::ReadWrite => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                    MemoryAccess::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                    MemoryAccess::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
+                    MemoryAccess::ReadWrite => {
+                        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                    }
                 },
             })
             .collect();
@@ -247,7 +251,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, unmapped once.
         capture_mode::release(|| unsafe { driver!(cuMemUnmap(self.address, self.bytes)) });
@@ -257,19 +261,19 @@ impl Drop for Mapped {
 /// One allocation. Fields go in their order: what is mapped, then the addresses, then the memory.
 #[derive(Debug, Default)]
 struct Block {
-    mapped: Vec<Mapped>,
-    reserved: Vec<Reserved>,
-    physical: Vec<Physical>,
+    mapped: Vec<Mapping>,
+    reserved: Vec<AddressReservation>,
+    physical: Vec<PhysicalMemory>,
     bytes: usize,
 }
 
 impl Block {
     /// Maps all pieces one after the other from `address` on.
-    fn map(address: CUdeviceptr, pieces: &[Physical]) -> Result<Vec<Mapped>> {
+    fn map(address: CUdeviceptr, pieces: &[PhysicalMemory]) -> Result<Vec<Mapping>> {
         let mut at = address;
         let mut mapped = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            mapped.push(Mapped::new(at, piece)?);
+            mapped.push(Mapping::new(at, piece)?);
             at += piece.bytes as u64;
         }
         Ok(mapped)
@@ -280,33 +284,33 @@ impl Block {
 ///
 /// Allocating and freeing are immediate; freeing waits for the stream that the memory is freed on.
 #[derive(Debug)]
-pub struct VirtualMemory {
+pub struct VirtualMemoryResource {
     options: Mutex<Arc<VirtualMemoryOptions>>,
     blocks: Mutex<HashMap<CUdeviceptr, Block>>,
-    birth: Birth,
+    generation: ForkGeneration,
 }
 
-impl Drop for VirtualMemory {
+impl Drop for VirtualMemoryResource {
     fn drop(&mut self) {
         let blocks = std::mem::take(
             self.blocks
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        if !self.birth.is_here() {
+        if !self.generation.is_current() {
             // The parent's: it alone may give them back.
             std::mem::forget(blocks);
         }
     }
 }
 
-impl VirtualMemory {
+impl VirtualMemoryResource {
     /// A resource; nothing is asked of the driver yet.
-    pub fn new(options: VirtualMemoryOptions) -> VirtualMemory {
-        VirtualMemory {
+    pub fn new(options: VirtualMemoryOptions) -> VirtualMemoryResource {
+        VirtualMemoryResource {
             options: Mutex::new(Arc::new(options)),
             blocks: Mutex::default(),
-            birth: Birth::now(),
+            generation: ForkGeneration::current(),
         }
     }
 
@@ -329,15 +333,15 @@ impl VirtualMemory {
     }
 
     /// Makes a context current, as some of the calls need one.
-    fn enter(&self) -> Result<Entered> {
+    fn enter(&self) -> Result<ContextGuard> {
         let device = self.device().map_or_else(Device::current, Ok)?;
         Ok(device.enter()?.0)
     }
 
     fn make(&self, bytes: usize) -> Result<(CUdeviceptr, Block)> {
         let options = &*self.options();
-        let physical = vec![Physical::new(bytes, options)?];
-        let reserved = Reserved::new(bytes, options.alignment, options.address_hint)?;
+        let physical = vec![PhysicalMemory::new(bytes, options)?];
+        let reserved = AddressReservation::new(bytes, options.alignment, options.address_hint)?;
         let address = reserved.address;
         let mapped = Block::map(address, &physical)?;
         let block = Block {
@@ -402,14 +406,14 @@ impl VirtualMemory {
         options: &VirtualMemoryOptions,
     ) -> Result<bool> {
         let end = address + block.bytes as u64;
-        let reserved = match Reserved::new(extra, 0, end) {
+        let reserved = match AddressReservation::new(extra, 0, end) {
             Ok(reserved) if reserved.address == end => reserved,
             // The hint was not followed; what came instead goes back.
             _ => return Ok(false),
         };
-        let physical = Physical::new(extra, options)?;
+        let physical = PhysicalMemory::new(extra, options)?;
         // Declared after the addresses, so that it goes before them where the next call fails.
-        let mapped = Mapped::new(end, &physical)?;
+        let mapped = Mapping::new(end, &physical)?;
         block.mapped.push(mapped);
         block.reserved.push(reserved);
         block.physical.push(physical);
@@ -426,14 +430,14 @@ impl VirtualMemory {
         buffer: &DeviceBuffer,
     ) -> Result<CUdeviceptr> {
         let total = block.bytes + extra;
-        let more = Physical::new(extra, options)?;
-        let reserved = Reserved::new(total, options.alignment, 0)?;
+        let more = PhysicalMemory::new(extra, options)?;
+        let reserved = AddressReservation::new(total, options.alignment, 0)?;
         let address = reserved.address;
         // Work that was queued has the former addresses, as far as anybody knows on any stream.
         for stream in buffer.streams() {
             finish(&stream);
         }
-        buffer.home().synchronize()?;
+        buffer.default_stream_device().synchronize()?;
         block.physical.push(more);
         // The same memory may be mapped twice, so until all has worked out nothing is taken away.
         let mapped = match Block::map(address, &block.physical) {
@@ -452,7 +456,7 @@ impl VirtualMemory {
 }
 
 // SAFETY: every block has addresses and memory of its own, mapped for as many bytes, until it is removed from the table.
-unsafe impl MemoryResource for VirtualMemory {
+unsafe impl MemoryResource for VirtualMemoryResource {
     fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
         let _entered = self.enter()?;
         let (address, block) = self.make(self.rounded(bytes)?)?;
@@ -464,7 +468,7 @@ unsafe impl MemoryResource for VirtualMemory {
         let Some(block) = self.lock().remove(&address) else {
             return Err(not_mine("cuMemUnmap", address));
         };
-        let _relaxed = Relaxed::enter();
+        let _relaxed = RelaxedCapture::enter();
         finish(stream);
         let _entered = self.enter()?;
         drop(block);
@@ -484,8 +488,8 @@ unsafe impl MemoryResource for VirtualMemory {
     }
 
     fn is_device_accessible(&self) -> bool {
-        let device = |&(location, access): &(MemoryLocation, PoolAccess)| {
-            matches!(location, MemoryLocation::Device(_)) && access != PoolAccess::None
+        let device = |&(location, access): &(MemoryLocation, MemoryAccess)| {
+            matches!(location, MemoryLocation::Device(_)) && access != MemoryAccess::None
         };
         self.options().access.iter().any(device)
     }

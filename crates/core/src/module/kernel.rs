@@ -43,7 +43,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Kernel {
-    pub(crate) fn of_library(handle: CUkernel, name: &str, library: Library) -> Kernel {
+    pub(crate) fn from_library(handle: CUkernel, name: &str, library: Library) -> Kernel {
         Kernel {
             inner: Arc::new(Inner {
                 handle,
@@ -109,7 +109,7 @@ impl Kernel {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` if none is current; errors of loading the code there.
-    pub fn function_in_current(&self) -> Result<CUfunction> {
+    pub fn function_for_current_context(&self) -> Result<CUfunction> {
         let mut function: CUfunction = std::ptr::null_mut();
         // SAFETY: `function` is a valid place for the result, the handle is live.
         unsafe { driver!(cuKernelGetFunction(&mut function, self.handle()))? };
@@ -133,7 +133,7 @@ impl Kernel {
     /// As [`Kernel::params`], where they were asked for before: the driver is not called, which may have to compile and load
     /// the code for its answer.
     #[inline]
-    pub fn known_params(&self) -> Option<Option<&[ParamInfo]>> {
+    pub fn cached_params(&self) -> Option<Option<&[ParamInfo]>> {
         self.inner.params.get().map(Option::as_deref)
     }
 

@@ -96,7 +96,7 @@ impl LaunchConfig {
 
     /// The same, allowed to begin before the kernel ahead of it has ended.
     #[must_use]
-    pub const fn overlapping(mut self) -> Self {
+    pub const fn with_programmatic_stream_serialization(mut self) -> Self {
         self.programmatic_stream_serialization = true;
         self
     }
@@ -129,7 +129,7 @@ impl LaunchConfig {
     /// # Errors
     ///
     /// As [`LaunchConfig::blocks`], or those of `body`.
-    pub fn with_native<R>(
+    pub fn with_raw<R>(
         &self,
         stream: CUstream,
         body: impl FnOnce(&CUlaunchConfig) -> Result<R>,
@@ -192,7 +192,7 @@ impl LaunchConfig {
         params: *mut *mut c_void,
     ) -> Result<()> {
         if !self.is_plain() {
-            return self.with_native(stream, |config| {
+            return self.with_raw(stream, |config| {
                 // SAFETY: the configuration and its attributes are there during the call; the rest is the caller's
                 // promise.
                 unsafe {

@@ -10,7 +10,7 @@ use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult
 use crate::context::capture_mode;
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::module::image;
 use crate::module::kernel::Kernel;
 
@@ -29,7 +29,7 @@ pub struct Library {
 #[derive(Debug)]
 struct Inner {
     handle: CUlibrary,
-    birth: Birth,
+    generation: ForkGeneration,
     /// Kernels asked for, which [`of_kernel`] knows by their handles.
     kernels: Mutex<Vec<usize>>,
     /// The log that the driver was given to write to: it may do so until the library is unloaded.
@@ -43,8 +43,8 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if !self.birth.is_here() {
-            // In a forked child nothing is called, and the lock may be somebody's who is not there.
+        if !self.generation.is_current() {
+            // In a is_forked_child child nothing is called, and the lock may be somebody's who is not there.
             return;
         }
         let mut owners = owners();
@@ -166,7 +166,7 @@ impl Library {
     fn load_from(source: &Source<'_>) -> Result<Library> {
         // SAFETY: takes a plain integer; initialising twice does nothing.
         unsafe { driver!(cuInit(0))? };
-        crate::fork::driver_is_used();
+        crate::fork::mark_driver_used();
         let mut handle: CUlibrary = std::ptr::null_mut();
         let mut kept = None;
         if let Err(first) = source.load(&mut handle, None) {
@@ -181,7 +181,7 @@ impl Library {
         Ok(Library {
             inner: Arc::new(Inner {
                 handle,
-                birth: Birth::now(),
+                generation: ForkGeneration::current(),
                 kernels: Mutex::default(),
                 _log: kept,
             }),
@@ -217,7 +217,7 @@ impl Library {
             _ => e,
         })?;
         self.adopt(handle);
-        Ok(Kernel::of_library(handle, name, self.clone()))
+        Ok(Kernel::from_library(handle, name, self.clone()))
     }
 
     /// Notes that a kernel handle is of this library.

@@ -15,6 +15,6 @@ pub use args::{DevicePtr, KernelArg, KernelArgs};
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
 pub use library::Library;
-pub use object_code::{Code, CodeKind, ObjectCode};
-pub use occupancy::{BlockSize, DynamicShared};
+pub use object_code::{CodeKind, CodeSource, ObjectCode};
+pub use occupancy::{DynamicSharedMemory, MaxPotentialBlockSize};
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};

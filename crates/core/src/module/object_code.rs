@@ -69,7 +69,7 @@ impl fmt::Display for CodeKind {
 
 /// Where the code is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum CodeSource {
     /// Here.
     Bytes(Vec<u8>),
     /// In a file, which is read when the code is needed.
@@ -88,7 +88,7 @@ pub struct ObjectCode {
 #[derive(Debug)]
 struct Inner {
     kind: CodeKind,
-    code: Code,
+    code: CodeSource,
     name: String,
     symbols: Vec<(String, String)>,
     log: String,
@@ -100,15 +100,15 @@ struct Inner {
 impl ObjectCode {
     /// Code in memory: PTX without a closing NUL, or the bytes of another kind.
     pub fn new(kind: CodeKind, code: impl Into<Vec<u8>>) -> ObjectCode {
-        Self::of(kind, Code::Bytes(code.into()))
+        Self::of(kind, CodeSource::Bytes(code.into()))
     }
 
     /// Code in a file, which is read when it is needed.
     pub fn from_file(kind: CodeKind, path: impl Into<PathBuf>) -> ObjectCode {
-        Self::of(kind, Code::File(path.into()))
+        Self::of(kind, CodeSource::File(path.into()))
     }
 
-    fn of(kind: CodeKind, code: Code) -> ObjectCode {
+    fn of(kind: CodeKind, code: CodeSource) -> ObjectCode {
         ObjectCode {
             inner: Arc::new(Inner {
                 kind,
@@ -173,7 +173,7 @@ impl ObjectCode {
     }
 
     /// Where the code is.
-    pub fn code(&self) -> &Code {
+    pub fn code(&self) -> &CodeSource {
         &self.inner.code
     }
 
@@ -184,8 +184,8 @@ impl ObjectCode {
     /// [`Error::InvalidArgument`] if the file cannot be read.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         match &self.inner.code {
-            Code::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
-            Code::File(path) => read(path).map(Cow::Owned),
+            CodeSource::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+            CodeSource::File(path) => read(path).map(Cow::Owned),
         }
     }
 
@@ -223,14 +223,14 @@ impl ObjectCode {
             return Ok(library);
         }
         let library = match &inner.code {
-            Code::Bytes(bytes) => Library::load(bytes)?,
-            Code::File(path) => Library::load_file(path)?,
+            CodeSource::Bytes(bytes) => Library::load(bytes)?,
+            CodeSource::File(path) => Library::load_file(path)?,
         };
         Ok(inner.library.get_or_init(|| library))
     }
 
     /// The loaded code, if it has been loaded.
-    pub fn loaded(&self) -> Option<&Library> {
+    pub fn loaded_library(&self) -> Option<&Library> {
         self.inner.library.get()
     }
 

@@ -17,7 +17,7 @@ use crate::stream::Stream;
 
 /// How many bytes of dynamic shared memory a block needs.
 #[non_exhaustive]
-pub enum DynamicShared<'a> {
+pub enum DynamicSharedMemory<'a> {
     /// The same for every size of block.
     Bytes(usize),
     /// Depends on the threads of a block; asked by the calling thread before the query returns.
@@ -28,7 +28,7 @@ pub enum DynamicShared<'a> {
 
 /// The launch that fills a device best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BlockSize {
+pub struct MaxPotentialBlockSize {
     /// The fewest blocks that fill the device.
     pub min_grid_size: u32,
     /// Threads of each.
@@ -48,7 +48,7 @@ thread_local! {
     static ASKED: Cell<*mut ()> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// What the driver calls for [`DynamicShared::PerBlock`].
+/// What the driver calls for [`DynamicSharedMemory::PerBlock`].
 unsafe extern "C" fn ask(threads: c_int) -> usize {
     let asked = ASKED.get().cast::<Asked<'_>>();
     if asked.is_null() {
@@ -110,9 +110,9 @@ impl Kernel {
     pub fn max_potential_block_size(
         &self,
         device: &Device,
-        dynamic_shared: DynamicShared<'_>,
+        dynamic_shared: DynamicSharedMemory<'_>,
         limit: u32,
-    ) -> Result<BlockSize> {
+    ) -> Result<MaxPotentialBlockSize> {
         let (mut grid, mut block): (c_int, c_int) = (0, 0);
         let mut query = |function: CUoccupancyB2DSize, bytes: usize| {
             self.on(device, || {
@@ -130,9 +130,9 @@ impl Kernel {
             })
         };
         match dynamic_shared {
-            DynamicShared::Bytes(bytes) => query(None, bytes)?,
-            DynamicShared::Function(function) => query(Some(function), 0)?,
-            DynamicShared::PerBlock(closure) => {
+            DynamicSharedMemory::Bytes(bytes) => query(None, bytes)?,
+            DynamicSharedMemory::Function(function) => query(Some(function), 0)?,
+            DynamicSharedMemory::PerBlock(closure) => {
                 let mut asked = Asked {
                     ask: closure,
                     panic: None,
@@ -147,7 +147,7 @@ impl Kernel {
                 result?;
             }
         }
-        Ok(BlockSize {
+        Ok(MaxPotentialBlockSize {
             min_grid_size: grid.unsigned_abs(),
             max_block_size: block.unsigned_abs(),
         })
@@ -229,7 +229,7 @@ impl Kernel {
         ask: impl Fn(&mut c_int, &CUlaunchConfig) -> Result<()>,
     ) -> Result<u32> {
         let mut clusters: c_int = 0;
-        config.with_native(stream.handle(), |config| {
+        config.with_raw(stream.handle(), |config| {
             stream.with_current(|| ask(&mut clusters, config))
         })?;
         Ok(clusters.unsigned_abs())

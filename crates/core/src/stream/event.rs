@@ -30,7 +30,7 @@ impl EventOptions {
     }
 
     #[inline]
-    const fn of_flags(flags: u32) -> EventOptions {
+    const fn from_flags(flags: u32) -> EventOptions {
         EventOptions {
             timing: flags & 2 == 0,
             blocking_sync: flags & 1 != 0,
@@ -70,27 +70,27 @@ struct Inner {
 impl Inner {
     #[inline]
     const fn options(&self) -> EventOptions {
-        EventOptions::of_flags(self.flags)
+        EventOptions::from_flags(self.flags)
     }
 }
 
 /// An event with one owner, who has yet to share it: making and destroying it allocates nothing of this crate's.
 ///
-/// Sharing it ([`SoleEvent::share`]) makes it the [`Event`] that everything else takes.
+/// Sharing it ([`UniqueEvent::share`]) makes it the [`Event`] that everything else takes.
 #[derive(Debug)]
-pub struct SoleEvent {
+pub struct UniqueEvent {
     inner: Inner,
 }
 
-impl SoleEvent {
+impl UniqueEvent {
     /// Makes an event in `context`, which is current.
-    pub(crate) fn create(context: Context, options: &EventOptions) -> Result<SoleEvent> {
-        SoleEvent::create_here(context, options)
+    pub(crate) fn create(context: Context, options: &EventOptions) -> Result<UniqueEvent> {
+        UniqueEvent::create_here(context, options)
     }
 
-    /// As [`SoleEvent::create`], as a part of the function that calls it.
+    /// As [`UniqueEvent::create`], as a part of the function that calls it.
     #[inline(always)]
-    pub(crate) fn create_here(context: Context, options: &EventOptions) -> Result<SoleEvent> {
+    pub(crate) fn create_here(context: Context, options: &EventOptions) -> Result<UniqueEvent> {
         if options.ipc && options.timing {
             return Err(timed_and_shared());
         }
@@ -98,7 +98,7 @@ impl SoleEvent {
         let mut handle: CUevent = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuEventCreate(&mut handle, flags))? };
-        Ok(SoleEvent {
+        Ok(UniqueEvent {
             inner: Inner {
                 handle,
                 flags,
@@ -163,7 +163,7 @@ fn end(handle: CUevent, context: &Context) {
     if !context.is_here() {
         return;
     }
-    // SAFETY: the handle was made by `SoleEvent::create` or opened, and is destroyed once, here.
+    // SAFETY: the handle was made by `UniqueEvent::create` or opened, and is destroyed once, here.
     if let Err(error) = unsafe { driver!(cuEventDestroy(handle)) } {
         // SAFETY: as above; called where the driver has refused the call for want of a context.
         let again = || unsafe { driver!(cuEventDestroy(handle)) };
@@ -187,7 +187,7 @@ impl Event {
     /// Source: `cuEventCreate`.
     pub fn new(context: &Context, options: &EventOptions) -> Result<Event> {
         let _entered = context.enter()?;
-        SoleEvent::create(context.clone(), options).map(SoleEvent::share)
+        UniqueEvent::create(context.clone(), options).map(UniqueEvent::share)
     }
 
     /// Opens an event that another process made with [`EventOptions::ipc`].
@@ -256,8 +256,8 @@ impl Event {
     ///
     /// Of several clones that are let go of at the same time exactly one is the last.
     #[inline]
-    pub fn into_last(self) -> Option<SoleEvent> {
-        Arc::into_inner(self.inner).map(|inner| SoleEvent { inner })
+    pub fn into_unique(self) -> Option<UniqueEvent> {
+        Arc::into_inner(self.inner).map(|inner| UniqueEvent { inner })
     }
 
     /// The context it was made in.

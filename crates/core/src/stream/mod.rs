@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 
 use crate::context::device::Device;
-use crate::context::{Context, Entered};
+use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver};
 use crate::memory::pool::deferred_destroy::{self, Look};
 
 pub(crate) mod event;
 pub(crate) mod usage;
 
-pub use event::{Event, EventOptions, IpcEventHandle, SoleEvent};
-pub use usage::Users;
+pub use event::{Event, EventOptions, IpcEventHandle, UniqueEvent};
+pub use usage::StreamUsage;
 
 /// `CU_STREAM_LEGACY`.
 const LEGACY: usize = 1;
@@ -67,9 +67,9 @@ enum Kind {
     },
 }
 
-/// A stream that has no clone any more; dropping it destroys it. See [`Stream::into_last`].
+/// A stream that has no clone any more; dropping it destroys it. See [`Stream::into_unique`].
 #[must_use = "dropping it destroys the stream"]
-pub struct LastStream {
+pub struct UniqueStream {
     _inner: Inner,
 }
 
@@ -193,7 +193,10 @@ impl Stream {
     /// # Safety
     ///
     /// `handle` is a stream of this process that lives at least as long as `owner`.
-    pub unsafe fn from_handle_keeping(handle: CUstream, owner: impl Any + Send + Sync) -> Stream {
+    pub unsafe fn from_handle_with_owner(
+        handle: CUstream,
+        owner: impl Any + Send + Sync,
+    ) -> Stream {
         Stream::foreign(handle, Some(Box::new(owner)))
     }
 
@@ -212,7 +215,7 @@ impl Stream {
     }
 
     /// Whether this is one of the default streams. They have the same handles in every context, and belong to whichever is
-    /// current, unless they come from [`Stream::of_device`].
+    /// current, unless they come from [`Stream::on_device`].
     #[inline]
     pub fn is_default(&self) -> bool {
         matches!(self.inner.kind, Kind::Default | Kind::DefaultOf(_))
@@ -222,7 +225,7 @@ impl Stream {
     ///
     /// The methods of the result enter a context of the device. Its handle is that of every default stream of its kind.
     #[must_use]
-    pub fn of_device(&self, device: Device) -> Stream {
+    pub fn on_device(&self, device: Device) -> Stream {
         if self.is_default() {
             Stream::from_inner(self.handle(), Kind::DefaultOf(device))
         } else {
@@ -230,9 +233,9 @@ impl Stream {
         }
     }
 
-    /// The device whose default stream it is, whichever context is current: see [`Stream::of_device`].
+    /// The device whose default stream it is, whichever context is current: see [`Stream::on_device`].
     #[inline]
-    pub fn default_of(&self) -> Option<Device> {
+    pub fn default_device(&self) -> Option<Device> {
         match self.inner.kind {
             Kind::DefaultOf(device) => Some(device),
             _ => None,
@@ -240,8 +243,8 @@ impl Stream {
     }
 
     /// Makes a context current in which the handle is this stream, where the handle alone does not say it.
-    fn enter_own(&self) -> Result<Option<Entered>> {
-        self.default_of()
+    fn enter_own(&self) -> Result<Option<ContextGuard>> {
+        self.default_device()
             .map(|device| device.enter().map(|(entered, _)| entered))
             .transpose()
     }
@@ -257,9 +260,9 @@ impl Stream {
     ///
     /// Of several clones that are let go of at the same time exactly one is the last.
     #[inline]
-    pub fn into_last(self) -> Option<LastStream> {
+    pub fn into_unique(self) -> Option<UniqueStream> {
         if self.is_owned() {
-            Arc::into_inner(self.inner).map(|inner| LastStream { _inner: inner })
+            Arc::into_inner(self.inner).map(|inner| UniqueStream { _inner: inner })
         } else {
             None
         }
@@ -288,8 +291,8 @@ impl Stream {
         matches!(self.inner.kind, Kind::Owned(_))
     }
 
-    /// What [`Stream::from_handle_keeping`] was given, where nobody else has a clone of this stream.
-    pub fn sole_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+    /// What [`Stream::from_handle_with_owner`] was given, where nobody else has a clone of this stream.
+    pub fn unique_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         match &self.inner.kind {
             Kind::Foreign { owner: Some(owner) } if Arc::strong_count(&self.inner) == 1 => {
                 Some(&**owner)
@@ -476,7 +479,7 @@ impl Stream {
 
 impl PartialEq for Stream {
     fn eq(&self, other: &Self) -> bool {
-        self.handle() == other.handle() && self.default_of() == other.default_of()
+        self.handle() == other.handle() && self.default_device() == other.default_device()
     }
 }
 impl Eq for Stream {}

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::CUdeviceptr;
 
-use crate::context::capture_mode::Relaxed;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::report;
 use crate::memory::copy::pointer_info;
@@ -16,9 +16,9 @@ use crate::stream::Stream;
 /// The streams whose work uses a piece of memory, and the one that frees it.
 ///
 /// Streams are kept until the memory is freed. Those that nobody else has any more are let go of once their work is done,
-/// when there are many: see [`Users::note`].
+/// when there are many: see [`StreamUsage::add`].
 #[derive(Debug)]
-pub struct Users {
+pub struct StreamUsage {
     stream: Stream,
     /// Whose per-thread default stream is meant, where `stream` is that; else 0.
     thread: u64,
@@ -36,13 +36,13 @@ struct Others {
 /// As many streams are never looked through.
 const FEW: usize = 8;
 
-impl Users {
+impl StreamUsage {
     /// Memory that nobody uses yet, freed in the order of `stream`.
     #[inline(always)]
-    pub fn new(stream: Stream) -> Users {
+    pub fn new(stream: Stream) -> StreamUsage {
         // First: nothing can fail any more while the value is put together, which lets the compiler do that in its place.
         let thread = thread_of(&stream);
-        Users {
+        StreamUsage {
             thread,
             stream,
             others: Mutex::new(None),
@@ -56,23 +56,23 @@ impl Users {
 
     /// The stream that frees the memory.
     #[inline]
-    pub fn stream(&self) -> &Stream {
+    pub fn deallocation_stream(&self) -> &Stream {
         &self.stream
     }
 
     /// Has another stream free the memory, after the work of the one set before.
-    pub fn set_stream(&mut self, stream: &Stream) {
+    pub fn set_deallocation_stream(&mut self, stream: &Stream) {
         let thread = thread_of(stream);
         if stream.handle() != self.stream.handle() || thread != self.thread {
             let before = self.own();
             self.stream = stream.clone();
             self.thread = thread;
-            self.note(&before);
+            self.add(&before);
         }
     }
 
-    /// As [`Users::set_stream`], where the one set before was only taken for want of another.
-    pub fn choose_stream(&mut self, stream: &Stream) {
+    /// As [`StreamUsage::set_deallocation_stream`], where the one set before was only taken for want of another.
+    pub fn replace_deallocation_stream(&mut self, stream: &Stream) {
         self.stream = stream.clone();
         self.thread = thread_of(stream);
     }
@@ -88,9 +88,9 @@ impl Users {
     }
 
     /// Notes that work of `stream` uses the memory. A default stream is that of the memory's device, unless it says of which
-    /// it is ([`Stream::of_device`]). True where there are so many streams by now that [`Users::unshared`] is
+    /// it is ([`Stream::on_device`]). True where there are so many streams by now that [`StreamUsage::unshared_streams`] is
     /// worth a look.
-    pub fn note(&self, stream: &Stream) -> bool {
+    pub fn add(&self, stream: &Stream) -> bool {
         let thread = thread_of(stream);
         if *stream == self.stream && thread == self.thread {
             return false;
@@ -107,8 +107,8 @@ impl Users {
         let stream = if of_thread {
             // By the time that the memory is freed that may be another thread's business: see `own`.
             let named = Stream::legacy_default();
-            legacy = match stream.default_of() {
-                Some(device) => named.of_device(device),
+            legacy = match stream.default_device() {
+                Some(device) => named.on_device(device),
                 None => named,
             };
             &legacy
@@ -121,24 +121,24 @@ impl Users {
         others.streams.len() > others.limit
     }
 
-    /// Clones of the streams that nobody but this list has, for [`Users::idle`].
-    pub fn unshared(&self) -> Vec<Stream> {
-        let unshared = |stream: &&Stream| !stream.is_default() && stream.clones() == 1;
+    /// Clones of the streams that nobody but this list has, for [`StreamUsage::retain_idle`].
+    pub fn unshared_streams(&self) -> Vec<Stream> {
+        let unshared_streams = |stream: &&Stream| !stream.is_default() && stream.clones() == 1;
         self.lock()
             .iter()
             .flat_map(|others| &others.streams)
-            .filter(unshared)
+            .filter(unshared_streams)
             .cloned()
             .collect()
     }
 
-    /// Those of some streams whose work is done, for [`Users::forget`]. It asks the driver: hold no lock meanwhile.
-    pub fn idle(mut streams: Vec<Stream>) -> Vec<Stream> {
+    /// Those of some streams whose work is done, for [`StreamUsage::remove_idle`]. It asks the driver: hold no lock meanwhile.
+    pub fn retain_idle(mut streams: Vec<Stream>) -> Vec<Stream> {
         if streams.is_empty() {
             return streams;
         }
         // Nobody asked for this: another stream's capture goes on.
-        let _relaxed = Relaxed::enter();
+        let _relaxed = RelaxedCapture::enter();
         // A stream that is being captured must not be asked.
         streams.retain(|stream| {
             matches!(is_capturing(stream), Ok(false)) && matches!(stream.is_done(), Ok(true))
@@ -146,10 +146,10 @@ impl Users {
         streams
     }
 
-    /// Lets go of streams that [`Users::idle`] found, where still nobody else has them. Dropping the result, and what was
+    /// Lets go of streams that [`StreamUsage::retain_idle`] found, where still nobody else has them. Dropping the result, and what was
     /// given, destroys them.
     #[must_use = "dropping them destroys streams, which should not happen under a lock"]
-    pub fn forget(&self, idle: &[Stream]) -> Vec<Stream> {
+    pub fn remove_idle(&self, idle: &[Stream]) -> Vec<Stream> {
         let mut others = self.lock();
         let Some(others) = others.as_mut() else {
             return Vec::new();
@@ -165,16 +165,16 @@ impl Users {
         gone
     }
 
-    /// As [`Users::note`], and lets go of streams that are done where there are many.
-    pub fn note_and_tidy(&self, stream: &Stream) {
-        if self.note(stream) {
-            let idle = Users::idle(self.unshared());
-            drop(self.forget(&idle));
+    /// As [`StreamUsage::add`], and lets go of streams that are done where there are many.
+    pub fn add_and_prune(&self, stream: &Stream) {
+        if self.add(stream) {
+            let idle = StreamUsage::retain_idle(self.unshared_streams());
+            drop(self.remove_idle(&idle));
         }
     }
 
     /// The streams that the freeing one has to wait for, taken out.
-    pub fn take_others(&mut self) -> Vec<Stream> {
+    pub fn take_other_streams(&mut self) -> Vec<Stream> {
         let others = self
             .others
             .get_mut()
@@ -188,21 +188,21 @@ impl Users {
 
     /// All streams, for who chooses where the last clones of them end.
     pub fn into_streams(mut self) -> Vec<Stream> {
-        let mut streams = self.take_others();
+        let mut streams = self.take_other_streams();
         streams.push(self.stream);
         streams
     }
 
     /// Whether nothing but the freeing stream, which is the crate's own or a default one, is known to use the memory.
     #[inline]
-    pub fn are_plain(&mut self) -> bool {
-        self.are_none() && !self.stream.is_foreign()
+    pub fn is_exclusive_and_not_foreign(&mut self) -> bool {
+        self.is_exclusive() && !self.stream.is_foreign()
     }
 
     /// Whether there is the freeing stream alone, of this crate's making, without so much as a list for others: beside it
     /// nothing is owned then.
     #[inline(always)]
-    pub(crate) fn is_one_owned(&mut self) -> bool {
+    pub(crate) fn is_single_owned_stream(&mut self) -> bool {
         let others = self
             .others
             .get_mut()
@@ -213,7 +213,7 @@ impl Users {
 
     /// Whether the freeing stream has nobody to wait for.
     #[inline]
-    pub fn are_none(&mut self) -> bool {
+    pub fn is_exclusive(&mut self) -> bool {
         let others = self
             .others
             .get_mut()
@@ -225,7 +225,7 @@ impl Users {
     }
 
     /// Whether the freeing stream has others to wait for.
-    pub fn has_others(&self) -> bool {
+    pub fn has_other_streams(&self) -> bool {
         let others = self.lock();
         self.thread != thread_of(&self.stream)
             || others
@@ -235,8 +235,8 @@ impl Users {
 
     /// Makes the freeing stream wait for the others, which are let go of; `address` is the memory's. What fails goes to
     /// `log`: memory is freed in any case.
-    pub fn settle(&mut self, address: CUdeviceptr) {
-        let others = self.take_others();
+    pub fn order_free_after_others(&mut self, address: CUdeviceptr) {
+        let others = self.take_other_streams();
         let ordered = || {
             // A default stream is one of the current context, which has to be one of the memory's device.
             let _entered = if others.iter().chain([&self.stream]).any(Stream::is_default) {
@@ -254,7 +254,7 @@ impl Users {
     }
 
     /// All streams whose work uses the memory, the freeing one last.
-    pub fn all(&self) -> Vec<Stream> {
+    pub fn streams(&self) -> Vec<Stream> {
         let known = self.lock().as_ref().map(|others| others.streams.clone());
         let mut streams = known.unwrap_or_default();
         streams.push(self.own());

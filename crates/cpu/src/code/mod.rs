@@ -4,17 +4,17 @@
 //! function of an API reports what is wrong (the driver, [`crate::toolchain`]).
 //!
 //! The device runs PTX, so machine code counts for the PTX it was made from. That PTX travels with it: a cubin that was
-//! made while this device is in use has one section more than the compiler gave it ([`carry`]), which GPUs and linkers
+//! made while this device is in use has one section more than the compiler gave it ([`embed_ptx`]), which GPUs and linkers
 //! pass over. So it survives a cache on disk, a pickle, a fat binary and the end of the process.
 
 mod archive;
-mod carry;
 pub(crate) mod elf;
+mod embed_ptx;
 mod fatbin;
 
 use crate::memory::checked;
 
-pub(crate) use carry::{attach, attach_reason, wrap};
+pub(crate) use embed_ptx::{attach, attach_reason, wrap};
 
 /// A PTX module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ fn elf_content(data: Data<'_>, name: &str) -> Result<Content, Problem> {
     if elf::machine(data) != Some(elf::CUDA) {
         return host_content(data, &sections, name);
     }
-    match carry::carried(data, &sections) {
+    match embed_ptx::carried(data, &sections) {
         Some(found) => found.map(|mut units| {
             for unit in units.iter_mut().filter(|u| u.name.is_empty()) {
                 name.clone_into(&mut unit.name);

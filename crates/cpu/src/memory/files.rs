@@ -7,8 +7,9 @@
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
@@ -232,7 +233,7 @@ impl Process {
     pub(crate) fn own() -> Process {
         static OWN: Mutex<Option<Process>> = Mutex::new(None);
         let id = std::process::id();
-        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = OWN.lock();
         // A forked child is another one.
         if own.is_none_or(|own| own.id != id) {
             let start = state_of(id).map_or(0, |(_, start)| start);

@@ -2,10 +2,9 @@
 //!
 //! While it is parked no region covers it: a stale pointer into it is found out like one into freed memory.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::{AddressSpace, Entry, MemoryError, Reach, Region, lock};
+use super::{AddressSpace, Entry, MemoryError, Reach, Region};
 
 /// Memory that was allocated and is in no region now. [`AddressSpace::release`] gives it back; one that is dropped
 /// instead stays set aside for good.
@@ -31,7 +30,7 @@ impl AddressSpace {
         addr: u64,
         accept: impl FnOnce(&Region) -> bool,
     ) -> Result<Parked, MemoryError> {
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         match regions.get(&addr) {
             Some(e) if accept(&e.region) => {}
             _ => return Err(MemoryError::NotAllocated),
@@ -67,7 +66,7 @@ impl AddressSpace {
 
     /// Gives parked memory back to the system.
     pub fn release(&self, parked: Parked) {
-        lock(&self.heap).limbo.push(parked.entry);
+        self.heap.lock().limbo.push(parked.entry);
         self.reclaim();
     }
 }

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::files;
 use super::pages::{self, Pages};
-use super::{AddressSpace, Backing, CHUNK, Charge, Entry, Kind, MemoryError, Reach, Region, lock};
+use super::{AddressSpace, Backing, CHUNK, Charge, Entry, Kind, MemoryError, Reach, Region};
 
 const PAGE: u64 = 4096;
 /// What the names of files begin with that hold memory which was shared after it had been allocated.
@@ -53,7 +55,7 @@ impl Arena {
     }
 
     fn take(&self, len: u64) -> Option<u64> {
-        let mut free = lock(&self.free);
+        let mut free = self.free.lock();
         let (offset, room) = free
             .iter()
             .find(|(_, room)| **room >= len)
@@ -67,7 +69,7 @@ impl Arena {
 
     fn give_back(&self, mut offset: u64, mut len: u64) {
         files::punch(&self.file, offset, len);
-        let mut free = lock(&self.free);
+        let mut free = self.free.lock();
         if let Some((&before, &room)) = free.range(..offset).next_back()
             && before + room == offset
         {
@@ -208,7 +210,7 @@ impl AddressSpace {
 
     /// Where the file of an allocation has it that [`AddressSpace::alloc_in`] made.
     pub fn offset_in(&self, arena: &Arc<Arena>, base: u64) -> Option<u64> {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = self.regions.read();
         match &regions.get(&base)?.backing {
             Backing::File(_, Some(block)) if Arc::ptr_eq(&block.arena, arena) => Some(block.offset),
             _ => None,
@@ -223,14 +225,14 @@ impl AddressSpace {
     /// there is no such moment, [`MemoryError::System`] if the system refuses.
     pub fn share(&self, base: u64) -> Result<SharedRange, MemoryError> {
         // One at a time, so that nothing becomes a file's twice.
-        let _alone = lock(&self.sharing);
+        let _alone = self.sharing.lock();
         let (id, start, len, known) = {
-            let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+            let regions = self.regions.read();
             let entry = regions.get(&base).ok_or(MemoryError::NotAllocated)?;
             let (start, len, known) = match &entry.backing {
                 Backing::Slot(_) => {
                     let start = base & !(CHUNK - 1);
-                    let known = lock(&self.heap).chunk(start).and_then(|c| c.file.clone());
+                    let known = self.heap.lock().chunk(start).and_then(|c| c.file.clone());
                     (start, CHUNK, known)
                 }
                 Backing::Mapping(pages) => {
@@ -262,13 +264,13 @@ impl AddressSpace {
         len: u64,
         file: Arc<OwnedFd>,
     ) -> Result<Arc<OwnedFd>, MemoryError> {
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         // It may have been freed, and its address used again, while we waited.
         let entry = regions
             .get_mut(&base)
             .filter(|e| e.region.id == id)
             .ok_or(MemoryError::NotAllocated)?;
-        let mut heap = lock(&self.heap);
+        let mut heap = self.heap.lock();
         let pages = match &mut entry.backing {
             Backing::Mapping(pages) => pages,
             _ => heap.chunk(start).ok_or(MemoryError::NotAllocated)?,
@@ -375,7 +377,7 @@ mod tests {
         for r in [b, c] {
             s.free(r.base).unwrap();
         }
-        assert_eq!(lock(&arena.free).len(), 1);
+        assert_eq!(arena.free.lock().len(), 1);
         assert_eq!(s.used(), 0);
     }
 
@@ -421,7 +423,7 @@ mod tests {
         }
         assert_eq!(s.used(), 0);
         // Chunks of slots stay a file's.
-        let chunks = &lock(&s.heap).chunks;
+        let chunks = &s.heap.lock().chunks;
         assert_eq!(chunks.iter().filter(|c| c.file.is_some()).count(), 1);
     }
 

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use super::files;
 use super::pages::{self, Pages};
-use super::{AddressSpace, Backing, Entry, Kind, MemoryError, Reach, Region, lock};
+use super::{AddressSpace, Backing, Entry, Kind, MemoryError, Reach, Region};
 
 /// What the names of the files begin with; the caller's part follows.
 const NAME: &str = "cupyrite-memory-";
@@ -163,7 +163,7 @@ impl AddressSpace {
             size,
             mappings: BTreeMap::new(),
         };
-        lock(&self.reservations).insert(base, reservation);
+        self.reservations.lock().insert(base, reservation);
         Ok(base)
     }
 
@@ -172,7 +172,7 @@ impl AddressSpace {
     /// # Errors
     /// [`MemoryError::NotAllocated`] if that is not a reservation, [`MemoryError::Overlap`] if something is mapped.
     pub fn unreserve(&self, base: u64, size: u64) -> Result<(), MemoryError> {
-        let mut reservations = lock(&self.reservations);
+        let mut reservations = self.reservations.lock();
         match reservations.get(&base) {
             Some(r) if r.size == size && r.mappings.is_empty() => {}
             Some(r) if r.size == size => return Err(MemoryError::Overlap),
@@ -183,7 +183,7 @@ impl AddressSpace {
         };
         drop(reservations);
         let region = window(base, size, Reach::NONE, 0);
-        lock(&self.heap).limbo.push(Entry {
+        self.heap.lock().limbo.push(Entry {
             region,
             backing: Backing::Reserved(gone.pages),
             capacity: 0,
@@ -194,7 +194,7 @@ impl AddressSpace {
 
     /// The reservation that holds `addr`: its first address and its size.
     pub fn reservation_of(&self, addr: u64) -> Option<(u64, u64)> {
-        let reservations = lock(&self.reservations);
+        let reservations = self.reservations.lock();
         let (&base, r) = reservations.range(..=addr).next_back()?;
         (addr - base < r.size).then_some((base, r.size))
     }
@@ -220,7 +220,7 @@ impl AddressSpace {
         {
             return Err(MemoryError::InvalidRequest);
         }
-        let mut reservations = lock(&self.reservations);
+        let mut reservations = self.reservations.lock();
         let (&base, reservation) = reservations
             .range_mut(..=addr)
             .next_back()
@@ -233,7 +233,7 @@ impl AddressSpace {
         {
             return Err(MemoryError::Overlap);
         }
-        let mut heap = lock(&self.heap);
+        let mut heap = self.heap.lock();
         // An earlier mapping there that a running kernel holds back: the new one replaces it, its rest goes later.
         let mut rests = Vec::new();
         heap.limbo.retain(|e| {
@@ -277,7 +277,7 @@ impl AddressSpace {
     /// # Errors
     /// [`MemoryError::NotMapped`] if the range has part of a mapping, or mappings and gaps, or is not reserved.
     pub fn unmap(&self, addr: u64, size: u64) -> Result<(), MemoryError> {
-        let mut reservations = lock(&self.reservations);
+        let mut reservations = self.reservations.lock();
         let (&base, reservation) = reservations
             .range_mut(..=addr)
             .next_back()
@@ -293,7 +293,7 @@ impl AddressSpace {
             return Ok(());
         }
         let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         let mut gone = Vec::new();
         for start in starts {
             if let Some(m) = reservation.mappings.remove(&start) {
@@ -308,7 +308,7 @@ impl AddressSpace {
         self.generation.fetch_add(1, Ordering::SeqCst);
         drop(regions);
         // While the reservations are locked, so that nobody can map there before the old window is known to be doomed.
-        lock(&self.heap).limbo.extend(gone);
+        self.heap.lock().limbo.extend(gone);
         drop(reservations);
         self.reclaim();
         Ok(())
@@ -324,13 +324,13 @@ impl AddressSpace {
         size: u64,
         change: impl Fn(Reach) -> Reach,
     ) -> Result<(), MemoryError> {
-        let mut reservations = lock(&self.reservations);
+        let mut reservations = self.reservations.lock();
         let (_, reservation) = reservations
             .range_mut(..=addr)
             .next_back()
             .ok_or(MemoryError::NotMapped)?;
         let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         for start in starts {
             let Some(m) = reservation.mappings.get_mut(&start) else {
                 continue;
@@ -356,7 +356,7 @@ impl AddressSpace {
 
     /// The mapping that holds `addr`, whether or not any device may use it.
     pub fn mapping_at(&self, addr: u64) -> Option<Mapping> {
-        let reservations = lock(&self.reservations);
+        let reservations = self.reservations.lock();
         let (_, reservation) = reservations.range(..=addr).next_back()?;
         let (_, m) = reservation.mappings.range(..=addr).next_back()?;
         (addr - m.base < m.size).then(|| m.clone())

@@ -1,9 +1,9 @@
 //! Starting and stopping, versions, names of processes, texts of errors.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::{Mutex, PoisonError};
 
 use cupyrite_sys::nvml::nvmlReturn_t;
+use parking_lot::Mutex;
 
 use super::{Res, entries, put, put_text};
 use crate::driver;
@@ -12,7 +12,7 @@ use crate::driver;
 static INITS: Mutex<(u32, u64)> = Mutex::new((0, 0));
 
 pub(super) fn initialised() -> bool {
-    let inits = INITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let inits = INITS.lock();
     inits.0 == std::process::id() && inits.1 > 0
 }
 
@@ -22,7 +22,7 @@ fn init() -> Res {
         return Err(nvmlReturn_t::NVML_ERROR_DRIVER_NOT_LOADED);
     }
     let pid = std::process::id();
-    let mut inits = INITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut inits = INITS.lock();
     if inits.0 != pid {
         *inits = (pid, 0);
     }
@@ -31,7 +31,7 @@ fn init() -> Res {
 }
 
 fn shutdown() -> Res {
-    let mut inits = INITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut inits = INITS.lock();
     if inits.0 != std::process::id() || inits.1 == 0 {
         return Err(nvmlReturn_t::NVML_ERROR_UNINITIALIZED);
     }

@@ -1,12 +1,12 @@
 //! NVML through its C entry points, as a program would call it.
 
 use std::ffi::{CStr, CString, c_char};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::nvml::{
-    ROWS, nvmlMemory_st, nvmlMemory_v2_st, nvmlPciInfo_st, nvmlProcessInfo_v2_st,
+    SYMBOLS, nvmlMemory_st, nvmlMemory_v2_st, nvmlPciInfo_st, nvmlProcessInfo_v2_st,
     nvmlUtilization_st,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use super::get_proc;
 
@@ -44,7 +44,7 @@ struct Session(#[allow(dead_code)] MutexGuard<'static, ()>);
 
 impl Session {
     fn new() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = TURN.lock();
         assert_eq!(call("nvmlInit_v2", &[]), 0);
         Session(turn)
     }
@@ -89,7 +89,7 @@ fn it_counts_how_often_it_was_initialised() {
     assert_eq!(call("nvmlDeviceGetCount_v2", &[at(&mut count)]), 0);
     assert!(count >= 1);
     drop(session);
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.lock();
     assert_eq!(
         call("nvmlDeviceGetCount_v2", &[at(&mut count)]),
         UNINITIALIZED
@@ -102,7 +102,7 @@ fn it_counts_how_often_it_was_initialised() {
 fn every_function_of_the_library_answers() {
     let _session = Session::new();
     let mut done = 0;
-    for row in &ROWS {
+    for row in &SYMBOLS {
         let name = row.export.to_str().unwrap();
         if super::implemented().any(|e| e.name == name) {
             done += 1;

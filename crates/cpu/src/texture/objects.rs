@@ -4,7 +4,9 @@
 //! (it is an `Arc`): an object destroyed meanwhile lives until they are done.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::RwLock;
 
 use super::descriptor::{Surface, Texture};
 
@@ -30,17 +32,12 @@ pub fn insert_surface(handle: u64, surface: Arc<Surface>) {
 }
 
 fn insert(handle: u64, object: Object) {
-    LIVE.write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(handle, object);
+    LIVE.write().insert(handle, object);
 }
 
 /// What the handle names, if it is live.
 pub fn find(handle: u64) -> Option<Object> {
-    LIVE.read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(&handle)
-        .cloned()
+    LIVE.read().get(&handle).cloned()
 }
 
 /// The texture with this handle.
@@ -61,7 +58,7 @@ pub fn find_surface(handle: u64) -> Option<Arc<Surface>> {
 
 /// Forgets a texture's handle and gives the object back.
 pub fn remove_texture(handle: u64) -> Option<Arc<Texture>> {
-    let mut live = LIVE.write().unwrap_or_else(PoisonError::into_inner);
+    let mut live = LIVE.write();
     match live.get(&handle) {
         Some(Object::Texture(_)) => {}
         _ => return None,
@@ -74,7 +71,7 @@ pub fn remove_texture(handle: u64) -> Option<Arc<Texture>> {
 
 /// Forgets a surface's handle and gives the object back.
 pub fn remove_surface(handle: u64) -> Option<Arc<Surface>> {
-    let mut live = LIVE.write().unwrap_or_else(PoisonError::into_inner);
+    let mut live = LIVE.write();
     match live.get(&handle) {
         Some(Object::Surface(_)) => {}
         _ => return None,

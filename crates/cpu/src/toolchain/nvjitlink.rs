@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cupyrite_sys::nvjitlink::{self, nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
+use parking_lot::Mutex;
 
 use super::{wanted, wrappers};
 use crate::code::{self, Content, Data, Unit};
-use crate::driver::lock;
 
 const SUCCESS: nvJitLinkResult = nvJitLinkResult::NVJITLINK_SUCCESS;
 
@@ -42,7 +42,7 @@ struct Link {
 static LINKS: Mutex<Option<HashMap<usize, Link>>> = Mutex::new(None);
 
 fn with<T>(handle: nvJitLinkHandle, f: impl FnOnce(&mut Link) -> T) -> Option<T> {
-    lock(&LINKS).as_mut()?.get_mut(&handle.addr()).map(f)
+    LINKS.lock().as_mut()?.get_mut(&handle.addr()).map(f)
 }
 
 /// What an input is to this device.
@@ -152,7 +152,7 @@ pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, S
         Err(e) => return Err(format!("LTO IR needs nvJitLink: {e}")),
     }
     // This link is not one to be followed.
-    lock(&LINKS).get_or_insert_default().remove(&handle.addr());
+    LINKS.lock().get_or_insert_default().remove(&handle.addr());
     let shadow = Shadow(handle);
     for Lto { name, data } in inputs {
         let kind = match data.first_chunk() {
@@ -275,7 +275,7 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
                     .map(|o| CStr::from_ptr(o).to_owned())
                     .collect();
                 let link = Link { options, inputs: Vec::new(), cubin: None };
-                lock(&LINKS).get_or_insert_default().insert((*handle).addr(), link);
+                LINKS.lock().get_or_insert_default().insert((*handle).addr(), link);
             }
             status
         }
@@ -284,7 +284,7 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         // SAFETY: the caller's promise.
         unsafe {
             // Before nvJitLink may give the same address out again.
-            if !handle.is_null() && let Some(links) = lock(&LINKS).as_mut() {
+            if !handle.is_null() && let Some(links) = LINKS.lock().as_mut() {
                 links.remove(&(*handle).addr());
             }
             real::nvJitLinkDestroy(handle)

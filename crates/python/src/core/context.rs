@@ -4,8 +4,8 @@ use cupyrite::Context;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::errors::OrRaise;
-use super::slot::Slot;
+use crate::core::closable::Slot;
+use crate::core::errors::OrRaise;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 

@@ -4,14 +4,14 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite::Error;
-use cupyrite::sys::loader::Library;
+use cupyrite::sys::loader::CudaLibrary;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::py::{Owned, Raised};
-use crate::runtime;
+use crate::bindings::symbols;
+use crate::cpython::{Owned, Raised};
 
 /// An exception class of `cuda.core`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Class {
 #[pyfunction]
 #[pyo3(name = "_explanation")]
 fn explanation(code: i32) -> Option<&'static str> {
-    cupyrite::explanation(code)
+    cupyrite::explain_status(code)
 }
 
 /// Adds the exceptions.
@@ -116,12 +116,12 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Driver { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Nvrtc { .. } => Class::Nvrtc.error(py, error.to_string()),
-        Error::NvJitLink { status, log, .. } => library(py, Library::NvJitLink, status.0, log),
-        Error::Nvvm { status, log, .. } => library(py, Library::Nvvm, status.0, log),
+        Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),
+        Error::Nvvm { status, log, .. } => library(py, CudaLibrary::Nvvm, status.0, log),
         Error::Unsupported { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
-            let Raised = runtime::raise_load_error(load, "cuda.core");
+            let Raised = symbols::raise_load_error(load, "cuda.core");
             PyErr::fetch(py)
         }
         _ => PyValueError::new_err(error.to_string()),
@@ -140,7 +140,7 @@ fn not_found(py: Python<'_>, text: &str) -> PyErr {
 }
 
 /// The bindings' exception for a status of a library; its text has the library's log.
-fn library(py: Python<'_>, library: Library, status: u32, log: &str) -> PyErr {
+fn library(py: Python<'_>, library: CudaLibrary, status: u32, log: &str) -> PyErr {
     let Raised =
         crate::types::exceptions::raise_status(library, i64::from(status), None, None, None);
     let error = PyErr::fetch(py);

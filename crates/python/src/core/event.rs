@@ -3,21 +3,23 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle, SoleEvent};
+use cupyrite::{Context, Error, Event, EventOptions, IpcEventHandle, UniqueEvent};
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use super::context::{PyContext, handle_object};
-use super::device::{self, PyDevice};
-use super::errors::{OrRaise, to_python};
-use super::flags::FlagPlaces;
-use super::fresh::{Fresh, Parts, Recycled};
-use super::method::{self, Method};
-use super::options::{OptionClass, Options};
-use super::slot::{Detached, Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Detached, Lent, Slot, closed, drop_detached};
+use crate::core::context::{PyContext, handle_object};
+use crate::core::device;
+use crate::core::device::PyDevice;
+use crate::core::errors::{OrRaise, to_python};
+use crate::core::options::flags::FlagPlaces;
+use crate::core::options::{OptionClass, Options};
+use crate::cpython::freelist::{Fresh, Parts, Recycled};
+use crate::cpython::method;
+use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
 
 /// A point in a stream that can be waited for and, where it was made for that, timed.
@@ -38,7 +40,7 @@ pub struct PyEvent {
 
 /// What an event's shell has: the event itself until somebody else needs it, too.
 enum Owned {
-    Alone(SoleEvent),
+    Alone(UniqueEvent),
     Shared(Event),
     /// Nothing, while the one is made the other.
     Neither,
@@ -154,7 +156,7 @@ impl PyEvent {
     ///
     /// Memory.
     #[inline]
-    pub fn wrap_unrecorded(py: Python<'_>, event: SoleEvent) -> PyResult<Py<PyEvent>> {
+    pub fn wrap_unrecorded(py: Python<'_>, event: UniqueEvent) -> PyResult<Py<PyEvent>> {
         PyEvent::wrap_as(py, event.options().ipc, false, Owned::Alone(event))
     }
 
@@ -162,7 +164,7 @@ impl PyEvent {
     fn wrap_as(py: Python<'_>, ipc: bool, recorded: bool, event: Owned) -> PyResult<Py<PyEvent>> {
         if ipc {
             // Teaches the picklers of multiprocessing.
-            super::ipc::module(py)?;
+            crate::core::memory::ipc::module(py)?;
         }
         OBJECTS.make(py, Shell { event, recorded })
     }

@@ -6,57 +6,39 @@
 //!
 //! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
 
-pub mod attributes;
-pub mod batch;
-pub mod buffer;
-pub mod buffer_shown;
+pub mod closable;
 pub mod context;
 pub mod device;
 pub mod dlpack;
-pub mod dlpack_exchange;
-pub mod dlpack_method;
-pub mod dtype;
 pub mod errors;
 pub mod event;
-pub mod flags;
-pub mod fresh;
-pub mod held;
-pub mod ipc;
-pub mod kernel;
 pub mod launch;
-pub mod layout;
-pub mod linker;
-pub mod location;
-pub mod managed;
-pub mod memory_resource;
-pub mod method;
+pub mod memory;
+pub mod module;
 pub mod numbers;
-pub mod object_code;
-pub mod occupancy;
-pub mod operand;
 pub mod options;
-pub mod pinned;
-pub mod pool_attributes;
-pub mod program;
-pub mod properties;
-pub mod recent;
-pub mod slot;
+pub mod pin_count;
+pub mod recent_cache;
 pub mod stream;
-pub mod uses;
 pub mod view;
-pub mod view_argument;
-pub mod view_class;
-pub mod view_copy;
-pub mod view_cupy;
-pub mod view_dlpack;
-pub mod view_end;
-pub mod view_import;
-pub mod view_method;
-mod view_parts;
-pub mod view_shown;
-pub mod virtual_memory;
 
 use pyo3::prelude::*;
+
+use crate::core::device::properties;
+use crate::core::memory::batch;
+use crate::core::memory::buffer;
+use crate::core::memory::ipc;
+use crate::core::memory::managed;
+use crate::core::memory::pinned;
+use crate::core::memory::resource;
+use crate::core::memory::virtual_memory;
+use crate::core::module::kernel;
+use crate::core::module::kernel_attributes;
+use crate::core::module::linker;
+use crate::core::module::object_code;
+use crate::core::module::occupancy;
+use crate::core::module::program;
+use crate::core::view::layout;
 
 /// Adds the submodule `core`.
 ///
@@ -66,7 +48,7 @@ use pyo3::prelude::*;
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let core = PyModule::new(module.py(), "core")?;
     errors::init(&core)?;
-    attributes::init(&core)?;
+    kernel_attributes::init(&core)?;
     kernel::init(&core)?;
     launch::init(&core)?;
     linker::init(&core)?;
@@ -78,7 +60,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     program::init(&core)?;
     properties::init(&core)?;
     stream::init(&core)?;
-    memory_resource::init(&core)?;
+    resource::init(&core)?;
     buffer::init(&core)?;
     managed::init(&core)?;
     pinned::init(&core)?;

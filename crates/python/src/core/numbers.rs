@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
-use super::operand;
+use crate::core::memory::copy_operand;
 
 /// A value as messages show it. Python refuses to print numbers of thousands of digits, and a `repr` may raise.
 #[cold]
@@ -93,7 +93,7 @@ pub fn bytes_argument(
             return Ok(size);
         }
     }
-    std::hint::cold_path();
+    cupyrite::hint::cold_path();
     bytes_otherwise(given, function, parameter)
 }
 
@@ -173,7 +173,7 @@ pub fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
         })?;
         return Ok(FillPattern::U8(byte));
     }
-    let Some((len, bytes)) = operand::small_bytes(value)? else {
+    let Some((len, bytes)) = copy_operand::small_bytes(value)? else {
         return Err(PyTypeError::new_err(format!(
             "Buffer.fill() argument 'value' is of type {}; expected an int from 0 to 255, or an object with the buffer \
              protocol of 1, 2 or 4 bytes",

@@ -12,14 +12,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use super::context::{PyContext, handle_object};
-use super::device::{self, PyDevice};
-use super::errors::OrRaise;
-use super::event::{self, PyEvent};
-use super::numbers;
-use super::operand;
-use super::options::{OptionClass, Options};
-use super::slot::{Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Lent, Slot, closed, drop_detached};
+use crate::core::context::{PyContext, handle_object};
+use crate::core::device;
+use crate::core::device::PyDevice;
+use crate::core::errors::OrRaise;
+use crate::core::event;
+use crate::core::event::PyEvent;
+use crate::core::memory::copy_operand;
+use crate::core::numbers;
+use crate::core::options::{OptionClass, Options};
 use crate::generated::ids::class::driver as class;
 
 /// A queue of work on a device: what is queued runs in order, and independently of other streams.
@@ -143,7 +145,7 @@ impl PyStream {
             }
         });
         if let Some(other) = clone {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             let_go(py, other);
         }
     }
@@ -242,7 +244,7 @@ impl PyStream {
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
-        operand::reap(py);
+        copy_operand::reap(py);
         Ok(())
     }
 
@@ -357,7 +359,7 @@ impl PyStream {
         // the collector must not take it for garbage. A slot that is busy belongs to an object in use.
         if let Some(Some(owner)) = self.slot.peek(|kept| {
             kept.stream
-                .sole_owner()
+                .unique_owner()
                 .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
                 .map(std::ptr::from_ref)
         }) {
@@ -465,7 +467,7 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let address = address_of(handle, &what)?;
     // SAFETY: the protocol promises a stream that lives as long as its object, which is kept.
     Ok(unsafe {
-        Stream::from_handle_keeping(
+        Stream::from_handle_with_owner(
             std::ptr::with_exposed_provenance_mut(address),
             given.clone().unbind(),
         )
@@ -508,7 +510,7 @@ pub fn accept_for_memory(
     {
         return Ok(stream);
     }
-    std::hint::cold_path();
+    cupyrite::hint::cold_path();
     accept_any(given, function, parameter, false)
 }
 

@@ -2,9 +2,9 @@
 
 use pyo3::ffi;
 
-use super::errors::{Exc, name_of_type, prefix, raise, type_name};
-use super::table::{ClassId, Prim};
-use super::{memory, object, registry};
+use crate::types::errors::{Exc, name_of_type, prefix, raise, type_name};
+use crate::types::table::{ClassId, Prim};
+use crate::types::{memory, object, registry};
 
 /// Where a value goes, for error messages: a class (or an object of it) and an attribute or parameter.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ impl Site {
 /// `obj` is such an instance of class `id`; the GIL is held.
 #[inline]
 pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> Option<u64> {
-    let class = super::table::class(id).1;
+    let class = crate::types::table::class(id).1;
     // SAFETY: as promised by the caller; the sizes are those of the C types.
     unsafe {
         let size = class.size as usize;
@@ -63,7 +63,7 @@ pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> Option<u64
         }
         let raw = u64::from_le_bytes(bytes);
         Some(match class.kind {
-            super::table::Kind::Integer(p) if p.signed() && size == 4 => {
+            crate::types::table::Kind::Integer(p) if p.signed() && size == 4 => {
                 raw as u32 as i32 as i64 as u64
             }
             _ => raw,
@@ -91,14 +91,14 @@ unsafe fn integer_slow(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
     // SAFETY: as promised by the caller of `integer`.
     unsafe {
         if let Some(id) = registry::of(obj) {
-            return match super::table::class(id).1.kind {
-                super::table::Kind::Record
-                | super::table::Kind::Marker
-                | super::table::Kind::Pod => {
+            return match crate::types::table::class(id).1.kind {
+                crate::types::table::Kind::Record
+                | crate::types::table::Kind::Marker
+                | crate::types::table::Kind::Pod => {
                     site.wrong("an integer", obj);
                     None
                 }
-                super::table::Kind::Integer(p) if p.signed() => {
+                crate::types::table::Kind::Integer(p) if p.signed() => {
                     handle_bits(obj.cast(), id).map(|v| v as i64 as i128)
                 }
                 _ => handle_bits(obj.cast(), id).map(i128::from),
@@ -239,12 +239,12 @@ pub unsafe fn address(obj: *mut ffi::PyObject, site: &Site) -> Option<(u64, *mut
             return plain_address(obj, site).map(|a| (a, nothing));
         }
         if let Some(id) = registry::of(obj) {
-            return match super::table::class(id).1.kind {
-                super::table::Kind::Marker => {
+            return match crate::types::table::class(id).1.kind {
+                crate::types::table::Kind::Marker => {
                     site.wrong(WANTED, obj);
                     None
                 }
-                super::table::Kind::Record | super::table::Kind::Pod => {
+                crate::types::table::Kind::Record | crate::types::table::Kind::Pod => {
                     ffi::Py_INCREF(obj);
                     Some(((*obj.cast::<object::Instance>()).data as u64, obj))
                 }

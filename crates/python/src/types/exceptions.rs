@@ -11,18 +11,21 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use cupyrite_sys::loader;
 use pyo3::ffi;
 
-use super::table::{self, ErrorText, Errors, LIBRARIES, Library};
-use crate::errors::{self, Kind};
-use crate::py::{self, Obj, Owned, R, Raised};
-use crate::{function, raising};
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::bindings::{function, raising};
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::table;
+use crate::types::table::{ErrorText, Errors, LIBRARIES, Library};
 
 type Classes = Box<[AtomicPtr<ffi::PyObject>]>;
 
-static CLASSES: [OnceLock<Classes>; loader::Library::COUNT] =
-    [const { OnceLock::new() }; loader::Library::COUNT];
+static CLASSES: [OnceLock<Classes>; loader::CudaLibrary::COUNT] =
+    [const { OnceLock::new() }; loader::CudaLibrary::COUNT];
 
 /// The table of a library's types.
-pub fn library(library: loader::Library) -> Option<&'static Library> {
+pub fn library(library: loader::CudaLibrary) -> Option<&'static Library> {
     LIBRARIES.iter().copied().find(|lib| lib.loader == library)
 }
 
@@ -49,7 +52,7 @@ pub fn class(lib: &'static Library, index: u16) -> *mut ffi::PyObject {
 }
 
 fn made(lib: &'static Library, errors: &'static Errors, index: u16) -> R<*mut ffi::PyObject> {
-    py::once(&classes(lib, errors)[index as usize], || {
+    cpython::once(&classes(lib, errors)[index as usize], || {
         make(lib, errors, index)
     })
 }
@@ -116,7 +119,7 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
         let made = Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))?;
         if exception.base.is_none() {
             // Always there, so that nobody has to ask whether it is.
-            set(made.obj(), c"log", &py::from_str("")?)?;
+            set(made.obj(), c"log", &cpython::from_str("")?)?;
         }
         Ok(made)
     }
@@ -159,7 +162,7 @@ unsafe extern "C" fn init(
         // SAFETY: as above.
         let (status, cu_err) = unsafe { arguments(exception, args, kwargs, errors)? };
         let text = text(lib, errors, status, cu_err)?;
-        let text = py::from_str(&text)?;
+        let text = cpython::from_str(&text)?;
         // SAFETY: the slot of `Exception` takes an instance, a tuple and null for no keywords.
         unsafe {
             let init = ffi::PyType_GetSlot(ffi::PyExc_Exception.cast(), ffi::Py_tp_init);
@@ -171,10 +174,10 @@ unsafe extern "C" fn init(
         }
         set(exception, c"status", &status.owned())?;
         if errors.text == ErrorText::CuFile {
-            let cu_err = cu_err.map_or_else(py::none, Obj::owned);
+            let cu_err = cu_err.map_or_else(cpython::none, Obj::owned);
             set(exception, c"cuda_error", &cu_err)?;
         }
-        Ok(py::none())
+        Ok(cpython::none())
     });
     match Owned::take(done) {
         Ok(_) => 0,
@@ -275,15 +278,15 @@ fn number(obj: Obj<'_>) -> Option<i64> {
     }
     // SAFETY: the object is an int.
     let value = unsafe { ffi::PyLong_AsLongLong(obj.ptr()) };
-    if value == -1 && py::raised() {
-        py::clear();
+    if value == -1 && cpython::raised() {
+        cpython::clear();
         return None;
     }
     Some(value)
 }
 
 /// The first name of a value in an enum's table.
-fn member(id: super::EnumId, value: i64) -> Option<&'static str> {
+fn member(id: crate::types::EnumId, value: i64) -> Option<&'static str> {
     let members = table::enumeration(id).1.members;
     members
         .iter()
@@ -292,7 +295,7 @@ fn member(id: super::EnumId, value: i64) -> Option<&'static str> {
 }
 
 /// `NAME (number)`.
-fn named(id: super::EnumId, obj: Obj<'_>) -> R<String> {
+fn named(id: crate::types::EnumId, obj: Obj<'_>) -> R<String> {
     if let Some(value) = number(obj)
         && let Some(name) = member(id, value)
     {
@@ -303,7 +306,7 @@ fn named(id: super::EnumId, obj: Obj<'_>) -> R<String> {
     let message = format!(
         "{} is not a valid {}",
         text.obj().text().unwrap_or_default(),
-        super::enum_name(id)
+        crate::types::enum_name(id)
     );
     Err(errors::raise(Kind::Value, &message))
 }
@@ -340,7 +343,7 @@ fn text(
         }
         ErrorText::CuFile => {
             let mut text = named(errors.status, status)?;
-            let words = number(status).map_or("", crate::special_cufile::words);
+            let words = number(status).map_or("", crate::bindings::custom::cufile::words);
             if !words.is_empty() {
                 text.push_str(": ");
                 text.push_str(words);
@@ -355,15 +358,15 @@ fn text(
 }
 
 /// `CUresult`.
-fn driver_status() -> Option<super::EnumId> {
-    let driver = library(loader::Library::Driver)?;
+fn driver_status() -> Option<crate::types::EnumId> {
+    let driver = library(loader::CudaLibrary::Driver)?;
     let at = driver
         .enums
         .binary_search_by(|e| e.name.cmp("CUresult"))
         .ok()?;
     u16::try_from(at)
         .ok()
-        .map(|at| super::EnumId(driver.first_enum + at))
+        .map(|at| crate::types::EnumId(driver.first_enum + at))
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -373,7 +376,7 @@ fn driver_status() -> Option<super::EnumId> {
 /// library wrote about it; `note` is what only the engine knows.
 #[cold]
 pub fn raise_status(
-    library: loader::Library,
+    library: loader::CudaLibrary,
     status: i64,
     cu_err: Option<i64>,
     log: Option<&[u8]>,
@@ -382,12 +385,12 @@ pub fn raise_status(
     match exception_of(library, status, cu_err).and_then(|exception| {
         if let Some(log) = log {
             let log = String::from_utf8_lossy(log);
-            let log = py::from_str(log.trim_end_matches('\0').trim_end())?;
+            let log = cpython::from_str(log.trim_end_matches('\0').trim_end())?;
             set(exception.obj(), c"log", &log)?;
             errors::add_note(exception.obj(), &log)?;
         }
         if let Some(note) = note {
-            errors::add_note(exception.obj(), &py::from_str(note)?)?;
+            errors::add_note(exception.obj(), &cpython::from_str(note)?)?;
         }
         Ok(exception)
     }) {
@@ -402,7 +405,7 @@ pub fn raise_status(
 }
 
 /// The exception object for a status.
-fn exception_of(library: loader::Library, status: i64, cu_err: Option<i64>) -> R<Owned> {
+fn exception_of(library: loader::CudaLibrary, status: i64, cu_err: Option<i64>) -> R<Owned> {
     let (lib, errors) = match self::library(library) {
         Some(
             lib @ Library {
@@ -420,14 +423,14 @@ fn exception_of(library: loader::Library, status: i64, cu_err: Option<i64>) -> R
         Err(_) => 0,
     };
     let class = made(lib, errors, index)?;
-    let status = py::from_i64(status)?;
+    let status = cpython::from_i64(status)?;
     let null = std::ptr::null_mut::<ffi::PyObject>();
     // SAFETY: the class lives for ever, the arguments are live; null ends them.
     unsafe {
         Owned::take(match cu_err {
             None => ffi::PyObject_CallFunctionObjArgs(class, status.ptr(), null),
             Some(cu_err) => {
-                let cu_err = py::from_i64(cu_err)?;
+                let cu_err = cpython::from_i64(cu_err)?;
                 ffi::PyObject_CallFunctionObjArgs(class, status.ptr(), cu_err.ptr(), null)
             }
         })

@@ -5,11 +5,14 @@ use std::ptr::null_mut;
 
 use pyo3::ffi;
 
-use super::convert::{self, Site};
-use super::errors::guard;
-use super::object::{self, Instance, slot};
-use super::registry;
-use super::table::{self, CUDA_STREAM, ClassId, EQ_HASH, INDEX, Kind, Prim};
+use crate::types::convert;
+use crate::types::convert::Site;
+use crate::types::errors::guard;
+use crate::types::object;
+use crate::types::object::{Instance, slot};
+use crate::types::registry;
+use crate::types::table;
+use crate::types::table::{CUDA_STREAM, ClassId, EQ_HASH, INDEX, Kind, Prim};
 
 /// The C integer type a class's values are stored as.
 #[inline]
@@ -44,8 +47,8 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
         return unsafe { derive(id, base) };
     }
     let mut methods = vec![
-        super::structs::method_get_ptr(),
-        super::structs::method_reduce(),
+        crate::types::structs::method_get_ptr(),
+        crate::types::structs::method_reduce(),
     ];
     if class.flags & CUDA_STREAM != 0 {
         methods.push(ffi::PyMethodDef {
@@ -61,12 +64,15 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     methods.push(ffi::PyMethodDef::zeroed());
     let mut slots = vec![
         slot(ffi::Py_tp_new, new as *mut c_void),
-        slot(ffi::Py_tp_init, super::structs::init as *mut c_void),
+        slot(ffi::Py_tp_init, crate::types::structs::init as *mut c_void),
         slot(ffi::Py_tp_dealloc, object::handle_dealloc as *mut c_void),
         slot(ffi::Py_tp_repr, repr as *mut c_void),
         slot(ffi::Py_nb_int, to_int as *mut c_void),
         slot(ffi::Py_tp_methods, methods.leak().as_mut_ptr().cast()),
-        slot(ffi::Py_tp_members, super::structs::weak_member().cast()),
+        slot(
+            ffi::Py_tp_members,
+            crate::types::structs::weak_member().cast(),
+        ),
     ];
     if class.flags & INDEX != 0 {
         slots.push(slot(ffi::Py_nb_index, to_int as *mut c_void));
@@ -82,7 +88,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     };
     let doc = describe(id, what);
     // SAFETY: the slots match the layout of `Instance`.
-    unsafe { super::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
+    unsafe { crate::types::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
 }
 
 /// The type of a class that derives from another library's of the same C type, and has everything from it.
@@ -100,7 +106,7 @@ unsafe fn derive(id: ClassId, base: ClassId) -> *mut ffi::PyTypeObject {
             object::handle_dealloc as *mut c_void,
         )];
         let doc = describe(id, "A handle");
-        super::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, Some(base))
+        crate::types::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, Some(base))
     }
 }
 
@@ -124,11 +130,11 @@ unsafe extern "C" fn new(
     guard(null_mut(), || {
         // SAFETY: the interpreter calls with a type derived from ours.
         unsafe {
-            let Some(id) = super::structs::class_of_type(ty) else {
+            let Some(id) = crate::types::structs::class_of_type(ty) else {
                 return null_mut();
             };
             let Some([init, ptr]) =
-                super::structs::arguments(ty, args, kwargs, [c"init_value", c"_ptr"])
+                crate::types::structs::arguments(ty, args, kwargs, [c"init_value", c"_ptr"])
             else {
                 return null_mut();
             };

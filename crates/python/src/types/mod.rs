@@ -1,35 +1,24 @@
 //! The types half of the bindings: enums, handle classes, struct classes and the lazy modules that offer them.
 //!
 //! Belongs here: everything about Python *types* and their instances, driven by the tables in `generated/*_types.rs`.
-//! Does not belong here: calling functions (`crate::call`) and converting their arguments (`crate::args`).
+//! Does not belong here: calling functions (`crate::bindings::call::general`) and converting their arguments (`crate::bindings::call::convert`).
 //!
 //! The functions below are what the calling half uses. They are called with the GIL held and live objects (which
 //! callers establish where C hands them pointers), set a Python exception where they fail, and do not panic.
 
-mod convert;
-mod enums;
-mod errors;
+pub mod convert;
+pub mod enums;
+pub mod errors;
 pub mod exceptions;
-mod fast_enum;
-mod fields;
-mod handles;
-mod lists;
-mod memory;
-mod module;
-mod numpy;
-mod object;
-mod pod;
-mod pod_array;
-mod pod_buffer;
-mod pod_columns;
-mod pod_fields;
-mod pod_from;
-mod pod_pointers;
-mod pod_repr;
-mod registry;
-mod slices;
-mod storage;
-mod structs;
+pub mod handles;
+pub mod memory;
+pub mod module;
+pub mod numpy;
+pub mod object;
+pub mod pods;
+pub mod registry;
+pub mod slices;
+pub mod structs;
 pub mod table;
 
 use std::ffi::c_void;
@@ -37,12 +26,15 @@ use std::ffi::c_void;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-pub use self::memory::{read, readable};
-use self::object::Instance;
+pub use crate::types::memory::{read, readable};
+use crate::types::object::Instance;
+use crate::types::pods::fields;
+use crate::types::pods::pointers;
 #[allow(unused_imports)] // the engine is about to use them
-pub use self::slices::{new_array, new_slice};
-use self::table::Kind;
-pub use self::table::{ClassId, EnumId};
+pub use crate::types::slices::{new_array, new_slice};
+use crate::types::structs::lists;
+use crate::types::table::Kind;
+pub use crate::types::table::{ClassId, EnumId};
 
 /// Adds what the Python packages call to the native module.
 ///
@@ -226,7 +218,7 @@ pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
 pub fn new_pod(id: ClassId, count: usize) -> Option<(*mut ffi::PyObject, *mut u8)> {
     // SAFETY: the caller holds the GIL; the type is that of the class.
     unsafe {
-        let obj = pod::fresh(id, count).ok()?;
+        let obj = pods::fresh(id, count).ok()?;
         Some((obj.cast(), (*obj).base.data))
     }
 }
@@ -251,7 +243,7 @@ pub fn pod_ptr(obj: *mut ffi::PyObject, id: Option<ClassId>) -> Option<*mut u8> 
 pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
     match pod_ptr(obj, None) {
         // SAFETY: the object is a Pod.
-        Some(_) => unsafe { (*obj.cast::<pod::Pod>()).count },
+        Some(_) => unsafe { (*obj.cast::<pods::Pod>()).count },
         None => 0,
     }
 }
@@ -262,8 +254,8 @@ pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
 pub fn provide_arrays(obj: *mut ffi::PyObject) -> Option<bool> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
-        match pod::cast(obj) {
-            Some(this) if !(*this).array => pod_pointers::provide(this).ok(),
+        match pods::cast(obj) {
+            Some(this) if !(*this).array => pointers::provide(this).ok(),
             _ => Some(false),
         }
     }
@@ -338,7 +330,7 @@ pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
             return true;
         };
         if table::class(id).1.kind == Kind::Pod {
-            return pod_fields::prepare(obj.cast()).is_ok();
+            return fields::prepare(obj.cast()).is_ok();
         }
         if !structs::is_record(id) {
             return true;
@@ -394,7 +386,9 @@ unsafe fn kernel_params(
         unsafe {
             let at = ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr());
             if !at.is_null() {
-                drop(Box::from_raw(at.cast::<crate::launch::Packed>()));
+                drop(Box::from_raw(
+                    at.cast::<crate::bindings::kernel_arguments::Packed>(),
+                ));
             }
         }
     }
@@ -405,12 +399,14 @@ unsafe fn kernel_params(
             site.wrong("an address, a buffer or (values, types)", value);
             return None;
         }
-        let obj = crate::py::Obj::new(value);
-        let at = crate::errors::Site {
+        let obj = crate::cpython::Obj::new(value);
+        let at = crate::bindings::errors::Site {
             func: "CUDA_KERNEL_NODE_PARAMS",
             param: site.attr,
         };
-        let packed = Box::into_raw(Box::new(crate::launch::Packed::new(obj, at).ok()?));
+        let packed = Box::into_raw(Box::new(
+            crate::bindings::kernel_arguments::Packed::new(obj, at).ok()?,
+        ));
         let address = (*packed).address();
         let capsule = ffi::PyCapsule_New(packed.cast::<c_void>(), NAME.as_ptr(), Some(drop_packed));
         if capsule.is_null() {

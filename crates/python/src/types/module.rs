@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
-use super::errors::{Exc, guard, raise, utf8};
-use super::handles::c_string;
-use super::object::slot;
-use super::pod::answer;
-use super::table::{ClassId, EnumId, LIBRARIES, Library};
-use super::{enums, exceptions, numpy, registry};
-use crate::py::{self, Owned};
+use crate::cpython;
+use crate::cpython::Owned;
+use crate::types::errors::{Exc, guard, raise, utf8};
+use crate::types::handles::c_string;
+use crate::types::object::slot;
+use crate::types::pods::answer;
+use crate::types::table::{ClassId, EnumId, LIBRARIES, Library};
+use crate::types::{enums, exceptions, numpy, registry};
 
 struct Defs<T>(T);
 // SAFETY: the tables inside are never written.
@@ -237,7 +238,7 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
         let class = ffi::PyType_FromSpecWithBases(&mut spec, bases);
         ffi::Py_DECREF(bases);
         let made = Owned::take(class).ok()?;
-        Some(py::publish(&MODULE_CLASS, made))
+        Some(cpython::publish(&MODULE_CLASS, made))
     }
 }
 
@@ -249,7 +250,9 @@ fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
 
 /// Every name of a library's module but `__all__` and `_FastEnum`.
 fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
-    let functions = crate::function::all(lib.loader).iter().map(|f| f.name);
+    let functions = crate::bindings::function::all(lib.loader)
+        .iter()
+        .map(|f| f.name);
     let exceptions = lib.errors.map_or(&[] as &[_], |e| e.index);
     lib.class_index
         .iter()
@@ -304,7 +307,7 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
             ffi::Py_INCREF(base);
             return base;
         }
-        match crate::function::get(lib.loader, name) {
+        match crate::bindings::function::get(lib.loader, name) {
             Some(Ok(function)) => function.into_ptr(),
             _ => null_mut(),
         }

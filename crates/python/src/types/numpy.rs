@@ -9,13 +9,16 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
-use super::errors::guard;
-use super::object::slot;
-use super::pod::{self, Pod, tuple};
-use super::pod_buffer::{letter, refuse, takes_strides};
-use super::table::{self, ClassId, FieldKind, Prim};
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::ids::CLASS_COUNT;
-use crate::py::{self, Obj, Owned, R, Raised};
+use crate::types::errors::guard;
+use crate::types::object::slot;
+use crate::types::pods;
+use crate::types::pods::buffer::{letter, refuse, takes_strides};
+use crate::types::pods::{Pod, tuple};
+use crate::types::table;
+use crate::types::table::{ClassId, FieldKind, Prim};
 
 static MODULE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static DTYPES: [AtomicPtr<ffi::PyObject>; CLASS_COUNT] =
@@ -30,7 +33,7 @@ pub fn module() -> R<Obj<'static>> {
     if known.is_null() {
         // SAFETY: the GIL is held; the reference is kept for ever.
         let made = Owned::take(unsafe { ffi::PyImport_ImportModule(c"numpy".as_ptr()) })?;
-        known = py::publish(&MODULE, made);
+        known = cpython::publish(&MODULE, made);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -81,7 +84,7 @@ static NUMBERS: [AtomicPtr<ffi::PyObject>; 10] = [const { AtomicPtr::new(null_mu
 fn kept(place: &'static AtomicPtr<ffi::PyObject>, numpy: Obj<'_>, name: &CStr) -> R<Obj<'static>> {
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
-        known = py::publish(place, attribute(numpy, name)?);
+        known = cpython::publish(place, attribute(numpy, name)?);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -92,8 +95,8 @@ fn number_type(numpy: Obj<'_>, prim: Prim) -> R<Obj<'static>> {
     let place = &NUMBERS[prim as usize];
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
-        let name = py::from_str(type_string(prim))?;
-        known = py::publish(place, call(kept(&DTYPE, numpy, c"dtype")?, [name])?);
+        let name = cpython::from_str(type_string(prim))?;
+        known = cpython::publish(place, call(kept(&DTYPE, numpy, c"dtype")?, [name])?);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -123,7 +126,7 @@ pub fn dtype(id: ClassId) -> R<Obj<'static>> {
     let place = &DTYPES[id.0 as usize];
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
-        known = py::publish(place, make_dtype(id)?);
+        known = cpython::publish(place, make_dtype(id)?);
     }
     // SAFETY: a reference of ours that is never given back.
     Ok(unsafe { Obj::new(known) })
@@ -132,13 +135,13 @@ pub fn dtype(id: ClassId) -> R<Obj<'static>> {
 fn make_dtype(id: ClassId) -> R<Owned> {
     let class = table::class(id).1;
     let fields = || class.fields.iter();
-    let names = py::list(fields().map(|f| py::from_str(table::text(f.name))))?;
-    let formats = py::list(fields().map(|f| format_of(f.kind)))?;
-    let offsets = py::list(fields().map(|f| py::from_u64(f.offset.into())))?;
+    let names = cpython::list(fields().map(|f| cpython::from_str(table::text(f.name))))?;
+    let formats = cpython::list(fields().map(|f| format_of(f.kind)))?;
+    let offsets = cpython::list(fields().map(|f| cpython::from_u64(f.offset.into())))?;
     // SAFETY: live references; PyDict_SetItemString takes none over.
     unsafe {
         let spec = Owned::take(ffi::PyDict_New())?;
-        let size = py::from_u64(class.size.into())?;
+        let size = cpython::from_u64(class.size.into())?;
         for (key, value) in [
             (c"names", names),
             (c"formats", formats),
@@ -155,20 +158,20 @@ fn make_dtype(id: ClassId) -> R<Owned> {
 
 fn format_of(kind: FieldKind) -> R<Owned> {
     let (base, len) = match kind {
-        FieldKind::Int(p) | FieldKind::Float(p) => (py::from_str(type_string(p))?, 0),
-        FieldKind::Long(_) => (py::from_str(type_string(Prim::U32))?, 0),
+        FieldKind::Int(p) | FieldKind::Float(p) => (cpython::from_str(type_string(p))?, 0),
+        FieldKind::Long(_) => (cpython::from_str(type_string(Prim::U32))?, 0),
         FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
-            (py::from_str(type_string(p))?, n)
+            (cpython::from_str(type_string(p))?, n)
         }
-        FieldKind::Str(n) => (py::from_str(type_string(Prim::I8))?, n),
+        FieldKind::Str(n) => (cpython::from_str(type_string(Prim::I8))?, n),
         FieldKind::Pod(id) => (dtype(id)?.owned(), 0),
         FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => (dtype(id)?.owned(), n),
-        _ => (py::from_str(type_string(Prim::I64))?, 0),
+        _ => (cpython::from_str(type_string(Prim::I64))?, 0),
     };
     if len == 0 {
         return Ok(base);
     }
-    tuple([base, tuple([py::from_u64(len.into())?])?])
+    tuple([base, tuple([cpython::from_u64(len.into())?])?])
 }
 
 /// The name of a class's layout, for messages.
@@ -229,7 +232,7 @@ pub unsafe fn view(
                 if ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) == 0 {
                     return Err(Raised);
                 }
-                py::clear();
+                cpython::clear();
                 return Owned::take(ffi::PyMemoryView_FromObject(window.ptr()));
             }
         }
@@ -241,18 +244,18 @@ pub unsafe fn view(
     };
     let (shape, strides) = match dims {
         [(n, s)] => (
-            tuple([py::from_u64(*n as u64)?])?,
-            tuple([py::from_i64(*s as i64)?])?,
+            tuple([cpython::from_u64(*n as u64)?])?,
+            tuple([cpython::from_i64(*s as i64)?])?,
         ),
         _ => {
             let ((n, s), (m, t)) = (dims[0], dims[1]);
             (
-                tuple([py::from_u64(n as u64)?, py::from_u64(m as u64)?])?,
-                tuple([py::from_i64(s as i64)?, py::from_i64(t as i64)?])?,
+                tuple([cpython::from_u64(n as u64)?, cpython::from_u64(m as u64)?])?,
+                tuple([cpython::from_i64(s as i64)?, cpython::from_i64(t as i64)?])?,
             )
         }
     };
-    let offset = py::from_u64(offset as u64)?;
+    let offset = cpython::from_u64(offset as u64)?;
     call(class, [shape, dtype.owned(), window, offset, strides])
 }
 
@@ -387,7 +390,7 @@ unsafe extern "C" fn window_dealloc(obj: *mut ffi::PyObject) {
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         ffi::Py_XDECREF((*obj.cast::<Window>()).holder);
-        super::object::free(obj);
+        crate::types::object::free(obj);
     }
 }
 
@@ -408,7 +411,7 @@ unsafe extern "C" fn window_traverse(
 }
 
 fn window_type() -> R<*mut ffi::PyTypeObject> {
-    py::once(&WINDOW, make_window_type)
+    cpython::once(&WINDOW, make_window_type)
 }
 
 fn make_window_type() -> R<Owned> {
@@ -444,7 +447,7 @@ fn make_window_type() -> R<Owned> {
 pub unsafe fn of_pod(this: *mut Pod, data: *mut u8, item: Item, dims: &[Dim]) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
-        pod::present(this)?;
+        pods::present(this)?;
         view(Obj::new(this.cast()), data, item, dims, (*this).readonly)
     }
 }

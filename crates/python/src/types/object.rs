@@ -2,7 +2,7 @@
 //!
 //! Every instance has a `data` pointer to the C value. It points into the object itself, into another instance (a live
 //! view, which then holds a reference to that *root*), or at memory somebody else owns (`_ptr`), which is only touched
-//! through checked copies ([`super::memory`]).
+//! through checked copies ([`crate::types::memory`]).
 //!
 //! Attributes that are pointers own what they point to: the *root* holds a list of (offset, object) pairs. Copying a
 //! struct copies the pairs, so that the copy stays valid when the original changes.
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::ffi;
 
-use super::errors::{Exc, raise, type_name};
-use super::memory;
-use super::table::ClassId;
-use crate::py;
+use crate::cpython;
+use crate::types::errors::{Exc, raise, type_name};
+use crate::types::memory;
+use crate::types::table::ClassId;
 
 /// `data` belongs to somebody else: access it through the kernel.
 pub const FOREIGN: u16 = 1;
@@ -126,7 +126,7 @@ pub unsafe fn new_own_handle(
     // one will be; everything behind the object's head is written before anybody sees it.
     unsafe {
         let free = FREE.0.get();
-        if !py::GIL || (*free).count == 0 {
+        if !cpython::GIL || (*free).count == 0 {
             return new_handle(ty, id, value);
         }
         (*free).count -= 1;
@@ -154,8 +154,8 @@ pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
     unsafe {
         let this = obj.cast::<Instance>();
         // A tuple that has it has its hash too, from Python 3.14 on.
-        let alone = py::tuples_known_before(0x030E_0000)
-            && py::references(obj) == 1
+        let alone = cpython::tuples_known_before(0x030E_0000)
+            && cpython::references(obj) == 1
             && (*this).weak.is_null()
             && (*this).state == 0;
         if alone {
@@ -176,7 +176,8 @@ unsafe fn free_handle(obj: *mut ffi::PyObject) {
     unsafe {
         let id = ClassId((*obj.cast::<Instance>()).id);
         let spare = FREE.0.get();
-        if !py::GIL || (*spare).count == SPARE || !super::registry::is_exactly(obj, id) {
+        if !cpython::GIL || (*spare).count == SPARE || !crate::types::registry::is_exactly(obj, id)
+        {
             return free(obj);
         }
         let ty = ffi::Py_TYPE(obj);
@@ -206,7 +207,7 @@ pub unsafe fn new_record(
             }
             (*obj).data = at;
             (*obj).id = id.0;
-            for offset in super::table::class(id).1.ones {
+            for offset in crate::types::table::class(id).1.ones {
                 at.add(*offset as usize).cast::<u32>().write_unaligned(1);
             }
         }

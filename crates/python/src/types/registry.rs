@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
 use pyo3::ffi;
 
-use super::table::{self, ClassId, EnumId, Kind};
-use super::{enums, handles, pod, structs};
 use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
+use crate::types::table;
+use crate::types::table::{ClassId, EnumId, Kind};
+use crate::types::{enums, handles, pods, structs};
 
 static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASS_COUNT];
@@ -117,7 +118,7 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
         match table::class(id).1.kind {
             Kind::Record => structs::make_type(id),
             Kind::Marker => structs::make_marker(id),
-            Kind::Pod => pod::make_type(id),
+            Kind::Pod => pods::make_type(id),
             _ => handles::make_type(id),
         }
     };

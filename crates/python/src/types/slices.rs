@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
-use super::convert::{self, Site};
-use super::errors::{Exc, guard, raise, type_name};
-use super::fields::to_int;
-use super::object::slot;
-use super::table::Prim;
-use crate::desc::Slice;
-use crate::py::{self, Owned};
+use crate::bindings::descriptor::Slice;
+use crate::cpython;
+use crate::cpython::Owned;
+use crate::types::convert;
+use crate::types::convert::Site;
+use crate::types::errors::{Exc, guard, raise, type_name};
+use crate::types::object::slot;
+use crate::types::structs::fields::to_int;
+use crate::types::table::Prim;
 
 fn prim(format: Slice) -> Prim {
     match format {
@@ -321,7 +323,7 @@ unsafe fn assign_part(
         let kind = prim((*this).format);
         let mut values = Vec::new();
         if ffi::PySequence_Check(new) != 0 {
-            let items = super::lists::sequence(new, site)?;
+            let items = crate::types::structs::lists::sequence(new, site)?;
             let given = ffi::PyTuple_Size(items);
             let mut fine = given == count;
             if !fine {
@@ -366,7 +368,7 @@ unsafe extern "C" fn getbuffer(
         let this = obj.cast::<Numbers>();
         let size = prim((*this).format).size() as isize;
         let contiguous = (*this).stride == size || (*this).count < 2;
-        if !contiguous && !super::pod_buffer::takes_strides(flags) {
+        if !contiguous && !crate::types::pods::buffer::takes_strides(flags) {
             (*buffer).obj = null_mut();
             ffi::PyErr_SetString(
                 ffi::PyExc_BufferError,
@@ -414,7 +416,7 @@ unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
                 if v.is_null() {
                     return null_mut();
                 }
-                parts.push(super::errors::to_string(v));
+                parts.push(crate::types::errors::to_string(v));
                 ffi::Py_DECREF(v);
             }
             if (*this).count > shown {
@@ -644,7 +646,7 @@ fn settle(
     place: &AtomicPtr<ffi::PyTypeObject>,
     ty: *mut ffi::PyTypeObject,
 ) -> *mut ffi::PyTypeObject {
-    Owned::take(ty.cast()).map_or(null_mut(), |made| py::publish(place, made))
+    Owned::take(ty.cast()).map_or(null_mut(), |made| cpython::publish(place, made))
 }
 
 unsafe fn build(name: &'static CStr, doc: &'static CStr, array: bool) -> *mut ffi::PyTypeObject {

@@ -19,7 +19,9 @@ def inspectors(library: str) -> tuple[Callable[[str], int], Callable[[], dict[st
         for a name that the bindings do not know.
         """
         if not isinstance(name, str):
-            raise TypeError(f"_inspect_function_pointer() takes a name such as '__nvvmVersion', not {type(name).__name__}")
+            raise TypeError(
+                f"_inspect_function_pointer() takes a name such as '__nvvmVersion', not {type(name).__name__}"
+            )
         address = symbol_address(library, name[2:]) if name.startswith("__") else None
         if address is None:
             raise KeyError(name)

@@ -1,4 +1,4 @@
-"""Buffers and the memory resources that make them."""
+"""Buffers and memory resources."""
 
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._memory._device_memory_resource import DeviceMemoryResource, DeviceMemoryResourceOptions

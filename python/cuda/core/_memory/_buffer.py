@@ -1,4 +1,4 @@
-"""Buffers, and the base class of memory resources."""
+"""Buffers and the base class of memory resources."""
 
 from cupyrite._native.core import Buffer, MemoryResource
 

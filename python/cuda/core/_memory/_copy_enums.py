@@ -1,4 +1,4 @@
-"""How copies are made."""
+"""Copy options."""
 
 from enum import StrEnum
 
@@ -11,48 +11,48 @@ class MemcpySrcAccessOrder(StrEnum):
     """When a copy may read its source (``CUmemcpySrcAccessOrder``)."""
 
     STREAM = "stream"
-    """In the stream's order."""
+    """Stream-ordered."""
 
     DURING_API_CALL = "during_api_call"
     """Before the call returns."""
 
     ANY = "any"
-    """At any time between the call and the copy's turn in the stream."""
+    """At any time between the call and the copy's position in the stream."""
 
 
 class MemcpyOverlapMode(StrEnum):
-    """Whether a copy makes room for kernels (``CUmemcpyFlags``)."""
+    """Whether a copy should overlap with compute (``CUmemcpyFlags``)."""
 
     DEFAULT = "default"
-    """As the driver sees fit."""
+    """The driver decides."""
 
     PREFER_OVERLAP_WITH_COMPUTE = "prefer_overlap_with_compute"
-    """It should rather run beside kernels than fast."""
+    """Prefer overlap with kernels over copy speed."""
 
 
-def _member(kind, field, given):
+def _member(enum_class, field, given):
     try:
-        return kind(given)
+        return enum_class(given)
     except ValueError:
-        choices = ", ".join(repr(str(member)) for member in kind)
+        choices = ", ".join(repr(str(member)) for member in enum_class)
         raise ValueError(f"CopyOptions.{field} is {given!r}; expected one of {choices}") from None
 
 
 @options(frozen=True)
 class CopyOptions:
-    """How a copy is made (``CUmemcpyAttributes``).
+    """Options of a copy (``CUmemcpyAttributes``).
 
-    Drivers before CUDA 12.8, and the default streams, have no such attributes: there all of this but ``during_api_call`` is
-    left out, and that one waits for the stream.
+    Drivers before CUDA 12.8 and default streams do not support these attributes: they are ignored there, except
+    ``during_api_call``, which synchronizes the stream.
 
     Attributes
     ----------
     src_access_order : MemcpySrcAccessOrder or str
         When the source may be read.
     src_location_hint, dst_location_hint : Device or Host, optional
-        Where source and destination are, if that is managed or system memory.
+        Locations of managed or system memory.
     overlap_mode : MemcpyOverlapMode or str
-        Whether the copy makes room for kernels.
+        Whether the copy should overlap with kernels.
     """
 
     src_access_order: "MemcpySrcAccessOrder | str" = "stream"

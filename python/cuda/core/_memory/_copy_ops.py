@@ -1,4 +1,4 @@
-"""Copies of several buffers at once."""
+"""Batched copies."""
 
 from cupyrite._native.core import copy_batch
 

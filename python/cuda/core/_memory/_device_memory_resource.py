@@ -1,22 +1,21 @@
-"""Memory of devices, from pools of the driver's."""
-
-from cupyrite._native.core import DeviceMemoryResource, mempool_get_access
+"""Device memory from driver memory pools."""
 
 from cuda.core._options import options
+from cupyrite._native.core import DeviceMemoryResource, mempool_get_access
 
 __all__ = ["DMR_mempool_get_access", "DeviceMemoryResource", "DeviceMemoryResourceOptions"]
 
 
 @options
 class DeviceMemoryResourceOptions:
-    """How the pool of a :class:`DeviceMemoryResource` is made.
+    """Options of the pool of a :class:`DeviceMemoryResource`.
 
     Attributes
     ----------
     ipc_enabled : bool
-        Whether its memory can be shared with other processes.
+        Whether the memory can be shared with other processes.
     max_size : int
-        Most bytes that the pool takes from the device; 0 leaves the limit to the driver.
+        Maximum size of the pool in bytes; 0 selects the driver's limit.
     """
 
     ipc_enabled: "bool" = False
@@ -27,19 +26,19 @@ class DeviceMemoryResourceOptions:
             self.ipc_enabled = bool(self.ipc_enabled)
         if not hasattr(self.max_size, "__index__"):
             raise TypeError(
-                f"DeviceMemoryResourceOptions.max_size is {self.max_size!r}; expected an int, a number of bytes"
+                f"DeviceMemoryResourceOptions.max_size is {self.max_size!r}; expected a number of bytes as int"
             )
 
 
 def DMR_mempool_get_access(dmr: "DeviceMemoryResource", device_id: "int") -> "str":
-    """What a device may do with the memory of a resource: ``"rw"``, ``"r"`` or ``""`` for nothing.
+    """Access rights of a device to the memory of a resource: ``"rw"``, ``"r"`` or ``""`` (none).
 
     Parameters
     ----------
     dmr : DeviceMemoryResource
         The resource.
     device_id : int
-        The number of the device.
+        Device number.
     """
     from cuda.core._device import Device
 

@@ -1,7 +1,7 @@
-"""Memory between processes: handles, descriptors, the registry of pools, and how ``multiprocessing`` pickles.
+"""Interprocess memory: the registry of memory resources and the ``multiprocessing`` reducers.
 
-Importing this teaches the picklers of ``multiprocessing`` about memory resources, allocation handles and events. That
-is done when the first of those is made that other processes can use.
+Importing this module registers reducers for memory resources, allocation handles and events. The native module imports
+it when the first IPC-enabled object is created.
 """
 
 import os
@@ -10,6 +10,7 @@ import weakref
 from multiprocessing import reduction
 from uuid import UUID, uuid4
 
+from cuda.core._utils.cuda_utils import check_multiprocessing_start_method
 from cupyrite._native.core import (
     DeviceMemoryResource,
     Event,
@@ -18,17 +19,14 @@ from cupyrite._native.core import (
     PinnedMemoryResource,
 )
 
-from cuda.core._utils.cuda_utils import check_multiprocessing_start_method
-
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCDataForBuffer", "IPCDataForMR"]
 
-# Held while a pool is imported and registered. That makes Python objects, and collecting garbage meanwhile can come here
-# again.
+# Held while a pool is imported and registered. Reentrant: garbage collection can run here and import another pool.
 _lock = threading.RLock()
 
 
 def _after_fork():
-    # A thread that held it is not in the child, where whoever needs it shall get the driver's error.
+    # The thread that held the lock does not exist in the child. A new lock lets the child reach the driver's error.
     global _lock
     _lock = threading.RLock()
 
@@ -42,7 +40,7 @@ def _fresh_uuid():
 
 
 def _find(uuid):
-    """The resource that is registered under a UUID and open, or None."""
+    """The open resource registered under a UUID, or None."""
     known = _registry.get(uuid)
     return None if known is None or known.is_closed else known
 
@@ -51,8 +49,8 @@ def _from_registry(uuid):
     known = _find(uuid)
     if known is None:
         raise RuntimeError(
-            f"no memory resource of this process is registered as {uuid}; make one by from_allocation_handle(), or send "
-            "the resource by multiprocessing"
+            f"no memory resource of this process is registered as {uuid}; create one with from_allocation_handle() or send "
+            "the resource with multiprocessing"
         )
     return known
 
@@ -79,7 +77,7 @@ def _rebuild_allocation_handle(descriptor, uuid):
 def _reduce_allocation_handle(handle):
     check_multiprocessing_start_method()
     if handle.is_closed:
-        raise RuntimeError("this IPCAllocationHandle was closed; it cannot be sent to another process")
+        raise RuntimeError("this IPCAllocationHandle was closed and cannot be sent to another process")
     return _rebuild_allocation_handle, (reduction.DupFd(handle.handle), handle.uuid)
 
 
@@ -105,14 +103,14 @@ reduction.register(Event, _reduce_event)
 
 
 class IPCDataForBuffer:
-    """What is known of a buffer that processes share.
+    """IPC state of a buffer.
 
     Parameters
     ----------
     ipc_descriptor : IPCBufferDescriptor
-        What another process imports it by.
+        Descriptor with which another process imports the buffer.
     is_mapped : bool
-        Whether the memory is another process's.
+        Whether the buffer was imported from another process.
     """
 
     __slots__ = ("_descriptor", "_mapped")
@@ -123,24 +121,24 @@ class IPCDataForBuffer:
 
     @property
     def ipc_descriptor(self):
-        """What another process imports the buffer by."""
+        """Descriptor with which another process imports the buffer."""
         return self._descriptor
 
     @property
     def is_mapped(self):
-        """Whether the memory is another process's."""
+        """Whether the buffer was imported from another process."""
         return self._mapped
 
 
 class IPCDataForMR:
-    """What is known of a memory resource that processes share.
+    """IPC state of a memory resource.
 
     Parameters
     ----------
     alloc_handle : IPCAllocationHandle
-        What another process imports its pool by.
+        Handle with which another process imports the pool.
     is_mapped : bool
-        Whether the pool is another process's.
+        Whether the pool was imported from another process.
     """
 
     __slots__ = ("_handle", "_mapped")
@@ -151,15 +149,15 @@ class IPCDataForMR:
 
     @property
     def alloc_handle(self):
-        """What another process imports the pool by."""
+        """Handle with which another process imports the pool."""
         return self._handle
 
     @property
     def is_mapped(self):
-        """Whether the pool is another process's."""
+        """Whether the pool was imported from another process."""
         return self._mapped
 
     @property
     def uuid(self):
-        """What identifies the pool among processes; None where that is not known."""
+        """UUID that identifies the pool across processes; None if unknown."""
         return None if self._handle is None else self._handle.uuid

@@ -1,4 +1,4 @@
-"""Memory without pools."""
+"""Memory resources without pools."""
 
 from cupyrite._native.core import LegacyPinnedMemoryResource, _SynchronousMemoryResource
 

@@ -1,4 +1,4 @@
-"""Buffers of managed memory."""
+"""Managed-memory buffers."""
 
 from _collections_abc import MutableSet
 
@@ -8,9 +8,9 @@ __all__ = ["AccessedBySetProxy", "ManagedBuffer"]
 
 
 class AccessedBySetProxy(MutableSet):
-    """Who will use the memory of a :class:`ManagedBuffer` and should have it mapped at all times.
+    """Locations with the accessed-by advice of a :class:`ManagedBuffer` (``CU_MEM_ADVISE_SET_ACCESSED_BY``).
 
-    A set of :class:`Device` and :class:`Host`: reading asks the driver, changing tells it.
+    A mutable set of :class:`Device` and :class:`Host`. Reads query the driver; modifications apply advice.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class AccessedBySetProxy(MutableSet):
 
     @classmethod
     def _from_iterable(cls, it):
-        # What operators make of it is a set of its own, which no driver knows of.
+        # Operators return plain sets that are not connected to the driver.
         return set(it)
 
     def __contains__(self, value):
@@ -41,10 +41,10 @@ class AccessedBySetProxy(MutableSet):
         return f"AccessedBySetProxy({set(self)!r})"
 
     def add(self, location: "Device | Host") -> "None":
-        """Says that a device, or the host, will use the memory."""
+        """Apply the accessed-by advice for a device or the host."""
         self._buf._set_accessed_by(location, True)
 
     def discard(self, location: "Device | Host") -> "None":
-        """Takes that back, if it was said."""
+        """Remove the accessed-by advice for a location, if set."""
         if location in self:
             self._buf._set_accessed_by(location, False)

@@ -1,4 +1,4 @@
-"""Moving and discarding managed memory, several buffers at once."""
+"""Batched prefetches and discards of managed memory."""
 
 from cupyrite._native.core import discard_batch, discard_prefetch_batch, prefetch_batch
 

@@ -1,23 +1,22 @@
-"""Managed memory, from pools of the driver's."""
-
-from cupyrite._native.core import ManagedMemoryResource, reset_concurrent_access_warning
+"""Managed memory from driver memory pools."""
 
 from cuda.core._options import options
+from cupyrite._native.core import ManagedMemoryResource, reset_concurrent_access_warning
 
 __all__ = ["ManagedMemoryResource", "ManagedMemoryResourceOptions", "reset_concurrent_access_warning"]
 
 
 @options
 class ManagedMemoryResourceOptions:
-    """How the pool of a :class:`ManagedMemoryResource` is made.
+    """Options of the pool of a :class:`ManagedMemoryResource`.
 
     Attributes
     ----------
     preferred_location : int or None
-        Where the memory should rather be: the number of a device, or -1 for the host; of a NUMA node where
-        `preferred_location_type` is ``"host_numa"``, by default the one that is nearest to the current device.
+        Preferred location: a device number, or -1 for the host. If `preferred_location_type` is ``"host_numa"``, a NUMA
+        node; default: the node nearest to the current device.
     preferred_location_type : ManagedMemoryLocationType or str, optional
-        What `preferred_location` is the number of: ``"device"``, ``"host"`` (no number), ``"host_numa"``.
+        Meaning of `preferred_location`: ``"device"``, ``"host"`` (no number) or ``"host_numa"``.
     """
 
     preferred_location: "int | None" = None

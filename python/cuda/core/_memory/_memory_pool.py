@@ -1,4 +1,4 @@
-"""What the memory resources over pools of the driver's have in common."""
+"""Base class of memory resources with a driver memory pool."""
 
 from cupyrite._native.core import _MemPool, _MemPoolAttributes
 

@@ -1,45 +1,11 @@
-from collections.abc import Callable, Iterable, Iterator, MutableSet
+from collections.abc import Iterable, Iterator, MutableSet
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from cuda.core._device import Device
 from cuda.core._memory._device_memory_resource import DeviceMemoryResource
 
-__all__ = [
-    "PeerAccessPlan",
-    "PeerAccessibleBySetProxy",
-    "normalize_peer_access_targets",
-    "plan_peer_access_update",
-    "replace_peer_accessible_by",
-]
-
-class PeerAccessPlan:
-    """What has to change so that exactly certain devices can use a device's memory."""
-
-    target_ids: tuple[int, ...]
-    to_add: tuple[int, ...]
-    to_remove: tuple[int, ...]
-    def __init__(self, target_ids: tuple[int, ...], to_add: tuple[int, ...], to_remove: tuple[int, ...]) -> None: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __setattr__(self, name: str, value: object) -> None: ...
-    def __delattr__(self, name: str) -> None: ...
-    __match_args__ = ("target_ids", "to_add", "to_remove")
-
-def normalize_peer_access_targets(
-    owner_device_id: int, requested_devices: Iterable[object], *, resolve_device_id: Callable[[Any], int]
-) -> tuple[int, ...]:
-    """The numbers of devices, each once and in order, without the owner."""
-
-def plan_peer_access_update(
-    owner_device_id: int,
-    current_peer_ids: Iterable[int],
-    requested_devices: Iterable[object],
-    *,
-    resolve_device_id: Callable[[Any], int],
-    can_access_peer: Callable[[int], bool],
-) -> PeerAccessPlan:
-    """What has to change so that exactly the requested devices have access."""
+__all__ = ["PeerAccessibleBySetProxy", "replace_peer_accessible_by"]
 
 def replace_peer_accessible_by(mr: DeviceMemoryResource, devices: Iterable[Device | int]) -> None:
     """Lets exactly these devices, and the resource's own, use the memory of a resource."""

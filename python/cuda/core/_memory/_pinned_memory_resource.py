@@ -1,25 +1,23 @@
-"""Page-locked memory of the host, from pools of the driver's."""
-
-from cupyrite._native.core import PinnedMemoryResource
+"""Page-locked host memory from driver memory pools."""
 
 from cuda.core._options import options
+from cupyrite._native.core import PinnedMemoryResource
 
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 
 
 @options
 class PinnedMemoryResourceOptions:
-    """How the pool of a :class:`PinnedMemoryResource` is made.
+    """Options of the pool of a :class:`PinnedMemoryResource`.
 
     Attributes
     ----------
     ipc_enabled : bool
-        Whether its memory can be shared with other processes.
+        Whether the memory can be shared with other processes.
     max_size : int
-        Most bytes that the pool takes; 0 leaves the limit to the driver.
+        Maximum size of the pool in bytes; 0 selects the driver's limit.
     numa_id : int, optional
-        The NUMA node of the memory. By default the system chooses, or with `ipc_enabled` it is the one that is nearest to the
-        current device.
+        NUMA node of the memory. Default: the system chooses; with `ipc_enabled`, the node nearest to the current device.
     """
 
     ipc_enabled: "bool" = False

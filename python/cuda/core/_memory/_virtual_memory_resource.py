@@ -1,6 +1,4 @@
-"""Memory whose addresses and physical pieces are managed apart, so that it can grow."""
-
-from cupyrite._native.core import VirtualMemoryResource
+"""Growable memory from the driver's virtual memory management API."""
 
 from cuda.core._options import options
 from cuda.core.typing import (
@@ -10,37 +8,38 @@ from cuda.core.typing import (
     VirtualMemoryHandleType,
     VirtualMemoryLocationType,
 )
+from cupyrite._native.core import VirtualMemoryResource
 
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
 
 
 @options
 class VirtualMemoryResourceOptions:
-    """How a :class:`VirtualMemoryResource` creates and maps memory.
+    """Options of a :class:`VirtualMemoryResource`.
 
     Attributes
     ----------
     allocation_type : VirtualMemoryAllocationType or str
-        What kind of memory.
+        Type of the physical memory.
     location_type : VirtualMemoryLocationType or str
-        Where: on the resource's device, on the host, on the NUMA node that is nearest to the device, or on that of the
-        thread that allocates.
+        Location of the physical memory: the resource's device, the host, the NUMA node nearest to the device, or the
+        NUMA node of the allocating thread.
     handle_type : VirtualMemoryHandleType, str or None
-        How the memory can be handed to other processes.
+        Handle type for sharing the memory with other processes.
     granularity : VirtualMemoryGranularityType or str
-        What sizes are rounded up to: the smallest multiples that work, or those that are fastest.
+        Granularity to which sizes are rounded up: the minimum or the recommended one.
     gpu_direct_rdma : bool
-        Whether other devices on the bus may use the memory directly (GPUDirect RDMA).
+        Whether the memory supports GPUDirect RDMA.
     addr_hint : int or None
-        The address that it should rather have; 0 for any.
+        Preferred address; 0 for any.
     addr_align : int or None
-        A power of two that the address is a multiple of.
+        Alignment of the address, a power of two.
     peers : iterable of int or Device
-        Other devices that may use the memory.
+        Peer devices with access to the memory.
     self_access : VirtualMemoryAccessType, str or None
-        What may be done with it where it is.
+        Access rights of the memory's own location.
     peer_access : VirtualMemoryAccessType, str or None
-        What `peers` may do with it.
+        Access rights of `peers`.
     """
 
     allocation_type: "VirtualMemoryAllocationType" = VirtualMemoryAllocationType.PINNED

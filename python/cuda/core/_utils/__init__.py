@@ -1,1 +1,1 @@
-"""What the modules of `cuda.core` share."""
+"""Helpers shared by the modules of `cuda.core`."""

@@ -1,4 +1,4 @@
-"""Errors, and the helpers that other packages import from here."""
+"""Exceptions and helpers that clients import (docs/clients.md)."""
 
 from collections import namedtuple as _namedtuple
 
@@ -20,12 +20,12 @@ __all__ = [
 ]
 
 ComputeCapability = _namedtuple("ComputeCapability", ("major", "minor"))
-ComputeCapability.__doc__ = "A device's compute capability: the numbers before and after the point."
+ComputeCapability.__doc__ = "Compute capability of a device: major and minor version."
 ComputeCapability.__annotations__ = {"major": "int", "minor": "int"}
 
 
 def _nvrtc_log(program):
-    """The log of the last compilation; empty where there is none."""
+    """Log of the last compilation of an NVRTC program; may be empty."""
     from cuda.bindings import nvrtc
 
     status, size = nvrtc.nvrtcGetProgramLogSize(program)
@@ -36,23 +36,23 @@ def _nvrtc_log(program):
     return "" if int(status) != 0 else log.decode(errors="replace").rstrip("\0")
 
 
-def _error_of(status, handle):
-    """The exception for a status other than success."""
-    kind = type(status).__name__
-    if kind in ("CUresult", "cudaError_t"):
+def _status_error(status, handle):
+    """The exception for a failed status."""
+    enum_name = type(status).__name__
+    if enum_name in ("CUresult", "cudaError_t"):
         meaning = _explanation(int(status))
         if meaning is None:
-            if kind == "CUresult":
+            if enum_name == "CUresult":
                 from cuda.bindings.driver import cuGetErrorString
 
                 known, text = cuGetErrorString(status)
-                meaning = text.decode() if int(known) == 0 else "a status that this driver does not know"
+                meaning = text.decode() if int(known) == 0 else "unknown status"
             else:
                 from cuda.bindings.runtime import cudaGetErrorString
 
                 meaning = cudaGetErrorString(status)[1].decode()
         return CUDAError(f"{getattr(status, 'name', int(status))}: {meaning}")
-    if kind == "nvrtcResult":
+    if enum_name == "nvrtcResult":
         text = f"{status!r}: {status.name}"
         log = "" if handle is None else _nvrtc_log(handle)
         return NVRTCError(f"{text}, compilation log:\n\n{log}" if log else text)
@@ -60,30 +60,30 @@ def _error_of(status, handle):
 
 
 def handle_return(result: "tuple[Any, ...]", handle: "object | None" = None) -> "Any":
-    """What a function of ``cuda.bindings`` returned, without its status.
+    """Check the status of a ``cuda.bindings`` call and return its outputs.
 
     Parameters
     ----------
     result : tuple
-        The status, and what comes with it.
+        Return value of the call: the status and the outputs.
     handle : nvrtcProgram, optional
-        A program whose log tells why NVRTC failed.
+        Program whose log is added to the message of an `NVRTCError`.
 
     Returns
     -------
     object
-        None, the one value, or a tuple of the values.
+        None, the single output, or a tuple of outputs.
 
     Raises
     ------
     CUDAError, NVRTCError
-        The status is not success.
+        The call failed.
     """
     if not isinstance(result, tuple):
         raise TypeError(f"handle_return() argument 'result' is of type {type(result).__name__}; expected a tuple")
     status = result[0]
     if type(status).__name__ not in ("CUresult", "cudaError_t", "nvrtcResult") or int(status) != 0:
-        raise _error_of(status, handle)
+        raise _status_error(status, handle)
     if len(result) == 2:
         return result[1]
     return result[1:] or None
@@ -92,18 +92,18 @@ def handle_return(result: "tuple[Any, ...]", handle: "object | None" = None) -> 
 def check_or_create_options(
     cls: type, options: object, options_description: str = "", keep_none: bool = False
 ) -> object:
-    """Options as an instance of their class.
+    """Convert options to an instance of their class.
 
     Parameters
     ----------
     cls : type
-        The class of the options.
+        The option class.
     options : object
-        An instance, a dict of its fields, or None for the defaults.
+        An instance, a dict of fields, or None for the defaults.
     options_description : str
-        What the options are called in messages.
+        Name of the options in error messages.
     keep_none : bool
-        Whether None stays None.
+        Whether None is returned unchanged.
     """
     if options is None:
         return None if keep_none else cls()
@@ -117,45 +117,45 @@ def check_or_create_options(
 
 
 def cast_to_3_tuple(label: str, cfg: "int | tuple[int, ...]") -> "tuple[int, int, int]":
-    """Up to three numbers, each at least 1, filled up with ones.
+    """Pad up to three positive ints with ones to a 3-tuple.
 
     Parameters
     ----------
     label : str
-        What they are called in messages.
+        Name of the value in error messages.
     cfg : int or tuple of int
-        The numbers.
+        The value.
     """
     if isinstance(cfg, int):
         cfg = (cfg,)
     if not isinstance(cfg, tuple) or len(cfg) > 3 or not all(isinstance(n, int) for n in cfg):
         raise ValueError(f"{label} is {cfg!r}; expected an int or a tuple of up to three ints")
     if any(n < 1 for n in cfg):
-        raise ValueError(f"{label} is {cfg!r}; every number must be at least 1")
+        raise ValueError(f"{label} is {cfg!r}; expected ints of at least 1")
     return cfg + (1,) * (3 - len(cfg))
 
 
 def is_sequence(obj: object) -> bool:
-    """Whether an object is a sequence, as ``collections.abc.Sequence`` sees it."""
+    """Whether an object is a ``collections.abc.Sequence``."""
     from collections.abc import Sequence
 
     return isinstance(obj, Sequence)
 
 
 def is_nested_sequence(obj: object) -> bool:
-    """Whether an object is a sequence with a sequence in it."""
+    """Whether an object is a sequence that contains a sequence."""
     return is_sequence(obj) and any(is_sequence(item) for item in obj)
 
 
 def precondition(checker: "Callable[..., None]", what: str = "") -> "Callable[..., Any]":
-    """A decorator that calls `checker` before the function.
+    """Decorator that calls `checker` before the function.
 
     Parameters
     ----------
     checker : callable
-        Called with the function's own arguments and the keyword `what`; it raises where the call must not happen.
+        Called with the function's arguments and the keyword `what`; raises to reject the call.
     what : str
-        What the call needs, for the checker's message.
+        Description of the precondition for the checker's message.
     """
 
     def decorate(function):
@@ -172,10 +172,10 @@ def precondition(checker: "Callable[..., None]", what: str = "") -> "Callable[..
 
 
 class Transaction:
-    """Steps that are undone unless all of them succeed.
+    """Rolls back completed steps on leaving a ``with`` block, unless committed.
 
-    Within ``with Transaction() as steps:`` each step that was taken adds how it is undone. Leaving the block undoes them
-    in the opposite order, unless :meth:`commit` was called.
+    In ``with Transaction() as steps:``, each completed step registers a rollback function with :meth:`append`. Leaving the
+    block calls them in reverse order, unless :meth:`commit` was called.
     """
 
     def __init__(self):
@@ -183,7 +183,7 @@ class Transaction:
 
     def __enter__(self):
         if self._undo is not None:
-            raise RuntimeError("this Transaction was entered already")
+            raise RuntimeError("this Transaction was already entered")
         self._undo = []
         return self
 
@@ -193,20 +193,20 @@ class Transaction:
             return False
         from contextlib import ExitStack
 
-        # The stack runs the rest also where one of them raises.
+        # ExitStack runs the remaining callbacks even if one raises.
         with ExitStack() as stack:
             for function, args, kwargs in undo:
                 stack.callback(function, *args, **kwargs)
         return False
 
     def append(self, fn: "Callable[..., Any]", /, *args: "Any", **kwargs) -> None:
-        """Adds what undoes a step: `fn` is called with these arguments."""
+        """Register a rollback function and its arguments."""
         if self._undo is None:
-            raise RuntimeError("this Transaction is not entered: use it in a with statement")
+            raise RuntimeError("this Transaction was not entered: use it in a with statement")
         self._undo.append((fn, args, kwargs))
 
     def commit(self) -> None:
-        """All steps so far stay."""
+        """Discard the rollback functions registered so far."""
         if self._undo is not None:
             self._undo.clear()
 
@@ -215,7 +215,7 @@ _start_method_checked = False
 
 
 def check_multiprocessing_start_method() -> None:
-    """Warns, once a process, where ``multiprocessing`` forks: a driver does not survive that."""
+    """Warn, once per process, if the ``multiprocessing`` start method is fork: CUDA does not survive a fork."""
     global _start_method_checked
     if _start_method_checked:
         return
@@ -223,19 +223,20 @@ def check_multiprocessing_start_method() -> None:
     import multiprocessing
 
     if multiprocessing.get_start_method(allow_none=True) == "fork" or (
-        multiprocessing.get_start_method(allow_none=True) is None and multiprocessing.get_all_start_methods()[0] == "fork"
+        multiprocessing.get_start_method(allow_none=True) is None
+        and multiprocessing.get_all_start_methods()[0] == "fork"
     ):
         import warnings
 
         warnings.warn(
-            "multiprocessing forks its processes, and CUDA does not work in a forked process once its parent has used "
-            "it; call multiprocessing.set_start_method('spawn') first",
+            "the multiprocessing start method is 'fork', and CUDA does not work in a process forked after its parent used "
+            "CUDA; call multiprocessing.set_start_method('spawn') first",
             UserWarning,
             stacklevel=3,
         )
 
 
 def reset_fork_warning() -> None:
-    """Lets :func:`check_multiprocessing_start_method` warn again."""
+    """Re-arm the warning of :func:`check_multiprocessing_start_method`."""
     global _start_method_checked
     _start_method_checked = False

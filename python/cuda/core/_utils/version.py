@@ -1,10 +1,10 @@
-"""Versions, as triples that compare."""
+"""Versions as comparable triples."""
 
 __all__ = ["binding_version", "driver_version"]
 
 
 def binding_version() -> "tuple[int, int, int]":
-    """The version of ``cuda.bindings`` that this package implements."""
+    """Version of ``cuda.bindings``."""
     from cuda.bindings import __version__
 
     numbers = []
@@ -19,9 +19,8 @@ def binding_version() -> "tuple[int, int, int]":
 
 
 def driver_version() -> "tuple[int, int, int]":
-    """The CUDA version that the driver speaks."""
+    """Highest CUDA version that the driver supports."""
     from cuda.bindings.driver import cuDriverGetVersion
-
     from cuda.core._utils.cuda_utils import handle_return
 
     version = handle_return(cuDriverGetVersion())

@@ -1,6 +1,6 @@
-"""Utilities: views of everyone's arrays, caches of compiled programs, copies and moves of several buffers at once."""
+"""Utilities: strided memory views, program caches, batched copies and prefetches."""
 
-# Public name -> module that has it, seen from this package.
+# Public name -> module that defines it, relative to this package.
 _HOMES = {
     "CopyOptions": ".._memory._copy_enums",
     "FileStreamProgramCache": "._program_cache",

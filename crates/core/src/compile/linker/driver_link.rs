@@ -7,7 +7,7 @@
 //! so they did where the maker had ended before the first thread destroyed. NVIDIA's manual says nothing of threads here.
 //!
 //! But a [`Linker`](super::Linker) is `Send`, and Python's collector ends objects in whichever thread it runs. So every
-//! state has an [`OwnThread`], on which it is made, fed, completed and destroyed, and which ends with it. With one thread
+//! state has an [`DedicatedThread`], on which it is made, fed, completed and destroyed, and which ends with it. With one thread
 //! for all of them links would wait for each other.
 
 use std::ffi::{CStr, c_uint, c_void};
@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_uint, c_void};
 use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
 
 use super::{c_string, display, text_of, with_nul};
-use crate::compile::dedicated_thread::OwnThread;
+use crate::compile::dedicated_thread::DedicatedThread;
 use crate::compile::linker::options::LinkerOptions;
 use crate::context::Context;
 use crate::context::capture_mode;
@@ -23,7 +23,7 @@ use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::fork;
 use crate::module::image;
-use crate::module::object_code::{Code, CodeKind, ObjectCode};
+use crate::module::object_code::{CodeKind, CodeSource, ObjectCode};
 
 /// Room for each of the driver's logs.
 const LOG_BYTES: usize = 16 << 10;
@@ -31,7 +31,7 @@ const LOG_BYTES: usize = 16 << 10;
 /// A link state of the driver, for any thread.
 #[derive(Debug)]
 pub(super) struct DriverLink {
-    thread: OwnThread<State>,
+    thread: DedicatedThread<State>,
     /// To be told, not to be used.
     handle: CUlinkState,
     /// The logs as they were after the last call.
@@ -50,7 +50,7 @@ impl DriverLink {
         // That of the calling thread; its own thread has none.
         let context = Device::current()?.active_context()?;
         const CALL: &str = "cuLinkCreate";
-        let started = OwnThread::start("cupyrite-link", || State::new(context, options));
+        let started = DedicatedThread::start("cupyrite-link", || State::new(context, options));
         let thread = started.map_err(|e| no_thread(CALL, &e.to_string()))??;
         let mut link = DriverLink {
             thread,
@@ -88,7 +88,7 @@ impl DriverLink {
             }
         };
         match code.code() {
-            Code::Bytes(bytes) => {
+            CodeSource::Bytes(bytes) => {
                 const CALL: &str = "cuLinkAddData";
                 image::check(bytes).map_err(|log| Error::Driver {
                     call: CALL,
@@ -102,7 +102,7 @@ impl DriverLink {
                 let data = &mut owned[..size];
                 self.call(CALL, |state| state.add_data(kind, data, &name))
             }
-            Code::File(path) => {
+            CodeSource::File(path) => {
                 let name = c_string("codes.code", path.as_os_str().as_encoded_bytes())?;
                 self.call("cuLinkAddFile", |state| state.add_file(kind, &name))
             }
@@ -140,7 +140,7 @@ impl DriverLink {
 /// The error of a call that could not be made, for want of a thread to make it on.
 #[cold]
 fn no_thread(call: &'static str, why: &str) -> Error {
-    if fork::forked() {
+    if fork::is_forked_child() {
         return Error::driver(call, CUresult::CUDA_ERROR_NOT_INITIALIZED);
     }
     Error::Driver {

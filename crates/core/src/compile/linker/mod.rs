@@ -11,9 +11,9 @@ use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 
 use crate::error::{Error, Result, nvjitlink, report};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::module::image;
-use crate::module::object_code::{Code, CodeKind, ObjectCode};
+use crate::module::object_code::{CodeKind, CodeSource, ObjectCode};
 
 pub(crate) mod options;
 
@@ -252,7 +252,7 @@ impl Remade {
 #[derive(Debug)]
 struct JitLink {
     handle: nvJitLinkHandle,
-    birth: Birth,
+    generation: ForkGeneration,
     maker: ThreadId,
     complete: bool,
     /// What is made, as in `sm_90`.
@@ -270,7 +270,7 @@ impl Drop for JitLink {
         let here = self.complete || self.maker == std::thread::current().id();
         // Elsewhere it is left where it is: destroying it corrupts the links of the thread that made it, which is worse
         // than some memory.
-        if self.birth.is_here() && here {
+        if self.generation.is_current() && here {
             // SAFETY: made by `new`, destroyed once, here.
             report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
         }
@@ -288,7 +288,7 @@ impl JitLink {
         let mut pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
         let mut link = JitLink {
             handle: std::ptr::null_mut(),
-            birth: Birth::now(),
+            generation: ForkGeneration::current(),
             maker: std::thread::current().id(),
             complete: false,
             arch: arch.unwrap_or_default().to_owned(),
@@ -322,7 +322,7 @@ impl JitLink {
             CodeKind::Library => nvJitLinkInputType::NVJITLINK_INPUT_LIBRARY,
         };
         let added = match code.code() {
-            Code::Bytes(bytes) => {
+            CodeSource::Bytes(bytes) => {
                 image::check(bytes)
                     .and_then(|()| self.check_architecture(bytes))
                     .map_err(|log| refused("nvJitLinkAddData", code, &log))?;
@@ -340,7 +340,7 @@ impl JitLink {
                     ))
                 }
             }
-            Code::File(path) => {
+            CodeSource::File(path) => {
                 self.check_architecture(&header(path))
                     .map_err(|log| refused("nvJitLinkAddFile", code, &log))?;
                 let name = c_string("codes.code", path.as_os_str().as_bytes())?;

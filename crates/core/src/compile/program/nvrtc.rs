@@ -7,7 +7,7 @@ use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
 
 use super::{PchStatus, Program, c_string, text, wrong_target};
 use crate::error::{Error, Result, nvrtc};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::module::object_code::{CodeKind, ObjectCode};
 
 /// The NVRTC side of a [`Compiler`](super::Compiler).
@@ -142,7 +142,7 @@ fn take(
 
 /// An NVRTC program, destroyed with this.
 #[derive(Debug)]
-struct RawProgram(nvrtcProgram, Birth);
+struct RawProgram(nvrtcProgram, ForkGeneration);
 
 // SAFETY: a program belongs to no thread; `Nvrtc` and the functions here see to it that only one at a time works with
 // it.
@@ -152,8 +152,8 @@ unsafe impl Sync for RawProgram {}
 
 impl Drop for RawProgram {
     fn drop(&mut self) {
-        if !self.1.is_here() {
-            // The library's locks may be held by threads that a forked child does not have.
+        if !self.1.is_current() {
+            // The library's locks may be held by threads that a is_forked_child child does not have.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
@@ -184,7 +184,7 @@ impl RawProgram {
                 name_ptrs.as_ptr(),
             ))?;
         }
-        Ok(RawProgram(raw, Birth::now()))
+        Ok(RawProgram(raw, ForkGeneration::current()))
     }
 
     fn compile(&self, options: &[std::ffi::CString]) -> Result<()> {

@@ -6,7 +6,7 @@ use cupyrite_sys::nvvm::nvvmProgram;
 
 use super::{Program, c_string, text, wrong_target};
 use crate::error::{Error, Result, nvvm};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::module::object_code::{CodeKind, ObjectCode};
 
 /// The libNVVM side of a [`Compiler`](super::Compiler).
@@ -67,7 +67,7 @@ impl Nvvm {
 
 /// A libNVVM program, destroyed with this.
 #[derive(Debug)]
-struct RawProgram(nvvmProgram, Birth);
+struct RawProgram(nvvmProgram, ForkGeneration);
 
 // SAFETY: a program belongs to no thread, and nobody works with one that others know.
 unsafe impl Send for RawProgram {}
@@ -76,8 +76,8 @@ unsafe impl Sync for RawProgram {}
 
 impl Drop for RawProgram {
     fn drop(&mut self) {
-        if !self.1.is_here() {
-            // The library's locks may be held by threads that a forked child does not have.
+        if !self.1.is_current() {
+            // The library's locks may be held by threads that a is_forked_child child does not have.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
@@ -88,7 +88,7 @@ impl Drop for RawProgram {
 impl RawProgram {
     /// A program with all its modules: the source, the extra sources, then libdevice.
     fn create(program: &Program) -> Result<RawProgram> {
-        let mut raw = RawProgram(std::ptr::null_mut(), Birth::now());
+        let mut raw = RawProgram(std::ptr::null_mut(), ForkGeneration::current());
         // SAFETY: the result has a valid place.
         if let Err(e) = unsafe { nvvm!(nvvmCreateProgram(&mut raw.0)) } {
             std::mem::forget(raw);
@@ -152,7 +152,7 @@ impl RawProgram {
 
 /// CUDA's library of mathematical functions, in NVVM IR: <https://docs.nvidia.com/cuda/libdevice-users-guide/>.
 pub(crate) fn libdevice() -> Result<std::path::PathBuf> {
-    match cupyrite_pathfinder::bitcode_library("device") {
+    match cupyrite_pathfinder::locate_bitcode_library("device") {
         Ok(found) => Ok(found.path),
         Err(e) => Err(Error::Find(Box::new(e))),
     }

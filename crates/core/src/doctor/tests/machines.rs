@@ -132,7 +132,7 @@ fn statuses_of_the_initialisation_are_explained() {
     );
     // CUDA_ERROR_SYSTEM_NOT_READY.
     assert!(commands(&fails(healthy(), 802), "driver-fails")[0].contains("nvidia-fabricmanager"));
-    // Every other one, those of the future included, has an explanation and a way on.
+    // Every other one, those of the future included, has an explain_status and a way on.
     for status in [1, 2, 3, 46, 101, 304, 804, 805, 999, 12345, u32::MAX] {
         let report = fails(healthy(), status);
         assert!(!report.ok);

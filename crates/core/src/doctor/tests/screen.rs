@@ -49,9 +49,9 @@ fn crowded() -> Report {
         what: "x".repeat(300),
         why: format!("one\n\ntwo  words\n{}", "y ".repeat(300)),
         fix: vec![
-            Fix::run(format!("pip install {}", "package==1.0 ".repeat(20))),
-            Fix::with("w".repeat(120), "z".repeat(150)),
-            Fix::say(""),
+            Fix::command(format!("pip install {}", "package==1.0 ".repeat(20))),
+            Fix::advice_with_command("w".repeat(120), "z".repeat(150)),
+            Fix::advice(""),
         ],
     });
     report
@@ -130,7 +130,7 @@ fn a_cut_command_can_be_copied() {
         severity: Severity::Error,
         what: "x".to_owned(),
         why: "y".to_owned(),
-        fix: vec![Fix::run(command)],
+        fix: vec![Fix::command(command)],
     });
     let text = report.render(Style {
         width: 50,

@@ -33,9 +33,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 
-use crate::context::capture_mode::Relaxed;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::error::{Error, Result, driver, report};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::memory::pool::PoolKind;
 use crate::memory::pool::pending_frees;
 use crate::stream::event::Event;
@@ -54,7 +54,7 @@ pub(crate) enum Origin {
 struct Ended {
     handle: CUmemoryPool,
     origin: Origin,
-    birth: Birth,
+    generation: ForkGeneration,
     /// How often it could not be destroyed.
     tries: u32,
     /// How many looks it is left out of before the next try. A pool may have memory that nobody will ever free: somebody
@@ -105,11 +105,11 @@ fn aside() -> MutexGuard<'static, Aside> {
 ///
 /// The handle is live and of this origin, and nobody destroys it but this function.
 pub(crate) unsafe fn end(handle: CUmemoryPool, origin: Origin) {
-    let _relaxed = Relaxed::enter();
+    let _relaxed = RelaxedCapture::enter();
     let mut pool = Ended {
         handle,
         origin,
-        birth: Birth::now(),
+        generation: ForkGeneration::current(),
         tries: 0,
         rests: 0,
     };
@@ -131,7 +131,7 @@ pub(crate) fn look(which: Look) {
 
 /// How many pools have ended that could not be destroyed yet, because memory of theirs is still to be freed in the order of
 /// a stream. For tests, and to look at.
-pub fn pools_kept_aside() -> usize {
+pub fn deferred_pool_count() -> usize {
     COUNT.load(Ordering::Relaxed)
 }
 
@@ -159,9 +159,9 @@ fn look_again(mut which: Look) {
         };
         let before = due.len();
         {
-            let _relaxed = Relaxed::enter();
-            // In a forked child they are the parent's, and only forgotten.
-            due.retain_mut(|pool| pool.birth.is_here() && !pool.look());
+            let _relaxed = RelaxedCapture::enter();
+            // In a is_forked_child child they are the parent's, and only forgotten.
+            due.retain_mut(|pool| pool.generation.is_current() && !pool.look());
         }
         COUNT.fetch_sub(before - due.len(), Ordering::Relaxed);
         let mut aside = aside();
@@ -288,7 +288,7 @@ impl Ended {
                     driver!(cuDeviceSetMemPool(device.handle(), pool))?;
                 }
             } else {
-                let (sort, mut location) = kind.describe();
+                let (sort, mut location) = kind.to_raw();
                 driver!(cuMemGetMemPool(&mut pool, &mut location, sort))?;
                 if pool == self.handle {
                     driver!(cuMemGetDefaultMemPool(&mut pool, &mut location, sort))?;

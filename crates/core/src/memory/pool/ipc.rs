@@ -19,7 +19,7 @@ use cupyrite_sys::driver::{
     CUpointer_attribute, CUresult,
 };
 
-use crate::context::capture_mode::Relaxed;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver, report};
 use crate::memory::pool::deferred_destroy::{self, Look};
@@ -79,7 +79,7 @@ impl Import {
         }
         let mut gone = Vec::new();
         if self.streams.len() >= self.limit {
-            let _relaxed = Relaxed::enter();
+            let _relaxed = RelaxedCapture::enter();
             // Default streams are those of some context, and others' may be no more: these are not asked.
             let is_done = |stream: &Stream| {
                 stream.is_owned()
@@ -141,7 +141,7 @@ impl Imports {
         };
         let streams = streams.unwrap_or_default();
         // Memory may end anywhere, and freeing it is refused while this thread captures, or another one globally.
-        let relaxed = Relaxed::enter();
+        let relaxed = RelaxedCapture::enter();
         // One that is captured cannot wait for what is not, and to try that spoils the capture; it frees nothing either.
         let can_wait = matches!(is_capturing(stream), Ok(false));
         if can_wait {
@@ -239,7 +239,7 @@ impl MemoryPool {
     ///
     /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for a descriptor of something else.
     pub fn import(device: &Device, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
-        Self::import_of(PoolKind::Device(*device), descriptor)
+        Self::import_with_kind(PoolKind::Device(*device), descriptor)
     }
 
     /// As [`MemoryPool::import`], for a pool of any kind: that of the pool that was exported, which the descriptor does not
@@ -248,7 +248,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// As [`MemoryPool::import`].
-    pub fn import_of(kind: PoolKind, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
+    pub fn import_with_kind(kind: PoolKind, descriptor: BorrowedFd<'_>) -> Result<MemoryPool> {
         deferred_destroy::look(Look::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let given = std::ptr::without_provenance_mut::<c_void>(descriptor.as_raw_fd() as usize);

@@ -15,11 +15,13 @@ use cupyrite_sys::driver::{
 
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
-use crate::fork::Birth;
+use crate::fork::ForkGeneration;
 use crate::memory::location::MemoryLocation;
 use crate::memory::pool::deferred_destroy::{Look, Origin};
 use crate::memory::pool::ipc::Imports;
-use crate::memory::raw::{DeviceBuffer, Source, Taken, enter_for, free_in_order, home_of};
+use crate::memory::raw::{
+    DeviceBuffer, RawAllocation, Source, enter_for_default_stream, free_in_order, home_of,
+};
 use crate::stream::Stream;
 
 pub(crate) mod deferred_destroy;
@@ -106,7 +108,7 @@ impl PoolAttribute {
 
 /// What a device may do with the memory of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PoolAccess {
+pub enum MemoryAccess {
     /// Nothing.
     None,
     /// Read it.
@@ -128,15 +130,15 @@ pub enum PoolKind {
 }
 
 impl PoolKind {
-    pub(crate) fn describe(self) -> (CUmemAllocationType, CUmemLocation) {
+    pub(crate) fn to_raw(self) -> (CUmemAllocationType, CUmemLocation) {
         let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         match self {
             PoolKind::Device(device) => (pinned, on_device(device.ordinal())),
-            PoolKind::Host(None) => (pinned, MemoryLocation::Host.describe()),
-            PoolKind::Host(Some(node)) => (pinned, MemoryLocation::HostNuma(node).describe()),
+            PoolKind::Host(None) => (pinned, MemoryLocation::Host.to_raw()),
+            PoolKind::Host(Some(node)) => (pinned, MemoryLocation::HostNuma(node).to_raw()),
             PoolKind::Managed(preferred) => (
                 CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
-                MemoryLocation::describe_hint(preferred),
+                MemoryLocation::hint_to_raw(preferred),
             ),
         }
     }
@@ -145,16 +147,16 @@ impl PoolKind {
 /// A pool of memory; cheap to clone.
 ///
 /// A pool that was made here, or imported, ends with its last clone and its last buffer: it is destroyed once the driver has no
-/// more of its memory to free, which needs no attention ([`pools_kept_aside`](crate::pools_kept_aside)). One that belongs to
+/// more of its memory to free, which needs no attention ([`deferred_pool_count`](crate::deferred_pool_count)). One that belongs to
 /// the device is only referred to.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
     inner: Shared,
 }
 
-/// A pool that has no clone and no buffer any more; dropping it ends it. See [`MemoryPool::into_last`].
+/// A pool that has no clone and no buffer any more; dropping it ends it. See [`MemoryPool::into_unique`].
 #[must_use = "dropping it ends the pool"]
-pub struct LastPool {
+pub struct UniquePool {
     _inner: Inner,
 }
 
@@ -191,7 +193,7 @@ impl Shared {
             handle,
             owned: false,
             kind,
-            birth: Birth::now(),
+            generation: ForkGeneration::current(),
             imports: None,
         }));
         known.push(inner);
@@ -204,7 +206,7 @@ struct Inner {
     handle: CUmemoryPool,
     owned: bool,
     kind: PoolKind,
-    birth: Birth,
+    generation: ForkGeneration,
     /// For the pool of another process: what was imported from it.
     imports: Option<Imports>,
 }
@@ -216,12 +218,12 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.owned && self.birth.is_here() {
+        if self.owned && self.generation.is_current() {
             let origin = match self.imports.take() {
                 Some(imports) => Origin::Imported(imports.into_frees()),
                 None => Origin::Made(self.kind),
             };
-            // SAFETY: the handle was made by `MemoryPool::new_of` or imported, and is given away once, here. No buffer is
+            // SAFETY: the handle was made by `MemoryPool::with_kind` or imported, and is given away once, here. No buffer is
             // left: each one owns its pool.
             unsafe { deferred_destroy::end(self.handle, origin) };
         }
@@ -265,7 +267,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// As [`MemoryPool::current`].
-    pub fn default_of(device: &Device) -> Result<MemoryPool> {
+    pub fn default_for(device: &Device) -> Result<MemoryPool> {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result.
         unsafe { driver!(cuDeviceGetDefaultMemPool(&mut handle, device.handle()))? };
@@ -277,14 +279,14 @@ impl MemoryPool {
     /// # Errors
     ///
     /// What the driver says. Drivers before CUDA 13 have such pools for devices only.
-    pub fn current_of(kind: PoolKind) -> Result<MemoryPool> {
+    pub fn current_for_kind(kind: PoolKind) -> Result<MemoryPool> {
         if let PoolKind::Device(device) = kind {
             return Self::current(&device);
         }
         // Pools are there once the driver is initialised.
         Device::count()?;
         let mut handle: CUmemoryPool = std::ptr::null_mut();
-        let (sort, mut location) = kind.describe();
+        let (sort, mut location) = kind.to_raw();
         // SAFETY: `handle` is a valid place for the result, `location` is only read.
         unsafe { driver!(cuMemGetMemPool(&mut handle, &mut location, sort))? };
         let pool = Self::refer(handle, kind);
@@ -298,7 +300,7 @@ impl MemoryPool {
     ///
     /// As [`MemoryPool::current`].
     pub fn new(device: &Device, options: &PoolOptions) -> Result<MemoryPool> {
-        Self::new_of(PoolKind::Device(*device), options)
+        Self::with_kind(PoolKind::Device(*device), options)
     }
 
     /// Makes a pool of memory of any kind (`cuMemPoolCreate`).
@@ -307,10 +309,10 @@ impl MemoryPool {
     ///
     /// [`Error::InvalidArgument`] for a largest size of managed memory, which has none; otherwise what the driver says,
     /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such pools.
-    pub fn new_of(kind: PoolKind, options: &PoolOptions) -> Result<MemoryPool> {
+    pub fn with_kind(kind: PoolKind, options: &PoolOptions) -> Result<MemoryPool> {
         if matches!(kind, PoolKind::Managed(_)) && options.max_size != 0 {
             return Err(Error::argument(
-                "MemoryPool::new_of",
+                "MemoryPool::with_kind",
                 "options.max_size",
                 format!(
                     "is {}; pools of managed memory have no largest size",
@@ -321,7 +323,7 @@ impl MemoryPool {
         Device::count()?;
         deferred_destroy::look(Look::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
-        let (sort, location) = kind.describe();
+        let (sort, location) = kind.to_raw();
         let properties = CUmemPoolProps {
             allocType: sort,
             handleTypes: if options.shareable {
@@ -350,8 +352,8 @@ impl MemoryPool {
         }
         let mut rights = Vec::new();
         for ordinal in 0..Device::count()? {
-            if self.access(ordinal)? != PoolAccess::ReadWrite {
-                rights.push((ordinal, PoolAccess::ReadWrite));
+            if self.access(ordinal)? != MemoryAccess::ReadWrite {
+                rights.push((ordinal, MemoryAccess::ReadWrite));
             }
         }
         self.set_access(&rights)
@@ -371,7 +373,7 @@ impl MemoryPool {
                 handle,
                 owned: true,
                 kind,
-                birth: Birth::now(),
+                generation: ForkGeneration::current(),
                 imports,
             })),
         }
@@ -407,11 +409,11 @@ impl MemoryPool {
 
     /// Lets go of a clone. Where it was the last one, and the pool is to end with it, that is left to whoever drops what this
     /// gives: the driver may wait for other threads then.
-    pub fn into_last(self) -> Option<LastPool> {
+    pub fn into_unique(self) -> Option<UniquePool> {
         match self.inner {
             Shared::Kept(_) => None,
             Shared::Counted(inner) => {
-                Arc::into_inner(inner).map(|inner| LastPool { _inner: inner })
+                Arc::into_inner(inner).map(|inner| UniquePool { _inner: inner })
             }
         }
     }
@@ -422,7 +424,7 @@ impl MemoryPool {
         self.inner.handle
     }
 
-    /// Whether the pool was made here, by [`MemoryPool::new`] or [`MemoryPool::new_of`], and is not the driver's own.
+    /// Whether the pool was made here, by [`MemoryPool::new`] or [`MemoryPool::with_kind`], and is not the driver's own.
     pub fn is_owned(&self) -> bool {
         self.inner.owned
     }
@@ -446,8 +448,8 @@ impl MemoryPool {
     ///
     /// As [`Device::current`].
     #[inline]
-    pub fn home(&self) -> Result<Device> {
-        self.kind().home()
+    pub fn default_stream_device(&self) -> Result<Device> {
+        self.kind().default_stream_device()
     }
 
     /// One attribute, in bytes or as 0 and 1.
@@ -501,15 +503,15 @@ impl MemoryPool {
     /// # Errors
     ///
     /// What the driver says.
-    pub fn access(&self, ordinal: usize) -> Result<PoolAccess> {
+    pub fn access(&self, ordinal: usize) -> Result<MemoryAccess> {
         let mut flags = CUmemAccess_flags(0);
         let mut location = on_device(ordinal);
         // SAFETY: both are valid places; the driver reads the location.
         unsafe { driver!(cuMemPoolGetAccess(&mut flags, self.handle(), &mut location))? };
         Ok(match flags {
-            CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => PoolAccess::ReadWrite,
-            CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ => PoolAccess::Read,
-            _ => PoolAccess::None,
+            CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => MemoryAccess::ReadWrite,
+            CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ => MemoryAccess::Read,
+            _ => MemoryAccess::None,
         })
     }
 
@@ -518,7 +520,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// What the driver says, `CUDA_ERROR_INVALID_DEVICE` for a device that cannot reach the pool's.
-    pub fn set_access(&self, rights: &[(usize, PoolAccess)]) -> Result<()> {
+    pub fn set_access(&self, rights: &[(usize, MemoryAccess)]) -> Result<()> {
         if rights.is_empty() {
             return Ok(());
         }
@@ -527,9 +529,11 @@ impl MemoryPool {
             .map(|&(ordinal, access)| CUmemAccessDesc {
                 location: on_device(ordinal),
                 flags: match access {
-                    PoolAccess::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
-                    PoolAccess::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
-                    PoolAccess::ReadWrite => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                    MemoryAccess::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                    MemoryAccess::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
+                    MemoryAccess::ReadWrite => {
+                        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                    }
                 },
             })
             .collect();
@@ -564,19 +568,21 @@ impl MemoryPool {
     /// As [`MemoryPool::allocate`].
     #[inline]
     pub fn into_buffer(self, bytes: usize, stream: Stream) -> Result<DeviceBuffer> {
-        let taken = self.take_for(bytes, &stream)?;
-        Ok(self.own(taken, bytes, stream))
+        let taken = self.allocate_raw(bytes, &stream)?;
+        Ok(self.into_buffer_from(taken, bytes, stream))
     }
 
-    /// The driver's half of [`MemoryPool::into_buffer`]: memory that belongs to nobody before [`MemoryPool::own`].
+    /// The driver's half of [`MemoryPool::into_buffer`]: memory that belongs to nobody before [`MemoryPool::into_buffer_from`].
     ///
     /// # Errors
     ///
     /// As [`MemoryPool::allocate`].
     #[inline(always)]
-    pub fn take_for(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
-        match self.simple_home(bytes, stream) {
-            Some(home) => self.take_at(home, bytes, stream).map_err(|error| *error),
+    pub fn allocate_raw(&self, bytes: usize, stream: &Stream) -> Result<RawAllocation> {
+        match self.fast_allocation_device(bytes, stream) {
+            Some(home) => self
+                .allocate_raw_on(home, bytes, stream)
+                .map_err(|error| *error),
             None => self.take_otherwise(bytes, stream),
         }
     }
@@ -585,34 +591,34 @@ impl MemoryPool {
     /// says by itself where it is.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn simple_home(&self, bytes: usize, stream: &Stream) -> Option<Device> {
+    pub fn fast_allocation_device(&self, bytes: usize, stream: &Stream) -> Option<Device> {
         match self.kind() {
             PoolKind::Device(home) if bytes != 0 && stream.is_owned() => Some(home),
             _ => None,
         }
     }
 
-    /// [`MemoryPool::take_for`] where [`MemoryPool::simple_home`] has said `home`.
+    /// [`MemoryPool::allocate_raw`] where [`MemoryPool::fast_allocation_device`] has said `home`.
     ///
     /// # Errors
     ///
     /// As [`MemoryPool::allocate`].
     #[doc(hidden)]
     #[inline(always)]
-    pub fn take_at(
+    pub fn allocate_raw_on(
         &self,
         home: Device,
         bytes: usize,
         stream: &Stream,
-    ) -> std::result::Result<Taken, Box<Error>> {
-        debug_assert!(stream.is_owned(), "simple_home() says so");
+    ) -> std::result::Result<RawAllocation, Box<Error>> {
+        debug_assert!(stream.is_owned(), "fast_allocation_device() says so");
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;
         // SAFETY: `place` is a valid place for the result; both handles are live.
         if let Err(error) = unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) }
         {
-            std::hint::cold_path();
+            crate::hint::cold_path();
             // SAFETY: as above.
             let again = stream.call_again(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))
@@ -620,7 +626,7 @@ impl MemoryPool {
             // Errors are large, and mostly there is none.
             again.map_err(Box::new)?;
         }
-        Ok(Taken {
+        Ok(RawAllocation {
             address,
             context: None,
             home,
@@ -628,10 +634,10 @@ impl MemoryPool {
     }
 
     #[inline(never)]
-    fn take_otherwise(&self, bytes: usize, stream: &Stream) -> Result<Taken> {
-        let home = self.home()?;
+    fn take_otherwise(&self, bytes: usize, stream: &Stream) -> Result<RawAllocation> {
+        let home = self.default_stream_device()?;
         if bytes == 0 {
-            return Ok(Taken {
+            return Ok(RawAllocation {
                 address: 0,
                 context: None,
                 home,
@@ -639,16 +645,21 @@ impl MemoryPool {
         }
         let (context, _entered) = home_of(stream, home)?;
         let address = self.take(bytes, stream)?;
-        Ok(Taken {
+        Ok(RawAllocation {
             address,
             context,
             home,
         })
     }
 
-    /// What owns memory that [`MemoryPool::take_for`] took from this pool: as many bytes, for the same stream.
+    /// What owns memory that [`MemoryPool::allocate_raw`] took from this pool: as many bytes, for the same stream.
     #[inline(always)]
-    pub fn own(self, taken: Taken, bytes: usize, stream: Stream) -> DeviceBuffer {
+    pub fn into_buffer_from(
+        self,
+        taken: RawAllocation,
+        bytes: usize,
+        stream: Stream,
+    ) -> DeviceBuffer {
         DeviceBuffer::of(Source::Pool(self), taken, bytes, stream)
     }
 
@@ -694,7 +705,7 @@ impl PoolKind {
     ///
     /// As [`Device::current`].
     #[inline]
-    pub fn home(self) -> Result<Device> {
+    pub fn default_stream_device(self) -> Result<Device> {
         match self {
             PoolKind::Device(device) => Ok(device),
             _ => self.device().map_or_else(Device::current, Ok),
@@ -721,7 +732,7 @@ impl PoolKind {
     ///
     /// As [`MemoryPool::deallocate`].
     pub unsafe fn deallocate(self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
-        let _entered = enter_for(stream, self.home()?)?;
+        let _entered = enter_for_default_stream(stream, self.default_stream_device()?)?;
         // SAFETY: the caller's promise.
         unsafe { free_in_order(address, stream) }
     }

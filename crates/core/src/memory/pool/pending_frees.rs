@@ -39,7 +39,7 @@ impl Frees {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that memory was freed in the order of `stream`, which is not captured, just now. In `Relaxed` mode, since it may
+    /// Notes that memory was freed in the order of `stream`, which is not captured, just now. In `RelaxedCapture` mode, since it may
     /// ask for events. What fails goes to `log`: nothing is known of that free then, and nothing waits for it.
     pub(crate) fn note(&self, stream: &Stream) {
         match mark(stream) {
@@ -74,7 +74,7 @@ impl Frees {
     }
 }
 
-/// Whether the memory of all these is free; lets go of some that are done. In `Relaxed` mode.
+/// Whether the memory of all these is free; lets go of some that are done. In `RelaxedCapture` mode.
 pub(crate) fn all_done(events: &mut Vec<Event>) -> bool {
     // The last one is probably done last.
     while let Some(event) = events.last() {

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use super::super::checked::{get, non_null, put};
-use super::super::context::{self, Context};
-use super::super::stream::HostCall;
-use super::super::{Res, boxes, entries};
 use super::memory::{AllocWords, Allocate, Free};
 use super::node::KernelWords;
 use super::params::{self, Described, GenericWords};
 use super::{
     Code, EventNode, Graph, Kernel, MemOps, Memcpy, Memset, Payload, edges, find, graph_of,
 };
+use crate::driver::context::{self, Context};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::memory::copy_nd;
+use crate::driver::stream::HostCall;
 
 /// Adds a node to a graph and tells its handle.
 fn add(
@@ -148,7 +150,7 @@ entries! {
     fn add_memcpy "cuGraphAddMemcpyNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            let words = get::<boxes::Words3>(params)?;
+            let words = get::<copy_nd::Words3>(params)?;
             Memcpy::prepare(words, node_context(context)?).map(Payload::Memcpy).map(plain)
         })
     }
@@ -213,7 +215,7 @@ entries! {
     }
     fn node_type "cuGraphNodeGetType" (node: u64, out: u64) {
         non_null(out)?;
-        put(out, super::payload_of(node)?.kind())
+        put(out, super::payload_of(node)?.kind().0)
     }
     fn child_graph "cuGraphChildGraphNodeGetGraph" (node: u64, out: u64) {
         non_null(out)?;

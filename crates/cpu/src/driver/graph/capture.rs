@@ -9,25 +9,28 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::checked::{get, non_null, put, put_optional};
-use super::super::handles::fresh_id;
-use super::super::queue::lock;
-use super::super::stream::{self, Stream};
-use super::super::{Res, entries};
+use cupyrite_sys::driver as sys;
+use parking_lot::{Mutex, MutexGuard};
+
 use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::handles::fresh_id;
+use crate::driver::stream::{self, Stream};
 
 /// `CU_STREAM_CAPTURE_MODE_GLOBAL`.
-const GLOBAL: u32 = 0;
+const GLOBAL: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
-const RELAXED: u32 = 2;
+const RELAXED: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
 /// `CUstreamCaptureStatus`.
-const STATUS_NONE: u32 = 0;
-const STATUS_ACTIVE: u32 = 1;
-const STATUS_INVALIDATED: u32 = 2;
+const STATUS_NONE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE.0;
+const STATUS_ACTIVE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE.0;
+const STATUS_INVALIDATED: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0;
 
 /// A capture that has begun and not ended.
 struct Capture {
@@ -95,7 +98,7 @@ fn with_captures<R>(f: impl FnOnce(&mut Captures) -> R) -> Option<R> {
     if RUNNING.load(Ordering::Acquire) == 0 {
         return None;
     }
-    let mut captures = lock(&CAPTURES);
+    let mut captures = CAPTURES.lock();
     captures.as_mut().map(f)
 }
 
@@ -187,7 +190,7 @@ pub(in crate::driver) fn invalidate(stream: &Stream) {
 ///
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.
-pub(in crate::driver) fn unsafe_call() -> Res {
+pub(in crate::driver) fn reject_if_capturing() -> Res {
     let mode = MODE.try_with(Cell::get).unwrap_or(GLOBAL);
     if mode == RELAXED {
         return Ok(());
@@ -222,7 +225,7 @@ pub(in crate::driver) fn unsafe_call() -> Res {
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.
 pub(in crate::driver) fn refuse_context(context: u64) -> Res {
-    unsafe_call()?;
+    reject_if_capturing()?;
     with_captures(|c| {
         let joined = c.joined.values().filter(|j| j.context == context);
         let hit: Vec<u64> = joined.map(|j| j.capture).collect();
@@ -380,7 +383,7 @@ fn begin(stream: &Arc<Stream>, mode: u32, into: Option<(Arc<Graph>, Vec<Edge>)>)
     if stream.is_legacy() {
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
     }
-    let mut captures: MutexGuard<'_, Option<Captures>> = lock(&CAPTURES);
+    let mut captures: MutexGuard<'_, Option<Captures>> = CAPTURES.lock();
     let captures = captures.get_or_insert_default();
     if captures.joined.contains_key(&stream.id) {
         return Err(Code::ILLEGAL_STATE);

@@ -3,23 +3,27 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::super::checked::get_name;
-use super::super::entries;
+use cupyrite_sys::driver as sys;
+
 use super::{Code, Graph, Payload, find};
+use crate::driver::entry::caller_memory::get_name;
+use crate::driver::entry::entries;
 
 /// `CUgraphDebugDot_flags`.
-const VERBOSE: u32 = 1;
-const KERNEL: u32 = 1 << 2;
-const MEMCPY: u32 = 1 << 3;
-const MEMSET: u32 = 1 << 4;
-const HOST: u32 = 1 << 5;
-const EVENT: u32 = 1 << 6;
-const ATTRIBUTES: u32 = 1 << 9;
-const HANDLES: u32 = 1 << 10;
-const MEM_ALLOC: u32 = 1 << 11;
-const MEM_FREE: u32 = 1 << 12;
-const MEM_OPS: u32 = 1 << 13;
-const EXTRA_TOPOLOGY: u32 = 1 << 14;
+const VERBOSE: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0;
+const KERNEL: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS.0;
+const MEMCPY: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS.0;
+const MEMSET: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS.0;
+const HOST: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS.0;
+const EVENT: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS.0;
+const ATTRIBUTES: u32 =
+    sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES.0;
+const HANDLES: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES.0;
+const MEM_ALLOC: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS.0;
+const MEM_FREE: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS.0;
+const MEM_OPS: u32 =
+    sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS.0;
+const EXTRA_TOPOLOGY: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0;
 
 /// The shape and the first words of a node's box.
 fn title(payload: &Payload) -> (&'static str, String) {

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::super::checked::{get, get_array, non_null, put, put_bytes};
-use super::super::{Res, entries};
 use super::{Code, Edge, EdgeData, check_edge, find, graph_of};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, get_array, non_null, put, put_bytes};
+use crate::driver::entry::entries;
 
 /// Reads `count` nodes and what their edges carry; a null `data` means edges that carry nothing.
 ///

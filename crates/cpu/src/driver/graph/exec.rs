@@ -1,28 +1,35 @@
 //! Executable graphs: instantiation and launch.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use super::super::checked::{get, non_null, put, put_bytes, put_optional};
-use super::super::handles::{HandleKind, Table, fresh_id};
-use super::super::queue::{Op, lock};
-use super::super::stream;
-use super::super::{Res, entries};
+use cupyrite_sys::driver as sys;
+use parking_lot::{Mutex, MutexGuard};
+
 use super::objects::Objects;
 use super::plan::Plan;
 use super::{Code, Graph, Payload, capture, find, graph_of, memory};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::stream;
+use crate::driver::stream::queue::Op;
 
 static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
 
 /// `CUgraphInstantiate_flags`.
 pub(super) const AUTO_FREE_ON_LAUNCH: u64 = 1;
-const UPLOAD: u64 = 2;
-const DEVICE_LAUNCH: u64 = 4;
-const USE_NODE_PRIORITY: u64 = 8;
+const UPLOAD: u64 = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as u64;
+const DEVICE_LAUNCH: u64 =
+    sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
+const USE_NODE_PRIORITY: u64 =
+    sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as u64;
 
 /// `CUgraphInstantiateResult`.
-const RESULT_SUCCESS: u32 = 0;
-const RESULT_ERROR: u32 = 1;
-const RESULT_INVALID_STRUCTURE: u32 = 2;
+const RESULT_SUCCESS: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS.0;
+const RESULT_ERROR: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR.0;
+const RESULT_INVALID_STRUCTURE: u32 =
+    sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0;
 
 /// An executable graph.
 pub(in crate::driver) struct Exec {
@@ -42,7 +49,7 @@ pub(super) struct State {
 
 impl Exec {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 
@@ -123,7 +130,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
 /// Instantiates and tells the handle.
 fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, Refused> {
     non_null(out)?;
-    capture::unsafe_call()?;
+    capture::reject_if_capturing()?;
     let (handle, exec) = instantiate(graph, flags)?;
     put(out, handle).inspect_err(|_| {
         let _ = EXECS.remove(handle);
@@ -208,7 +215,7 @@ entries! {
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {
         find_exec(exec)?;
-        capture::unsafe_call()?;
+        capture::reject_if_capturing()?;
         let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
         // Launches that still run keep what they need, but for user objects, which they know nothing of.
         let state = exec.lock();

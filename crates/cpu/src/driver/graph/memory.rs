@@ -9,16 +9,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
-use super::super::checked::{get, get_array, non_null, put};
-use super::super::device::{self, Device};
-use super::super::memory::space;
-use super::super::queue::lock;
-use super::super::stream::{Place, Stream};
-use super::super::{Res, context, entries, pool};
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
 use super::plan::Plan;
 use super::{Code, Payload, payload_of};
+use crate::driver::context;
+use crate::driver::device::{self, Device};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::memory::allocation::space;
+use crate::driver::memory::pool;
+use crate::driver::stream::{Place, Stream};
 use crate::memory::{Kind, Parked, Reach};
 
 /// Bytes of a device's graph memory.
@@ -33,7 +38,7 @@ struct Account {
 static ACCOUNTS: Mutex<BTreeMap<i32, Arc<Account>>> = Mutex::new(BTreeMap::new());
 
 fn account(device: i32) -> Arc<Account> {
-    lock(&ACCOUNTS).entry(device).or_default().clone()
+    ACCOUNTS.lock().entry(device).or_default().clone()
 }
 
 fn count_up(now: &AtomicU64, high: &AtomicU64, bytes: u64) {
@@ -70,12 +75,12 @@ static ALLOCATIONS: Mutex<BTreeMap<u64, Weak<Allocation>>> = Mutex::new(BTreeMap
 static LIVING: Mutex<BTreeMap<u64, Arc<Allocation>>> = Mutex::new(BTreeMap::new());
 
 fn allocation(address: u64) -> Option<Arc<Allocation>> {
-    lock(&ALLOCATIONS).get(&address)?.upgrade()
+    ALLOCATIONS.lock().get(&address)?.upgrade()
 }
 
 /// Whether the range lies in an allocation of a graph, living or not.
 pub(in crate::driver) fn covers(address: u64, len: u64) -> bool {
-    let known = lock(&ALLOCATIONS);
+    let known = ALLOCATIONS.lock();
     let below = known.range(..=address).next_back();
     below.and_then(|(_, a)| a.upgrade()).is_some_and(|a| {
         let offset = address - a.address;
@@ -99,20 +104,22 @@ impl Allocation {
             memory: Mutex::new(Memory::Parked(parked)),
             lives: AtomicBool::new(false),
         });
-        lock(&ALLOCATIONS).insert(region.base, Arc::downgrade(&allocation));
+        ALLOCATIONS
+            .lock()
+            .insert(region.base, Arc::downgrade(&allocation));
         Ok(allocation)
     }
 
     /// Puts memory behind the address.
     fn begin(self: &Arc<Self>) -> Res {
-        let mut memory = lock(&self.memory);
+        let mut memory = self.memory.lock();
         match std::mem::replace(&mut *memory, Memory::Gone) {
             Memory::Parked(parked) => {
                 match space().unpark(parked, self.size, self.owner, self.reach) {
                     Ok(_) => {
                         *memory = Memory::Live;
                         count_up(&self.account.used, &self.account.used_high, self.size);
-                        lock(&LIVING).insert(self.address, self.clone());
+                        LIVING.lock().insert(self.address, self.clone());
                         Ok(())
                     }
                     Err(parked) => {
@@ -131,7 +138,7 @@ impl Allocation {
 
     /// Takes the memory from behind the address.
     fn end(&self) -> Res {
-        let mut memory = lock(&self.memory);
+        let mut memory = self.memory.lock();
         if !matches!(*memory, Memory::Live) {
             return Err(Code::INVALID_VALUE);
         }
@@ -139,7 +146,7 @@ impl Allocation {
         self.account.used.fetch_sub(self.size, Ordering::Relaxed);
         *memory = parked.map_or(Memory::Gone, Memory::Parked);
         drop(memory);
-        let last = lock(&LIVING).remove(&self.address);
+        let last = LIVING.lock().remove(&self.address);
         drop(last);
         Ok(())
     }
@@ -147,12 +154,12 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let memory = std::mem::replace(&mut *lock(&self.memory), Memory::Gone);
+        let memory = std::mem::replace(&mut *self.memory.lock(), Memory::Gone);
         if let Memory::Parked(parked) = memory {
-            lock(&ALLOCATIONS).remove(&self.address);
+            ALLOCATIONS.lock().remove(&self.address);
             space().release(parked);
         } else {
-            lock(&ALLOCATIONS).remove(&self.address);
+            ALLOCATIONS.lock().remove(&self.address);
         }
         self.account
             .reserved
@@ -335,11 +342,12 @@ type Value = fn(&Account) -> &AtomicU64;
 /// The account of a device and the value that `CUgraphMem_attribute` names in it.
 fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, Value)> {
     let account = account(device::by_ordinal(ordinal)?.ordinal);
-    let value: Value = match id {
-        0 => |a| &a.used,
-        1 => |a| &a.used_high,
-        2 => |a| &a.reserved,
-        3 => |a| &a.reserved_high,
+    use sys::CUgraphMem_attribute as Attribute;
+    let value: Value = match Attribute(id) {
+        Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => |a| &a.used,
+        Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => |a| &a.used_high,
+        Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => |a| &a.reserved,
+        Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => |a| &a.reserved_high,
         _ => return Err(Code::INVALID_VALUE),
     };
     Ok((account, value))

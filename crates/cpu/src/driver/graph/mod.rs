@@ -14,12 +14,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
-use super::errors::Code;
-use super::handles::{HandleKind, Table, fresh_id, handle_of};
-use super::queue::lock;
-use super::{Entry, Res};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::driver::entry::Entry;
+use crate::driver::entry::Res;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 
 mod build;
 pub(super) mod capture;
@@ -40,7 +42,7 @@ static GRAPHS: Table<Graph> = Table::new(HandleKind::Graph);
 static NODES: Table<Weak<Graph>> = Table::new(HandleKind::Node);
 
 /// The entry points of graphs.
-pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
+pub(super) fn entry_points() -> impl Iterator<Item = &'static Entry> {
     [
         build::ENTRIES,
         capture::ENTRIES,
@@ -147,7 +149,7 @@ impl Graph {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     /// A copy with all nodes, edges and references to user objects, graphs within included. `level` says how deep the

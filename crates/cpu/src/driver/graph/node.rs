@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::context::{self, Context};
-use super::super::errors::Code;
-use super::super::event::{self, Event};
-use super::super::function::FUNCTIONS;
-use super::super::launch::{Launch, RawAttribute, Request};
-use super::super::memset::Fill;
-use super::super::stream::HostCall;
-use super::super::stream_memory::Batch;
-use super::super::{Res, boxes};
+use cupyrite_sys::driver::CUgraphNodeType as NodeType;
+
 use super::{Graph, memory};
+use crate::driver::context::{self, Context};
+use crate::driver::entry::Res;
+use crate::driver::entry::errors::Code;
+use crate::driver::memory::copy_nd;
+use crate::driver::memory::memset::Fill;
+use crate::driver::module::function::FUNCTIONS;
+use crate::driver::module::launch_kernel::{Launch, RawAttribute, Request};
+use crate::driver::stream::HostCall;
+use crate::driver::stream::event::{self, Event};
+use crate::driver::stream::stream_memory::Batch;
 
 /// What a node does.
 pub(in crate::driver) enum Payload {
@@ -32,19 +35,19 @@ pub(in crate::driver) enum Payload {
 
 impl Payload {
     /// `CUgraphNodeType`.
-    pub(super) fn kind(&self) -> u32 {
+    pub(super) fn kind(&self) -> NodeType {
         match self {
-            Payload::Kernel(_) => 0,
-            Payload::Memcpy(_) => 1,
-            Payload::Memset(_) => 2,
-            Payload::Host(_) => 3,
-            Payload::Graph(_) => 4,
-            Payload::Empty => 5,
-            Payload::EventWait(_) => 6,
-            Payload::EventRecord(_) => 7,
-            Payload::MemAlloc(_) => 10,
-            Payload::MemFree(_) => 11,
-            Payload::MemOps(_) => 12,
+            Payload::Kernel(_) => NodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+            Payload::Memcpy(_) => NodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
+            Payload::Memset(_) => NodeType::CU_GRAPH_NODE_TYPE_MEMSET,
+            Payload::Host(_) => NodeType::CU_GRAPH_NODE_TYPE_HOST,
+            Payload::Graph(_) => NodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Payload::Empty => NodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            Payload::EventWait(_) => NodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+            Payload::EventRecord(_) => NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+            Payload::MemAlloc(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+            Payload::MemFree(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
+            Payload::MemOps(_) => NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
         }
     }
 
@@ -258,21 +261,21 @@ fn check_attribute(id: u32) -> Res {
 #[derive(Clone)]
 pub(in crate::driver) struct Memcpy {
     /// `CUDA_MEMCPY3D` as the caller gave it.
-    pub(super) words: boxes::Words3,
+    pub(super) words: copy_nd::Words3,
     pub(super) context: Arc<Context>,
-    pub(super) job: boxes::Job,
+    pub(super) job: copy_nd::Job,
 }
 
 impl Memcpy {
     /// Validates a copy; addresses may be of memory that a graph is going to allocate.
-    pub(in crate::driver) fn prepare(words: boxes::Words3, context: Arc<Context>) -> Res<Memcpy> {
+    pub(in crate::driver) fn prepare(words: copy_nd::Words3, context: Arc<Context>) -> Res<Memcpy> {
         if words[22..].contains(&0) {
             return Err(Code::INVALID_VALUE);
         }
         Ok(Memcpy {
             words,
             context,
-            job: boxes::Job::for_later(&words, memory::covers)?,
+            job: copy_nd::Job::for_later(&words, memory::covers)?,
         })
     }
 

@@ -4,18 +4,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::checked::{is_code, non_null, put};
-use super::super::handles::{HandleKind, Table, fresh_id, handle_of};
-use super::super::queue::Op;
-use super::super::{Res, entries, host_call};
+use cupyrite_sys::driver as sys;
+
 use super::{Code, find};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::stream::host_call;
+use crate::driver::stream::queue::Op;
 
 static OBJECTS: Table<Object> = Table::new(HandleKind::UserObject);
 
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`: the only flag, and one that must be given.
-const NO_DESTRUCTOR_SYNC: u32 = 1;
+const NO_DESTRUCTOR_SYNC: u32 = sys::CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
 /// `CU_GRAPH_USER_OBJECT_MOVE`: the graph takes over references of the caller.
-const MOVE: u32 = 1;
+const MOVE: u32 = sys::CUuserObjectRetain_flags::CU_GRAPH_USER_OBJECT_MOVE.0;
 /// Most references at a time.
 const MOST: u64 = i32::MAX as u64;
 
@@ -140,7 +144,7 @@ fn check_count(count: u32) -> Res<u64> {
 entries! {
     fn user_object_create "cuUserObjectCreate" (out: u64, data: u64, destructor: u64, count: u32, flags: u32) {
         non_null(out)?;
-        if flags != NO_DESTRUCTOR_SYNC || !is_code(destructor) {
+        if flags != NO_DESTRUCTOR_SYNC || !is_executable_address(destructor) {
             return Err(Code::INVALID_VALUE);
         }
         let references = AtomicU64::new(check_count(count)?);

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use super::super::checked::{get, non_null, put};
-use super::super::stream::HostCall;
-use super::super::{Res, boxes, entries};
+use cupyrite_sys::driver::{self as sys, CUgraphNodeType as NodeType};
+
 use super::build::node_context;
 use super::node::{AttributeValue, KernelWords, MemOps, MemOpsWords, MemsetWords};
 use super::{
     Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, find, graph_of, memory, payload_of,
 };
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::memory::copy_nd;
+use crate::driver::stream::HostCall;
 
 /// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
 pub(super) type GenericWords = [u64; 32];
@@ -43,31 +47,46 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
     if w[0] >> 32 != 0 || w[1] != 0 || w[31] != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let payload = match w[0] as u32 {
-        0 => Payload::Kernel(Kernel::read(&part(w, 0), false)?),
-        1 => {
+    let payload = match NodeType(w[0] as u32) {
+        NodeType::CU_GRAPH_NODE_TYPE_KERNEL => Payload::Kernel(Kernel::read(&part(w, 0), false)?),
+        NodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
             if w[2] != 0 {
                 return Err(Code::INVALID_VALUE);
             }
             Payload::Memcpy(Memcpy::prepare(part(w, 2), node_context(w[3])?)?)
         }
-        2 => Payload::Memset(Memset::read(&part(w, 0), node_context(w[7])?)?),
-        3 => Payload::Host(HostCall::prepare(w[2], w[3], w[4] as u32)?),
-        4 => {
+        NodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
+            Payload::Memset(Memset::read(&part(w, 0), node_context(w[7])?)?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_HOST => {
+            Payload::Host(HostCall::prepare(w[2], w[3], w[4] as u32)?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
             let graph = find(w[2])?;
-            return match w[3] as u32 {
-                0 => Ok(Described::Clone(graph)),
-                1 => Ok(Described::Move(graph)),
+            return match sys::CUgraphChildGraphNodeOwnership(w[3] as _) {
+                sys::CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
+                    Ok(Described::Clone(graph))
+                }
+                sys::CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => {
+                    Ok(Described::Move(graph))
+                }
                 _ => Err(Code::INVALID_VALUE),
             };
         }
-        5 => Payload::Empty,
-        6 => Payload::EventWait(EventNode::find(w[2])?),
-        7 => Payload::EventRecord(EventNode::find(w[2])?),
-        10 => Payload::MemAlloc(memory::Allocate::read(&part(w, 0))?),
-        11 => Payload::MemFree(memory::Free::read(w[2])?),
-        12 => Payload::MemOps(MemOps::read(&part(w, 0))?),
-        8 | 9 | 13 | 14 | 17 | 18 => return Err(Code::NOT_SUPPORTED),
+        NodeType::CU_GRAPH_NODE_TYPE_EMPTY => Payload::Empty,
+        NodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Payload::EventWait(EventNode::find(w[2])?),
+        NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Payload::EventRecord(EventNode::find(w[2])?),
+        NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
+            Payload::MemAlloc(memory::Allocate::read(&part(w, 0))?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Payload::MemFree(memory::Free::read(w[2])?),
+        NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Payload::MemOps(MemOps::read(&part(w, 0))?),
+        NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
+        | NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
+        | NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+        | NodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
+        | NodeType::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE
+        | NodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => return Err(Code::NOT_SUPPORTED),
         _ => return Err(Code::INVALID_VALUE),
     };
     Ok(Described::Payload(Box::new(payload)))
@@ -87,7 +106,7 @@ pub(super) fn tell_added(payload: &Payload, params: u64) -> Res {
 /// The words that describe a node.
 fn generic_words(payload: &Payload) -> GenericWords {
     let mut w = [0u64; 32];
-    w[0] = payload.kind().into();
+    w[0] = payload.kind().0.into();
     match payload {
         Payload::Kernel(k) => w[2..11].copy_from_slice(&k.words()),
         Payload::Memcpy(m) => {
@@ -137,7 +156,7 @@ pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
 }
 
 /// A copy node with new parameters, in a context that null leaves as it is.
-pub(super) fn new_memcpy(old: &Payload, words: boxes::Words3, context: u64) -> Res<Payload> {
+pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) -> Res<Payload> {
     let Payload::Memcpy(old) = old else {
         return Err(WRONG);
     };
@@ -188,7 +207,7 @@ pub(super) fn new_event(old: &Payload, record: bool, event: u64) -> Res<Payload>
 /// # Errors
 /// `INVALID_VALUE` if the type is not the node's; `NOT_SUPPORTED` for types whose parameters are fixed.
 pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
-    if w[0] != u64::from(old.kind()) || w[1] != 0 || w[31] != 0 {
+    if w[0] != u64::from(old.kind().0) || w[1] != 0 || w[31] != 0 {
         return Err(Code::INVALID_VALUE);
     }
     match old {

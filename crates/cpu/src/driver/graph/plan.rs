@@ -7,11 +7,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use super::super::Res;
-use super::super::context::Context;
-use super::super::queue::{Op, Work};
-use super::super::stream::{Place, Stream};
 use super::{EventNode, Graph, Payload};
+use crate::driver::context::Context;
+use crate::driver::entry::Res;
+use crate::driver::stream::queue::{Op, Work};
+use crate::driver::stream::{Place, Stream};
 
 /// A node of the plan.
 #[derive(Clone)]

@@ -3,21 +3,29 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::checked::{get, non_null, put, put_optional};
-use super::super::{Res, entries};
+use cupyrite_sys::driver as sys;
+
 use super::exec::{Exec, find_exec, is_structure};
 use super::params::{self, GenericWords};
 use super::plan::Plan;
 use super::{Code, Graph, Payload, find, graph_of};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
+use crate::driver::entry::entries;
 
 /// `CUgraphExecUpdateResult`.
-const SUCCESS: u32 = 0;
-const TOPOLOGY_CHANGED: u32 = 2;
-const NODE_TYPE_CHANGED: u32 = 3;
-const PARAMETERS_CHANGED: u32 = 5;
-const NOT_SUPPORTED: u32 = 6;
-const UNSUPPORTED_FUNCTION_CHANGE: u32 = 7;
-const ATTRIBUTES_CHANGED: u32 = 8;
+const SUCCESS: u32 = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS.0;
+const TOPOLOGY_CHANGED: u32 =
+    sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED.0;
+const NODE_TYPE_CHANGED: u32 =
+    sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED.0;
+const PARAMETERS_CHANGED: u32 =
+    sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED.0;
+const NOT_SUPPORTED: u32 = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED.0;
+const UNSUPPORTED_FUNCTION_CHANGE: u32 =
+    sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE.0;
+const ATTRIBUTES_CHANGED: u32 =
+    sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED.0;
 
 /// Why an executable graph does not take a new payload for a node, as `CUgraphExecUpdateResult`.
 fn refuses(old: &Payload, new: &Payload) -> Option<u32> {

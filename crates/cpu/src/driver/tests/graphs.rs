@@ -1,8 +1,9 @@
 //! Graphs and stream capture.
 
 use std::ffi::{CStr, c_void};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use super::super::Code;
 use super::{Session, cu, ok};
@@ -150,7 +151,7 @@ fn a_graph_runs_in_order_as_often_as_wanted() {
 static NOTES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 unsafe extern "C" fn note(n: *mut c_void) {
     std::thread::sleep(std::time::Duration::from_millis(1));
-    NOTES.lock().unwrap().push(n as u64);
+    NOTES.lock().push(n as u64);
 }
 
 #[test]
@@ -199,7 +200,7 @@ fn branches_meet_and_children_are_part_of_the_order() {
     ok!("cuGraphLaunch", e, stream);
     ok!("cuGraphLaunch", e, stream);
     ok!("cuStreamSynchronize", stream);
-    let notes = NOTES.lock().unwrap().clone();
+    let notes = NOTES.lock().clone();
     assert_eq!(notes.len(), 12);
     for run in notes.chunks(6) {
         assert_eq!(run[0], 1);

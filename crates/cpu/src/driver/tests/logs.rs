@@ -1,7 +1,8 @@
 //! What went wrong, in words.
 
 use std::ffi::{c_char, c_void};
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use super::super::Code;
 use super::{Session, cu, ok};
@@ -57,7 +58,7 @@ fn a_refused_launch_says_which_limit() {
         let log = since(&mut at);
         for word in says
             .iter()
-            .chain(&["cuLaunchKernel answers CUDA_ERROR_INVALID_VALUE (1)"])
+            .chain(&["cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE (1)"])
         {
             assert!(log.contains(word), "{word}: {log}");
         }
@@ -105,7 +106,7 @@ unsafe extern "C" fn hear(data: *mut c_void, level: u32, message: *mut c_char, l
     assert_eq!(text.len(), length);
     // What a callback does wrong itself is not told again.
     assert_ne!(cu!("cuCtxSynchronize_v2", 77u64), 0);
-    HEARD.lock().unwrap().push((data as u64, level, text));
+    HEARD.lock().push((data as u64, level, text));
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn callbacks_hear_of_it() {
     assert_eq!(cu!("cuEventQuery", 0xABCDEFu64), Code::INVALID_HANDLE.0);
     ok!("cuLogsUnregisterCallback", handle);
     assert_eq!(cu!("cuEventQuery", 0xABCDEEu64), Code::INVALID_HANDLE.0);
-    let heard = HEARD.lock().unwrap();
+    let heard = HEARD.lock();
     let of_mine = |what: &str| {
         heard
             .iter()

@@ -1,20 +1,21 @@
 //! Order and asynchrony: streams, the default streams, events, callbacks.
 
 use std::ffi::c_void;
-use std::sync::Mutex;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::super::Code;
 use super::{NOT_READY, Session, busy, cu, ok, sleep_ms};
 
 /// Appends its argument to a list.
 unsafe extern "C" fn note(n: *mut c_void) {
-    NOTES.lock().unwrap().push(n as u64);
+    NOTES.lock().push(n as u64);
 }
 static NOTES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 unsafe extern "C" fn note_status(_stream: u64, status: u32, n: *mut c_void) {
-    NOTES.lock().unwrap().push(n as u64 + u64::from(status));
+    NOTES.lock().push(n as u64 + u64::from(status));
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn events_order_streams() {
 fn callbacks_run_in_order() {
     let s = Session::new();
     let stream = s.stream(0);
-    NOTES.lock().unwrap().clear();
+    NOTES.lock().clear();
     for i in 0..200u64 {
         if i % 50 == 7 {
             busy(stream, 2);
@@ -166,7 +167,7 @@ fn callbacks_run_in_order() {
         }
     }
     ok!("cuStreamSynchronize", stream);
-    assert_eq!(*NOTES.lock().unwrap(), (0..200).collect::<Vec<_>>());
+    assert_eq!(*NOTES.lock(), (0..200).collect::<Vec<_>>());
     for bad in [
         0u64,
         1,

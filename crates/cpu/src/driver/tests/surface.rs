@@ -1,6 +1,7 @@
 //! What the driver says about itself: initialisation, devices, contexts, names, addresses, memory.
 
-use super::super::{Code, get_proc, implemented, init};
+use super::super::entry::init;
+use super::super::{Code, get_proc, implemented};
 use super::{Session, Word, cu, ok};
 
 fn text(pointer: u64) -> String {
@@ -16,7 +17,7 @@ fn every_entry_point_exists() {
     for point in &cupyrite_sys::driver::ENTRY_POINTS {
         assert!(!get_proc(point.symbol).is_null(), "{:?}", point.symbol);
     }
-    for row in cupyrite_sys::driver::TABLE.rows() {
+    for row in cupyrite_sys::driver::TABLE.symbols() {
         assert!(!get_proc(row.export).is_null(), "{:?}", row.export);
     }
     assert!(get_proc(c"cuNoSuchFunction").is_null());

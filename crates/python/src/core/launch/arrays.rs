@@ -9,10 +9,12 @@ use cupyrite::Stream;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::packing::full_name;
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
 use crate::core::errors::to_python;
-use crate::errors::{self, Kind};
-use crate::py::{self, Obj, Owned, R, Raised};
+use crate::core::launch::packing::full_name;
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
 
 /// The address of the first element of an array on the device; `None` for what is no array.
 ///
@@ -80,7 +82,7 @@ fn cuda_array(
         .map(|data| unsafe { ffi::PyTuple_GetItem(data.ptr(), 0) })
         .filter(|first| !first.is_null());
     let Some(first) = first else {
-        py::clear();
+        cpython::clear();
         return Err(say("has no 'data' of the form (address, read-only)"));
     };
     // SAFETY: as above.
@@ -113,8 +115,8 @@ fn word(value: Obj<'_>) -> Option<u64> {
     }
     // SAFETY: the object is an int.
     let word = unsafe { ffi::PyLong_AsUnsignedLongLong(value.ptr()) };
-    if word == u64::MAX && py::raised() {
-        py::clear();
+    if word == u64::MAX && cpython::raised() {
+        cpython::clear();
         return None;
     }
     Some(word)
@@ -131,7 +133,7 @@ fn order(producer: u64, stream: &Stream) -> R<()> {
     // SAFETY: called with the interpreter's lock: conversions run on attached threads only.
     let py = unsafe { Python::assume_attached() };
     py.detach(|| stream.wait_for_stream(&producer))
-        .map_err(|error| py::set(to_python(py, &error)))
+        .map_err(|error| cpython::set(to_python(py, &error)))
 }
 
 /// Whether a handle is this stream's. The legacy default stream has two.
@@ -178,7 +180,7 @@ fn dlpack(
     }
     // SAFETY: the object is an int; a number out of range gives -1, which is no device type, and an exception.
     let kind = unsafe { ffi::PyLong_AsLongLong(pair.get(0).ptr()) };
-    py::clear();
+    cpython::clear();
     if ![CUDA, CUDA_HOST, CUDA_MANAGED].contains(&kind) {
         let place = match kind {
             1 => "memory of the host".to_owned(),
@@ -200,7 +202,7 @@ fn dlpack(
         // SAFETY: a capsule of this name holds a DLManagedTensor, by the protocol; another object gives null.
         unsafe { ffi::PyCapsule_GetPointer(capsule.ptr(), c"dltensor".as_ptr()) }.cast();
     if tensor.is_null() {
-        py::clear();
+        cpython::clear();
         return Err(broken(
             value,
             name,
@@ -231,7 +233,7 @@ fn export(method: &Owned, kind: i64, stream: Option<&Stream>) -> R<Owned> {
     // SAFETY: fresh and live objects; the dictionary takes references of its own.
     unsafe {
         let keywords = Owned::take(ffi::PyDict_New())?;
-        let number = py::from_i64(number)?;
+        let number = cpython::from_i64(number)?;
         if ffi::PyDict_SetItemString(keywords.ptr(), c"stream".as_ptr(), number.ptr()) != 0 {
             return Err(Raised);
         }

@@ -3,10 +3,10 @@
 //! A launch is the hottest call there is: its function is a plain C function of Python's, its objects are recognised by
 //! their types' addresses, its arguments are packed on the stack.
 
-mod arrays;
+pub mod arrays;
 pub mod config;
-mod kinds;
-mod packing;
+pub mod packing;
+pub mod scalar_types;
 
 use std::ffi::c_void;
 
@@ -15,16 +15,19 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-pub use self::config::PyLaunchConfig;
-pub use self::packing::{Args, Hold, Kept, Packer, Pins, Target};
-use super::errors::to_python;
-use super::slot::Detached;
-use super::stream::PyStream;
-use super::{kernel, stream};
-use crate::errors::{self, Kind};
-use crate::function::guard;
-use crate::py::{self, Obj, Owned, R, Raised};
-use crate::runtime;
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::bindings::function::guard;
+use crate::bindings::symbols;
+use crate::core::closable::Detached;
+use crate::core::errors::to_python;
+pub use crate::core::launch::config::PyLaunchConfig;
+pub use crate::core::launch::packing::{Args, Hold, Kept, Packer, Pins, Target};
+use crate::core::module::kernel;
+use crate::core::stream;
+use crate::core::stream::PyStream;
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
 
 /// The names of the first parameters.
 const NAMES: [&str; 3] = ["stream", "config", "kernel"];
@@ -121,7 +124,7 @@ unsafe fn queue(
             Args::new(args),
         )
     };
-    let raise = py::set;
+    let raise = cpython::set;
     let foreign = !stream.is_instance_of::<PyStream>();
     let stream = stream::lend(&stream, "launch", "stream", true).map_err(raise)?;
     if foreign {
@@ -145,7 +148,7 @@ unsafe fn queue(
     let target = Target {
         function: "launch",
         kernel: Some(kernel),
-        params: match kernel.known_params() {
+        params: match kernel.cached_params() {
             Some(params) => params,
             None => ask_for_params(py, kernel),
         },
@@ -162,8 +165,8 @@ unsafe fn queue(
     };
     match launched {
         Ok(()) => {
-            runtime::check_interrupt()?;
-            Ok(py::none())
+            symbols::check_interrupt()?;
+            Ok(cpython::none())
         }
         Err(error) => Err(raise(to_python(py, &error))),
     }

@@ -16,11 +16,14 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::arrays;
-use super::kinds::{self, HEAD, Kind};
-use crate::core::buffer::PyBuffer;
-use crate::errors::{self, Kind as Exc};
-use crate::py::{self, Buffer, Obj, Owned, R, Raised};
+use crate::bindings::errors;
+use crate::bindings::errors::Kind as Exc;
+use crate::core::launch::arrays;
+use crate::core::launch::scalar_types;
+use crate::core::launch::scalar_types::{HEAD, Kind};
+use crate::core::memory::buffer::PyBuffer;
+use crate::cpython;
+use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
 /// Arguments whose pointers need no memory from the heap.
@@ -277,7 +280,7 @@ impl Packer {
             let word = integer(value, place)?;
             return self.word(word);
         }
-        if let Some(kind) = kinds::exact(ty) {
+        if let Some(kind) = scalar_types::exact(ty) {
             return self.number(value, kind, place);
         }
         if let Ok(buffer) = bound(value).cast::<PyBuffer>() {
@@ -363,7 +366,7 @@ impl Packer {
         place.check(8, value)?;
         // SAFETY: the object is a float.
         let number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
-        if number == -1.0 && py::raised() {
+        if number == -1.0 && cpython::raised() {
             return Err(Raised);
         }
         self.word(number.to_bits())
@@ -393,7 +396,7 @@ impl Packer {
             }
             return Ok(address.cast());
         }
-        if let Some(kind) = kinds::find(value)? {
+        if let Some(kind) = scalar_types::find(value)? {
             return self.number(value, kind, place);
         }
         if value.instance_of_type(&raw mut ffi::PyFloat_Type) {
@@ -408,7 +411,7 @@ impl Packer {
                     ffi::PyComplex_ImagAsDouble(value.ptr()),
                 )
             };
-            if py::raised() {
+            if cpython::raised() {
                 return Err(Raised);
             }
             let mut bytes = [0; 16];
@@ -436,7 +439,7 @@ impl Packer {
 
     /// A scalar of NumPy's that is no plain number: a structure by value, a date, a type that another package adds.
     fn numpy_scalar(&mut self, value: Obj<'_>, place: Place<'_>) -> R<Option<*mut c_void>> {
-        let Some(numpy) = kinds::imported(c"numpy")? else {
+        let Some(numpy) = scalar_types::imported(c"numpy")? else {
             return Ok(None);
         };
         let Some(generic) = numpy.obj().attribute(c"generic")? else {
@@ -483,7 +486,7 @@ impl Packer {
 
     /// A structure, union, array or pointer of ctypes, by value.
     fn ctypes_value(&mut self, value: Obj<'_>, place: Place<'_>) -> R<Option<*mut c_void>> {
-        let Some(ctypes) = kinds::imported(c"_ctypes")? else {
+        let Some(ctypes) = scalar_types::imported(c"_ctypes")? else {
             return Ok(None);
         };
         let is = |name| -> R<bool> {
@@ -635,10 +638,10 @@ fn integer_slow(value: Obj<'_>, number: i64, overflow: i32, place: Place<'_>) ->
     if size == 8 && overflow > 0 {
         // SAFETY: the object is an int.
         let number = unsafe { ffi::PyLong_AsUnsignedLongLong(value.ptr()) };
-        if number != u64::MAX || !py::raised() {
+        if number != u64::MAX || !cpython::raised() {
             return Ok(number);
         }
-        py::clear();
+        cpython::clear();
         return Err(too_large(value, place));
     }
     if !matches!(size, 1 | 2 | 4 | 8) {
@@ -689,7 +692,7 @@ fn described(value: Obj<'_>) -> String {
             }
         }
         Err(Raised) => {
-            py::clear();
+            cpython::clear();
             "a very large int".to_owned()
         }
     }
@@ -719,7 +722,7 @@ fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raise
 #[cold]
 fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> Raised {
     let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
-    let hint = if is(&raw mut ffi::PyFloat_Type) && kinds::exact(value.ty()).is_none() {
+    let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_types::exact(value.ty()).is_none() {
         match wanted {
             2 => "; a Python float is a double: pass numpy.float16(x) for a half",
             4 => {
@@ -727,7 +730,9 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
             }
             _ => "",
         }
-    } else if is(&raw mut ffi::PyComplex_Type) && kinds::exact(value.ty()).is_none() && wanted == 8
+    } else if is(&raw mut ffi::PyComplex_Type)
+        && scalar_types::exact(value.ty()).is_none()
+        && wanted == 8
     {
         "; a Python complex is two doubles: pass numpy.complex64(x) for two floats"
     } else {
@@ -773,7 +778,7 @@ pub fn full_name(value: Obj<'_>) -> String {
     let module = match class.attribute(c"__module__") {
         Ok(module) => module.and_then(|m| m.obj().text()).unwrap_or_default(),
         Err(Raised) => {
-            py::clear();
+            cpython::clear();
             String::new()
         }
     };

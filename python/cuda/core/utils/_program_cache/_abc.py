@@ -1,4 +1,4 @@
-"""What every cache of compiled programs has."""
+"""Abstract base class of program caches."""
 
 from abc import ABC, abstractmethod
 
@@ -6,21 +6,21 @@ __all__ = ["ProgramCacheResource"]
 
 
 class ProgramCacheResource(ABC):
-    """Something that keeps compiled code: bytes under keys.
+    """Cache of compiled code: a mapping from keys to bytes.
 
-    Give one to :meth:`cuda.core.Program.compile` as ``cache=``, which makes the keys, looks the code up, and keeps it
-    where it had to be made. Or use it as a mapping with keys of :func:`make_program_cache_key`.
+    Pass a cache to :meth:`cuda.core.Program.compile` as ``cache=``, which computes the key, looks up the code and stores
+    it after a miss. Or use the cache as a mapping with keys from :func:`make_program_cache_key`.
 
-    Keys are bytes or str; a str is the same key as its bytes in UTF-8. Values are given as
-    :class:`~cuda.core.ObjectCode`, or as anything that has the buffer protocol, and come back as bytes.
+    Keys are bytes or str; a str equals its UTF-8 encoding. Values are stored as :class:`~cuda.core.ObjectCode` or any
+    object with the buffer protocol, and returned as bytes.
 
-    There is no ``in``: between asking whether a key is there and reading it, another process may remove it. Use
+    The operator ``in`` is not supported, since another process may remove an entry between the test and the read. Use
     :meth:`get`.
     """
 
     @abstractmethod
     def __getitem__(self, key):
-        """The bytes under a key.
+        """Return the bytes stored under a key.
 
         Parameters
         ----------
@@ -33,23 +33,23 @@ class ProgramCacheResource(ABC):
         Raises
         ------
         KeyError
-            If there are none.
+            The key is not in the cache.
         """
 
     @abstractmethod
     def __setitem__(self, key, value):
-        """Keeps bytes under a key, instead of what was there.
+        """Store bytes under a key and replace any previous entry.
 
         Parameters
         ----------
         key : bytes or str
         value : ObjectCode or bytes-like
-            Of an :class:`~cuda.core.ObjectCode` its code; if that is a file, what is in it now.
+            The code of an :class:`~cuda.core.ObjectCode`; if it refers to a file, the file's current contents.
         """
 
     @abstractmethod
     def __delitem__(self, key):
-        """Forgets a key.
+        """Remove an entry.
 
         Parameters
         ----------
@@ -58,19 +58,19 @@ class ProgramCacheResource(ABC):
         Raises
         ------
         KeyError
-            If it is not there.
+            The key is not in the cache.
         """
 
     @abstractmethod
     def __len__(self):
-        """The number of entries."""
+        """Number of entries."""
 
     @abstractmethod
     def clear(self):
-        """Forgets everything."""
+        """Remove all entries."""
 
     def get(self, key, default=None):
-        """The bytes under a key, or `default` if there are none.
+        """Return the bytes stored under a key, or `default`.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ProgramCacheResource(ABC):
             return default
 
     def update(self, items, /):
-        """Keeps several entries, one after the other; if one fails, those before it stay.
+        """Store several entries in order; if one fails, the preceding ones remain stored.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class ProgramCacheResource(ABC):
             self[key] = value
 
     def close(self):
-        """Lets go of what the cache holds; there is nothing to let go of here."""
+        """Release the resources of the cache. The base implementation does nothing."""
 
     def __enter__(self):
         return self

@@ -1,4 +1,4 @@
-"""A cache on disk."""
+"""Program cache on disk."""
 
 from cupyrite._native.core import file_cache as _file_cache
 
@@ -9,20 +9,19 @@ __all__ = ["FileStreamProgramCache"]
 
 
 class FileStreamProgramCache(ProgramCacheResource):
-    """A cache of compiled programs in a directory, for any number of processes at a time.
+    """Program cache in a directory, shared by any number of concurrent processes.
 
-    An entry is a file of its own, and takes its place in one step: nobody sees half of one. It ends in a line with a
-    checksum; an entry that is damaged counts as missing and is removed. Directories and files are made for this user
-    alone.
+    Each entry is one file, written atomically, with a trailing checksum. A corrupt entry counts as a miss and is removed.
+    Directories and files are accessible to the current user only.
 
     Parameters
     ----------
     path : str or os.PathLike, optional
-        The directory, which is made if it is not there. Default: ``cuda-python/program-cache`` in the user's directory
-        for caches, which is ``$XDG_CACHE_HOME`` (or ``~/.cache``), on Windows ``%LOCALAPPDATA%``.
+        The directory; created if missing. Default: ``cuda-python/program-cache`` in the user's cache directory, which is
+        ``$XDG_CACHE_HOME`` (or ``~/.cache``), on Windows ``%LOCALAPPDATA%``.
     max_size_bytes : int, optional
-        The most bytes of code in it, above 0, seen to at every write (of several processes that write at the same time,
-        each sees to it). What was not asked for longest goes first. Default: no limit.
+        Maximum total size of the code in bytes, above 0. Every write enforces the limit and evicts the least recently
+        used entries first. Default: no limit.
     """
 
     __getitem__ = _stored.getitem

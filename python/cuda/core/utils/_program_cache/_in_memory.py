@@ -1,4 +1,4 @@
-"""A cache in memory."""
+"""Program cache in memory."""
 
 from cupyrite._native.core import memory_cache as _memory_cache
 
@@ -9,13 +9,13 @@ __all__ = ["InMemoryProgramCache"]
 
 
 class InMemoryProgramCache(ProgramCacheResource):
-    """A cache of compiled programs in this process's memory. Threads may share it.
+    """Program cache in the memory of this process. Thread-safe.
 
     Parameters
     ----------
     max_size_bytes : int, optional
-        The most bytes of code it holds, above 0. When it is full, what was not asked for longest goes; code larger than
-        all of it is not kept. Default: no limit.
+        Maximum total size of the code in bytes, above 0. A full cache evicts the least recently used entries; code larger
+        than the limit is not stored. Default: no limit.
     """
 
     __getitem__ = _stored.getitem

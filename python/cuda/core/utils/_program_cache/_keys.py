@@ -1,43 +1,41 @@
-"""Keys of compiled programs."""
+"""Keys of program caches."""
 
 from cupyrite._native.core import program_cache_key as _program_cache_key
 
 __all__ = ["make_program_cache_key"]
 
 
-def make_program_cache_key(
-    *, code, code_type, options, target_type, name_expressions=(), extra_digest=None
-):
-    """A key that changes with everything that compiled code depends on.
+def make_program_cache_key(*, code, code_type, options, target_type, name_expressions=(), extra_digest=None):
+    """Compute a cache key from all inputs of a compilation.
 
-    That is the source, the options, the target, the name expressions, the build of the compiler, and the files that the
-    source includes from its own directory. :meth:`cuda.core.Program.compile` with ``cache=`` makes keys by itself, and
-    reads what `include_path`, `pre_include` and libdevice bring in, too.
+    The inputs are the source, the options, the target, the name expressions, the compiler build, and the files that the
+    source includes from its own directory. :meth:`cuda.core.Program.compile` with ``cache=`` computes its own key, which
+    also covers the contents of `include_path`, `pre_include` and libdevice.
 
     Parameters
     ----------
     code : str or bytes
-        The source; bytes for NVVM IR only.
+        Source code; bytes for NVVM IR only.
     code_type : str
         ``"c++"``, ``"ptx"`` or ``"nvvm"``.
     options : ProgramOptions
     target_type : str
         ``"ptx"``, ``"cubin"`` or ``"ltoir"``.
     name_expressions : sequence of str or bytes, optional
-        In any order; ``"f"`` and ``b"f"`` are not the same.
+        In any order; ``"f"`` and ``b"f"`` are different expressions.
     extra_digest : bytes-like, optional
-        Stands for what else the code depends on. Needed for options that name files: `include_path`, `pre_include`,
-        `pch`, `use_pch`, `pch_dir`, `use_libdevice` (NVVM IR), and a `name` with a directory. With it, nothing is read.
+        Digest of all further inputs. Required for options that name files: `include_path`, `pre_include`, `pch`,
+        `use_pch`, `pch_dir`, `use_libdevice` (NVVM IR), and a `name` with a directory. If given, no file is read.
 
     Returns
     -------
     bytes
-        32 of them.
+        A digest of 32 bytes.
 
     Raises
     ------
     ValueError
-        If there can be no key: an option names files and there is no `extra_digest`; the source includes what a macro
-        names; or compiling has effects besides the code (`create_pch`, `time`, `fdevice_time_trace`).
+        No key can be computed: an option names files and `extra_digest` is missing; an ``#include`` is given by a macro;
+        or compiling has side effects (`create_pch`, `time`, `fdevice_time_trace`).
     """
     return _program_cache_key(code, code_type, options, target_type, name_expressions, extra_digest)

@@ -1,4 +1,4 @@
-"""The methods of caches over a storage of the native module, which is their attribute `_storage`."""
+"""Methods of caches that delegate to a native storage, their attribute `_storage`."""
 
 from ._abc import ProgramCacheResource as _Resource
 
@@ -44,5 +44,5 @@ for _name, _method in METHODS.items():
     _method.__name__ = _name
     _method.__doc__ = getattr(_Resource, _name).__doc__
 
-hits = property(lambda self: self._storage.hits, doc="How many lookups of this object found something.")
-misses = property(lambda self: self._storage.misses, doc="How many lookups of this object found nothing.")
+hits = property(lambda self: self._storage.hits, doc="Number of lookups of this object that hit.")
+misses = property(lambda self: self._storage.misses, doc="Number of lookups of this object that missed.")

@@ -1,0 +1,425 @@
+//! CUDA arrays and mipmapped arrays: what they are made of, and what they say of themselves.
+//!
+//! The memory is a [`Storage`]; an [`Array`] is a handle to one level of it. Textures, surfaces and copies on their way
+//! hold the storage themselves, so that an array destroyed too early is never a crash.
+
+use std::sync::{Arc, Weak};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use crate::driver::context::{self, Context};
+use crate::driver::device;
+use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::{Entry, Res};
+use crate::driver::graph;
+use crate::driver::memory::allocation::space;
+use crate::memory::Charge;
+use crate::memory::pages::available_memory;
+use crate::texture::{Format, Level, Storage, StorageError};
+
+pub(crate) mod limits;
+pub(crate) mod texture;
+
+/// The entry points of this folder.
+pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
+    [ENTRIES, texture::ENTRIES].into_iter().flatten()
+}
+
+static ARRAYS: Table<Array> = Table::new(HandleKind::Array);
+static MIPMAPPED: Table<Mipmapped> = Table::new(HandleKind::MipmappedArray);
+
+/// Format and extents as `CUDA_ARRAY3D_DESCRIPTOR` has them.
+#[derive(Clone, Copy, Debug)]
+struct Description {
+    size: [u64; 3],
+    format: u32,
+    channels: u32,
+    flags: u32,
+}
+
+impl Description {
+    /// Reads a `CUDA_ARRAY_DESCRIPTOR`: width, height, then format and channels in one word.
+    fn read_2d(address: u64) -> Res<Self> {
+        let [width, height, format] = get::<[u64; 3]>(address)?;
+        Ok(Self {
+            size: [width, height, 0],
+            format: format as u32,
+            channels: (format >> 32) as u32,
+            flags: 0,
+        })
+    }
+
+    /// Reads a `CUDA_ARRAY3D_DESCRIPTOR`: three extents, then format, channels and flags of 32 bits each.
+    fn read_3d(address: u64) -> Res<Self> {
+        let [width, height, depth, format, flags] = get::<[u64; 5]>(address)?;
+        Ok(Self {
+            size: [width, height, depth],
+            format: format as u32,
+            channels: (format >> 32) as u32,
+            flags: flags as u32,
+        })
+    }
+
+    fn format_word(&self) -> u64 {
+        u64::from(self.format) | u64::from(self.channels) << 32
+    }
+
+    /// Levels until every dimension that halves is one.
+    fn most_levels(&self) -> u32 {
+        let stacked = self.flags & (sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP) != 0;
+        let dimensions = if stacked { 2 } else { 3 };
+        let largest = self.size.iter().take(dimensions).max().copied();
+        largest.unwrap_or(1).max(1).ilog2() + 1
+    }
+
+    /// The same at a mipmap level: dimensions halve, layers stay.
+    fn at_level(mut self, level: u32) -> Self {
+        let stacked = self.flags & (sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP) != 0;
+        let dimensions = if stacked { 2 } else { 3 };
+        for length in self.size.iter_mut().take(dimensions) {
+            if *length > 0 {
+                *length = (*length >> level).max(1);
+            }
+        }
+        self
+    }
+}
+
+/// Whose memory an array is.
+enum Owner {
+    /// Its own.
+    Itself(#[allow(dead_code)] Charge),
+    /// A mipmapped array's, of which it is a level.
+    Mipmapped(Weak<Mipmapped>),
+}
+
+/// An array.
+pub(crate) struct Array {
+    context: Arc<Context>,
+    description: Description,
+    storage: Arc<Storage>,
+    level: u32,
+    owner: Owner,
+}
+
+impl Array {
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
+    /// Width, height and depth as its descriptor says them.
+    pub(crate) fn size(&self) -> [u64; 3] {
+        self.description.size
+    }
+
+    /// Which level of the storage it is.
+    pub(crate) fn level_number(&self) -> u32 {
+        self.level
+    }
+
+    /// Where its elements are.
+    pub(crate) fn level(&self) -> Res<Level> {
+        self.storage.level(self.level).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// The `CUDA_ARRAY3D_*` flags it was made with.
+    pub(crate) fn flags(&self) -> u32 {
+        self.description.flags
+    }
+}
+
+/// A mipmapped array.
+pub(crate) struct Mipmapped {
+    context: Arc<Context>,
+    description: Description,
+    storage: Arc<Storage>,
+    charge: Charge,
+    /// Handles of the levels that were asked for; zero for the others.
+    levels: Mutex<Vec<u64>>,
+}
+
+impl Mipmapped {
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
+    /// The `CUDA_ARRAY3D_*` flags it was made with.
+    pub(crate) fn flags(&self) -> u32 {
+        self.description.flags
+    }
+
+    /// Width, height and depth as its descriptor says them.
+    pub(crate) fn size(&self) -> [u64; 3] {
+        self.description.size
+    }
+
+    fn forget_level(&self, level: u32) {
+        if let Some(slot) = self.levels.lock().get_mut(level as usize) {
+            *slot = 0;
+        }
+    }
+
+    fn forget_levels(&self) {
+        for handle in self.levels.lock().drain(..) {
+            let _ = ARRAYS.remove(handle);
+        }
+    }
+}
+
+/// The array with that handle.
+pub(crate) fn find(handle: u64) -> Option<Arc<Array>> {
+    ARRAYS.find(handle)
+}
+
+/// The mipmapped array with that handle.
+pub(crate) fn find_mipmapped(handle: u64) -> Option<Arc<Mipmapped>> {
+    MIPMAPPED.find(handle)
+}
+
+/// Bytes of memory in arrays of these contexts.
+pub(crate) fn bytes_in(contexts: &[u64]) -> u64 {
+    let of_arrays: u64 = ARRAYS
+        .pick(|a| contexts.contains(&a.context.id))
+        .iter()
+        .map(|a| match &a.owner {
+            Owner::Itself(charge) => charge.bytes(),
+            Owner::Mipmapped(_) => 0,
+        })
+        .sum();
+    let of_mipmapped: u64 = MIPMAPPED
+        .pick(|m| contexts.contains(&m.context.id))
+        .iter()
+        .map(|m| m.charge.bytes())
+        .sum();
+    of_arrays + of_mipmapped
+}
+
+/// Ends the arrays of a context that ends.
+pub(crate) fn forget_context(context: u64) {
+    ARRAYS.remove_where(|a| a.context.id == context);
+    MIPMAPPED.remove_where(|m| m.context.id == context);
+}
+
+impl From<StorageError> for Code {
+    fn from(e: StorageError) -> Self {
+        match e {
+            StorageError::Invalid => Code::INVALID_VALUE,
+            StorageError::OutOfMemory => Code::OUT_OF_MEMORY,
+        }
+    }
+}
+
+/// Flags that say what an array will be used for; the CPU device needs no preparation for any of these uses.
+const USES: u32 = sys::CUDA_ARRAY3D_SURFACE_LDST
+    | sys::CUDA_ARRAY3D_TEXTURE_GATHER
+    | sys::CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
+/// Flags about whose memory it is; the device's attributes say that it has neither.
+const ABSENT: u32 = sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
+/// The others (depth textures, colour attachments) come with graphics resources, never from these calls.
+const ALL: u32 = sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP | USES | ABSENT;
+
+/// Flags that exclude each other, and formats that exclude flags or shapes.
+fn check_flags(d: &Description, format: &Format) -> Res {
+    let has = |flag| d.flags & flag != 0;
+    let sparse = has(sys::CUDA_ARRAY3D_SPARSE);
+    if d.flags & !ALL != 0
+        || sparse
+            && (has(sys::CUDA_ARRAY3D_SURFACE_LDST)
+                || has(sys::CUDA_ARRAY3D_DEFERRED_MAPPING)
+                || d.size[1] == 0)
+        || format.is_compressed() && d.size[1] == 0
+    {
+        return Err(Code::INVALID_VALUE);
+    }
+    let written = format.is_compressed() && has(sys::CUDA_ARRAY3D_SURFACE_LDST);
+    if d.flags & ABSENT != 0 || written {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    Ok(())
+}
+
+/// From this size on the host is asked whether it has the memory, which is mapped and not yet touched.
+const LARGE: u64 = 64 << 20;
+
+/// Memory for an array of that description, charged to the device.
+fn allocate(
+    context: &Context,
+    d: &Description,
+    levels: u32,
+    mipmapped: bool,
+) -> Res<(Arc<Storage>, Charge)> {
+    graph::capture::reject_if_capturing()?;
+    let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
+    let device = device::by_ordinal(context.device)?;
+    limits::check(device, d.size, d.flags, mipmapped)?;
+    check_flags(d, &format)?;
+    // A first, cheap bound: more than the device has is refused before memory is asked for.
+    let elements = d
+        .size
+        .iter()
+        .map(|&n| n.max(1))
+        .try_fold(1u64, u64::checked_mul)
+        .ok_or(Code::OUT_OF_MEMORY)?;
+    let block = u64::from(format.block());
+    let least = (elements / (block * block)).saturating_mul(u64::from(format.element_bytes()));
+    if least >= LARGE && least > available_memory() {
+        return Err(Code::OUT_OF_MEMORY);
+    }
+    let charge = space().charge(least)?;
+    let storage = Storage::new(format, d.size, d.flags, levels)?;
+    // What it really takes, the rounding of levels included.
+    drop(charge);
+    let charge = space().charge(storage.bytes())?;
+    Ok((storage, charge))
+}
+
+/// Why a format and a number of channels make none here: the block formats 6H and 7 exist on GPUs.
+fn no_format(d: &Description) -> Code {
+    match (sys::CUarray_format(d.format), d.channels) {
+        (
+            sys::CUarray_format::CU_AD_FORMAT_BC6H_UF16
+            | sys::CUarray_format::CU_AD_FORMAT_BC6H_SF16,
+            3,
+        )
+        | (
+            sys::CUarray_format::CU_AD_FORMAT_BC7_UNORM
+            | sys::CUarray_format::CU_AD_FORMAT_BC7_UNORM_SRGB,
+            4,
+        ) => Code::NOT_SUPPORTED,
+        _ => Code::INVALID_VALUE,
+    }
+}
+
+fn create(out: u64, read: impl FnOnce() -> Res<Description>) -> Res {
+    non_null(out)?;
+    let context = context::current()?;
+    let description = read()?;
+    let (storage, charge) = allocate(&context, &description, 1, false)?;
+    let array = Arc::new(Array {
+        context,
+        description,
+        storage,
+        level: 0,
+        owner: Owner::Itself(charge),
+    });
+    let handle = ARRAYS.insert(fresh_id(), array);
+    put(out, handle).inspect_err(|_| {
+        let _ = ARRAYS.remove(handle);
+    })
+}
+
+fn level(mipmapped: &Arc<Mipmapped>, level: u32) -> Res<u64> {
+    let mut levels = mipmapped.levels.lock();
+    let slot = levels.get_mut(level as usize).ok_or(Code::INVALID_VALUE)?;
+    if *slot == 0 {
+        *slot = ARRAYS.insert(
+            fresh_id(),
+            Arc::new(Array {
+                context: mipmapped.context.clone(),
+                description: mipmapped.description.at_level(level),
+                storage: mipmapped.storage.clone(),
+                level,
+                owner: Owner::Mipmapped(Arc::downgrade(mipmapped)),
+            }),
+        );
+    }
+    Ok(*slot)
+}
+
+fn described(handle: u64, out: u64) -> Res<Description> {
+    non_null(out)?;
+    context::current()?;
+    Ok(ARRAYS.get(handle)?.description)
+}
+
+entries! {
+    fn array_create "cuArrayCreate_v2" (out: u64, descriptor: u64) {
+        create(out, || Description::read_2d(descriptor))
+    }
+    fn array_create_3d "cuArray3DCreate_v2" (out: u64, descriptor: u64) {
+        create(out, || Description::read_3d(descriptor))
+    }
+    fn array_get_descriptor "cuArrayGetDescriptor_v2" (out: u64, array: u64) {
+        let d = described(array, out)?;
+        put(out, [d.size[0], d.size[1], d.format_word()])
+    }
+    fn array_get_descriptor_3d "cuArray3DGetDescriptor_v2" (out: u64, array: u64) {
+        let d = described(array, out)?;
+        put(out, [d.size[0], d.size[1], d.size[2], d.format_word(), d.flags.into()])
+    }
+    fn array_destroy "cuArrayDestroy" (array: u64) {
+        let context = context::current()?;
+        let found = ARRAYS.get(array)?;
+        // Of a level only the handle ends; the memory is its mipmapped array's.
+        if let Owner::Mipmapped(whole) = &found.owner
+            && let Some(whole) = whole.upgrade()
+        {
+            whole.forget_level(found.level);
+        }
+        context.synchronize()?;
+        ARRAYS.remove(array).map(|_| ())
+    }
+    fn array_sparse_properties "cuArrayGetSparseProperties" (out: u64, array: u64) {
+        described(array, out)?;
+        // None here is sparse.
+        Err(Code::INVALID_VALUE)
+    }
+    fn array_memory_requirements "cuArrayGetMemoryRequirements" (out: u64, array: u64, device: i32) {
+        described(array, out)?;
+        device::by_ordinal(device)?;
+        // None here maps its memory later.
+        Err(Code::INVALID_VALUE)
+    }
+    fn array_plane "cuArrayGetPlane" (out: u64, array: u64, _plane: u32) {
+        described(array, out)?;
+        // None here has a format of several planes.
+        Err(Code::INVALID_VALUE)
+    }
+    fn mipmapped_create "cuMipmappedArrayCreate" (out: u64, descriptor: u64, levels: u32) {
+        non_null(out)?;
+        let context = context::current()?;
+        let description = Description::read_3d(descriptor)?;
+        // As hardware does: at least one level, at most as many as halving gives.
+        let levels = levels.clamp(1, description.most_levels());
+        let (storage, charge) = allocate(&context, &description, levels, true)?;
+        let mipmapped = Arc::new(Mipmapped {
+            context,
+            description,
+            storage,
+            charge,
+            levels: Mutex::new(vec![0; levels as usize]),
+        });
+        let handle = MIPMAPPED.insert(fresh_id(), mipmapped);
+        put(out, handle).inspect_err(|_| { let _ = MIPMAPPED.remove(handle); })
+    }
+    fn mipmapped_get_level "cuMipmappedArrayGetLevel" (out: u64, mipmapped: u64, number: u32) {
+        non_null(out)?;
+        context::current()?;
+        put(out, level(&MIPMAPPED.get(mipmapped)?, number)?)
+    }
+    fn mipmapped_destroy "cuMipmappedArrayDestroy" (mipmapped: u64) {
+        let context = context::current()?;
+        MIPMAPPED.get(mipmapped)?;
+        context.synchronize()?;
+        MIPMAPPED.remove(mipmapped)?.forget_levels();
+        Ok(())
+    }
+    fn mipmapped_sparse_properties "cuMipmappedArrayGetSparseProperties" (out: u64, mipmapped: u64) {
+        non_null(out)?;
+        context::current()?;
+        MIPMAPPED.get(mipmapped)?;
+        Err(Code::INVALID_VALUE)
+    }
+    fn mipmapped_memory_requirements "cuMipmappedArrayGetMemoryRequirements"
+        (out: u64, mipmapped: u64, device: i32) {
+        non_null(out)?;
+        context::current()?;
+        MIPMAPPED.get(mipmapped)?;
+        device::by_ordinal(device)?;
+        Err(Code::INVALID_VALUE)
+    }
+}

@@ -1,0 +1,361 @@
+//! Texture and surface objects: what callers may make them of. How they are read: `crate::texture`.
+
+use std::sync::Arc;
+
+use cupyrite_sys::driver::{self as sys, CUdevice_attribute as Attribute};
+
+use crate::driver::array;
+use crate::driver::context::{self, Context};
+use crate::driver::device;
+use crate::driver::device::attributes;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::texture::{
+    ChannelKind, Format, Packing, Resource, ResourceView, Surface, SurfaceDescriptor, Texture,
+    TextureDescriptor, TextureError, objects,
+};
+
+static TEXTURES: Table<TextureObject> = Table::new(HandleKind::Texture);
+static SURFACES: Table<SurfaceObject> = Table::new(HandleKind::Surface);
+
+/// `CUDA_RESOURCE_DESC` as 64-bit words: the type, sixteen words of union, the flags.
+type ResourceWords = [u64; 18];
+/// `CUDA_TEXTURE_DESC` as 32-bit words.
+type TextureWords = [u32; 26];
+/// `CUDA_RESOURCE_VIEW_DESC` as 64-bit words: the format, three extents, levels and layers in pairs, reserved ones.
+type ViewWords = [u64; 14];
+
+/// A texture object as its maker described it, for those who ask.
+struct TextureObject {
+    context: u64,
+    resource: ResourceWords,
+    descriptor: TextureWords,
+    view: Option<ViewWords>,
+}
+
+/// A surface object as its maker described it.
+struct SurfaceObject {
+    context: u64,
+    resource: ResourceWords,
+}
+
+impl From<TextureError> for Code {
+    fn from(_: TextureError) -> Self {
+        Code::INVALID_VALUE
+    }
+}
+
+/// Ends the texture and surface objects of a context that ends.
+pub(crate) fn forget_context(context: u64) {
+    // Kernels' table goes by handle, which the table of descriptions knows.
+    TEXTURES.remove_where_key(|handle, t| {
+        let gone = t.context == context;
+        if gone {
+            objects::remove_texture(handle);
+        }
+        gone
+    });
+    SURFACES.remove_where_key(|handle, s| {
+        let gone = s.context == context;
+        if gone {
+            objects::remove_surface(handle);
+        }
+        gone
+    });
+}
+
+const OF_ARRAY: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_ARRAY.0;
+const OF_MIPMAPPED: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
+const OF_LINEAR: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_LINEAR.0;
+const OF_PITCH_2D: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D.0;
+
+/// Attribute numbers.
+const TEXTURE_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
+const TEXTURE_PITCH_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT;
+const LINEAR_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
+const PITCH_2D_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH;
+const PITCH_2D_HEIGHT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT;
+const PITCH_2D_PITCH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH;
+
+/// A value of the context's device that bounds something.
+fn limit(context: &Context, attribute: Attribute) -> Res<u64> {
+    attributes::get(device::by_ordinal(context.device)?, attribute).map(|v| v as u64)
+}
+
+/// What a texture is to be made of, and what its other descriptions are checked against.
+struct Source {
+    resource: Resource,
+    /// Of an array: its flags and its extents as its descriptor says them.
+    array: Option<(u32, [u64; 3])>,
+}
+
+impl Source {
+    fn has_flag(&self, flag: u32) -> bool {
+        self.array.is_some_and(|(flags, _)| flags & flag != 0)
+    }
+}
+
+fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
+    // The flags must be zero.
+    if words[17] as u32 != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    match words[0] as u32 {
+        OF_ARRAY => {
+            let array = array::find(words[1]).ok_or(Code::INVALID_VALUE)?;
+            Ok(Source {
+                resource: Resource::Array {
+                    storage: array.storage().clone(),
+                    level: array.level_number(),
+                },
+                array: Some((array.flags(), array.size())),
+            })
+        }
+        OF_MIPMAPPED => {
+            let mipmapped = array::find_mipmapped(words[1]).ok_or(Code::INVALID_VALUE)?;
+            Ok(Source {
+                resource: Resource::Mipmapped {
+                    storage: mipmapped.storage().clone(),
+                },
+                array: Some((mipmapped.flags(), mipmapped.size())),
+            })
+        }
+        OF_LINEAR => {
+            let [address, format, bytes] = [words[1], words[2], words[3]];
+            let format = memory_format(format)?;
+            let elements = bytes / u64::from(format.element_bytes());
+            if elements > limit(context, LINEAR_WIDTH)? {
+                return Err(Code::INVALID_VALUE);
+            }
+            check_address(context, address)?;
+            Ok(Source {
+                resource: Resource::Linear {
+                    address,
+                    bytes,
+                    format,
+                },
+                array: None,
+            })
+        }
+        OF_PITCH_2D => {
+            let [address, format, width, height, pitch] =
+                [words[1], words[2], words[3], words[4], words[5]];
+            let format = memory_format(format)?;
+            if width > limit(context, PITCH_2D_WIDTH)?
+                || height > limit(context, PITCH_2D_HEIGHT)?
+                || pitch > limit(context, PITCH_2D_PITCH)?
+                || !pitch.is_multiple_of(limit(context, TEXTURE_PITCH_ALIGNMENT)?)
+            {
+                return Err(Code::INVALID_VALUE);
+            }
+            check_address(context, address)?;
+            Ok(Source {
+                resource: Resource::Pitch2D {
+                    address,
+                    width,
+                    height,
+                    pitch,
+                    format,
+                },
+                array: None,
+            })
+        }
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// The format of linear memory: format and number of channels in one word. Formats whose name says that they are
+/// normalised or compressed are for arrays only.
+fn memory_format(word: u64) -> Res<Format> {
+    Format::new(word as u32, (word >> 32) as u32)
+        .filter(|f| {
+            let normalised = matches!(f.kind, ChannelKind::Unorm | ChannelKind::Snorm);
+            !f.is_compressed() && (!normalised || f.packing == Packing::Rgb10A2)
+        })
+        .ok_or(Code::INVALID_VALUE)
+}
+
+/// An address that a texture may begin at. Whether it is (still) allocated is found out when a kernel reads it, as the
+/// memory may come and go between.
+fn check_address(context: &Context, address: u64) -> Res {
+    if address != 0 && address.is_multiple_of(limit(context, TEXTURE_ALIGNMENT)?) {
+        Ok(())
+    } else {
+        Err(Code::INVALID_VALUE)
+    }
+}
+
+/// The greatest ratio of anisotropic filtering; more is taken as this.
+const MAX_ANISOTROPY: u32 = 16;
+/// Bits between the flags that have a name, which hardware's driver lets pass.
+const IGNORED_FLAGS: u32 = 0x0C;
+
+fn descriptor(words: &TextureWords, source: &Source) -> Res<TextureDescriptor> {
+    // SAFETY: the structure consists of 26 words of which any bits are valid values, without padding.
+    let mut c = unsafe { std::mem::transmute::<TextureWords, sys::CUDA_TEXTURE_DESC>(*words) };
+    c.maxAnisotropy = c.maxAnisotropy.min(MAX_ANISOTROPY);
+    c.flags &= !IGNORED_FLAGS;
+    let descriptor = TextureDescriptor::from_c(&c)?;
+    if descriptor.seamless && !source.has_flag(sys::CUDA_ARRAY3D_CUBEMAP) {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(descriptor)
+}
+
+/// A view of an array; of memory it is ignored.
+fn view(words: &ViewWords, source: &Source) -> Res<Option<ResourceView>> {
+    let Some((flags, size)) = source.array else {
+        return Ok(None);
+    };
+    let storage = match &source.resource {
+        Resource::Array { storage, .. } | Resource::Mipmapped { storage } => storage,
+        _ => return Ok(None),
+    };
+    let format = Format::of_view(words[0] as u32).ok_or(Code::INVALID_VALUE)?;
+    // A view in a block format of an array of plain elements has four texels for each of them.
+    let scale = u64::from(format.block() / storage.format().block());
+    if scale == 0 || [words[1], words[2], words[3]] != [size[0] * scale, size[1] * scale, size[2]] {
+        return Err(Code::INVALID_VALUE);
+    }
+    let pair = |word: u64| (word as u32, (word >> 32) as u32);
+    let (first_level, last_level) = pair(words[4]);
+    let (mut first_layer, mut last_layer) = pair(words[5]);
+    if first_level > last_level || first_layer > last_layer {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut last = 0;
+    if matches!(source.resource, Resource::Mipmapped { .. }) {
+        last = storage.level_count() - 1;
+    } else if last_level != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    if flags & sys::CUDA_ARRAY3D_LAYERED == 0 {
+        if last_layer != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // All faces of a cubemap.
+        (first_layer, last_layer) = (0, storage.layers() - 1);
+    }
+    let most = storage.layers() - 1;
+    Ok(Some(ResourceView {
+        format: Some(format),
+        size: [0; 3],
+        // Levels and layers beyond the last are taken as the last.
+        first_level: first_level.min(last),
+        last_level: last_level.min(last),
+        first_layer: first_layer.min(most),
+        last_layer: last_layer.min(most),
+    }))
+}
+
+fn create_texture(out: u64, resource_at: u64, descriptor_at: u64, view_at: u64) -> Res {
+    non_null(out)?;
+    non_null(resource_at)?;
+    non_null(descriptor_at)?;
+    let context = context::current()?;
+    let words = get::<ResourceWords>(resource_at)?;
+    let texture_words = get::<TextureWords>(descriptor_at)?;
+    let view_words = match view_at {
+        0 => None,
+        _ => Some(get::<ViewWords>(view_at)?),
+    };
+    let source = source(&context, &words)?;
+    let descriptor = descriptor(&texture_words, &source)?;
+    let view = match &view_words {
+        Some(words) => view(words, &source)?,
+        None => None,
+    };
+    let is_array = source.array.is_some();
+    let texture = Texture::new(source.resource, descriptor, view.as_ref())?;
+    let object = Arc::new(TextureObject {
+        context: context.id,
+        resource: words,
+        descriptor: texture_words,
+        // One of memory is ignored.
+        view: view_words.filter(|_| is_array),
+    });
+    let handle = TEXTURES.insert(fresh_id(), object);
+    objects::insert_texture(handle, Arc::new(texture));
+    put(out, handle).inspect_err(|_| {
+        let _ = TEXTURES.remove(handle);
+        objects::remove_texture(handle);
+    })
+}
+
+fn create_surface(out: u64, resource_at: u64) -> Res {
+    non_null(out)?;
+    non_null(resource_at)?;
+    let context = context::current()?;
+    let words = get::<ResourceWords>(resource_at)?;
+    if words[0] as u32 != OF_ARRAY || words[17] as u32 != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    // `CUDA_ARRAY3D_SURFACE_LDST` is not asked for: hardware's driver does not either.
+    let array = array::find(words[1]).ok_or(Code::INVALID_VALUE)?;
+    let surface = Surface::new(SurfaceDescriptor {
+        storage: array.storage().clone(),
+        level: array.level_number(),
+    })?;
+    let object = Arc::new(SurfaceObject {
+        context: context.id,
+        resource: words,
+    });
+    let handle = SURFACES.insert(fresh_id(), object);
+    objects::insert_surface(handle, Arc::new(surface));
+    put(out, handle).inspect_err(|_| {
+        let _ = SURFACES.remove(handle);
+        objects::remove_surface(handle);
+    })
+}
+
+/// The texture object with that handle, after the checks that all calls make.
+fn texture(out: u64, handle: u64) -> Res<Arc<TextureObject>> {
+    non_null(out)?;
+    context::current()?;
+    TEXTURES.find(handle).ok_or(Code::INVALID_VALUE)
+}
+
+entries! {
+    fn texture_create "cuTexObjectCreate" (out: u64, resource: u64, descriptor: u64, view: u64) {
+        create_texture(out, resource, descriptor, view)
+    }
+    fn texture_destroy "cuTexObjectDestroy" (handle: u64) {
+        context::current()?;
+        if handle == 0 {
+            return Ok(());
+        }
+        TEXTURES.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
+        objects::remove_texture(handle);
+        Ok(())
+    }
+    fn texture_resource "cuTexObjectGetResourceDesc" (out: u64, handle: u64) {
+        put(out, texture(out, handle)?.resource)
+    }
+    fn texture_descriptor "cuTexObjectGetTextureDesc" (out: u64, handle: u64) {
+        put(out, texture(out, handle)?.descriptor)
+    }
+    fn texture_view "cuTexObjectGetResourceViewDesc" (out: u64, handle: u64) {
+        // All zeros if none was given.
+        put(out, texture(out, handle)?.view.unwrap_or_default())
+    }
+    fn surface_create "cuSurfObjectCreate" (out: u64, resource: u64) {
+        create_surface(out, resource)
+    }
+    fn surface_destroy "cuSurfObjectDestroy" (handle: u64) {
+        context::current()?;
+        if handle == 0 {
+            return Ok(());
+        }
+        SURFACES.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
+        objects::remove_surface(handle);
+        Ok(())
+    }
+    fn surface_resource "cuSurfObjectGetResourceDesc" (out: u64, handle: u64) {
+        non_null(out)?;
+        context::current()?;
+        put(out, SURFACES.find(handle).ok_or(Code::INVALID_VALUE)?.resource)
+    }
+}

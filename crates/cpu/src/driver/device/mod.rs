@@ -1,0 +1,302 @@
+//! Devices: enumeration, names, properties.
+//!
+//! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) sets the number of devices; they share the processor and its memory.
+//! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) sets the compute capability they present.
+
+use std::sync::{Arc, OnceLock};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use crate::driver::context::Context;
+use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::{Entry, Res};
+use crate::memory::AddressSpace;
+
+pub(crate) mod attributes;
+pub(crate) mod peers;
+
+/// The entry points of this folder.
+pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
+    [ENTRIES, peers::ENTRIES].into_iter().flatten()
+}
+
+/// A device.
+pub(crate) struct Device {
+    pub(crate) ordinal: i32,
+    pub(crate) name: String,
+    /// Presented compute capability.
+    pub(crate) capability: (i32, i32),
+    /// Hardware threads of the machine.
+    pub(crate) threads: i32,
+    pub(crate) primary: Mutex<Primary>,
+}
+
+/// A device's primary context and its retain count.
+pub(crate) struct Primary {
+    pub(crate) context: Arc<Context>,
+    pub(crate) retained: u64,
+    pub(crate) flags: u32,
+}
+
+/// Maximum number of devices.
+const MAX_DEVICES: i32 = 16;
+
+fn cpu_model() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |key: &str| {
+        info.lines()
+            .find_map(|l| {
+                l.strip_prefix(key)?
+                    .trim_start()
+                    .strip_prefix(':')
+                    .map(|v| v.trim().to_owned())
+            })
+            .filter(|v| !v.is_empty())
+    };
+    field("model name")
+        .or_else(|| field("Model"))
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+fn settings() -> Option<(i32, (i32, i32))> {
+    let count = match std::env::var("CUPYRITE_CPU_DEVICES") {
+        Ok(text) => text
+            .trim()
+            .parse()
+            .ok()
+            .filter(|n| (1..=MAX_DEVICES).contains(n))?,
+        Err(_) => 1,
+    };
+    let capability = match std::env::var("CUPYRITE_CPU_COMPUTE_CAPABILITY") {
+        Ok(text) => {
+            let (major, minor) = text.trim().split_once('.')?;
+            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+            if !(5..=12).contains(&major) || !(0..=9).contains(&minor) {
+                return None;
+            }
+            (major, minor)
+        }
+        Err(_) => (8, 9),
+    };
+    Some((count, capability))
+}
+
+/// All devices, created on the first call.
+///
+/// # Errors
+/// `INVALID_VALUE` if one of the environment variables above is invalid.
+pub(crate) fn all() -> Res<&'static [Device]> {
+    static DEVICES: OnceLock<Option<Vec<Device>>> = OnceLock::new();
+    DEVICES
+        .get_or_init(|| {
+            let Some((count, capability)) = settings() else {
+                eprintln!(
+                    "cupyrite: CUPYRITE_CPU_DEVICES must be an integer from 1 to {MAX_DEVICES}, \
+                     CUPYRITE_CPU_COMPUTE_CAPABILITY a version such as 8.9"
+                );
+                return None;
+            };
+            let model = cpu_model();
+            let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as i32);
+            Some(
+                (0..count)
+                    .map(|ordinal| Device {
+                        ordinal,
+                        name: format!("CPU: {model}"),
+                        capability,
+                        threads,
+                        primary: Mutex::new(Primary {
+                            context: Context::new_primary(ordinal),
+                            retained: 0,
+                            flags: 0,
+                        }),
+                    })
+                    .collect(),
+            )
+        })
+        .as_deref()
+        .ok_or(Code::INVALID_VALUE)
+}
+
+/// The device of that ordinal. A `CUdevice` is the ordinal.
+pub(crate) fn by_ordinal(ordinal: i32) -> Res<&'static Device> {
+    usize::try_from(ordinal)
+        .ok()
+        .and_then(|i| all().ok()?.get(i))
+        .ok_or(Code::INVALID_DEVICE)
+}
+
+impl Device {
+    /// A version 8 UUID that starts with the project's name and ends with the ordinal.
+    fn uuid(&self) -> [u8; 16] {
+        let mut uuid = *b"cupyrite\x80\x00\x00\x00\x00\x00\x00\x00";
+        uuid[6] = (uuid[6] & 0x0F) | 0x80;
+        uuid[15] = self.ordinal as u8;
+        uuid
+    }
+
+    /// `domain:bus:device.function`, in a domain that no real machine uses.
+    fn pci_bus_id(&self) -> String {
+        format!(
+            "{:04X}:{:02X}:00.0",
+            attributes::PCI_DOMAIN,
+            self.ordinal + 1
+        )
+    }
+}
+
+/// What NVML reports about a device.
+pub(crate) struct DeviceFacts {
+    pub(crate) ordinal: i32,
+    pub(crate) name: String,
+    pub(crate) capability: (i32, i32),
+    pub(crate) uuid: [u8; 16],
+    pub(crate) pci_domain: u32,
+    pub(crate) pci_bus: u32,
+}
+
+/// [`DeviceFacts`] of all devices; `None` if [`all`] fails.
+pub(crate) fn facts() -> Option<Vec<DeviceFacts>> {
+    let facts = |d: &Device| DeviceFacts {
+        ordinal: d.ordinal,
+        name: d.name.clone(),
+        capability: d.capability,
+        uuid: d.uuid(),
+        pci_domain: attributes::PCI_DOMAIN as u32,
+        pci_bus: d.ordinal as u32 + 1,
+    };
+    Some(all().ok()?.iter().map(facts).collect())
+}
+
+fn uuid(out: u64, device: i32) -> Res {
+    non_null(out)?;
+    put_bytes(out, &by_ordinal(device)?.uuid())
+}
+
+entries! {
+    fn device_get "cuDeviceGet" (out: u64, ordinal: i32) {
+        non_null(out)?;
+        put(out, by_ordinal(ordinal)?.ordinal)
+    }
+    fn device_get_count "cuDeviceGetCount" (out: u64) {
+        put(out, all()?.len() as i32)
+    }
+    fn device_get_name "cuDeviceGetName" (out: u64, len: i32, device: i32) {
+        let device = by_ordinal(device)?;
+        put_text(out, u64::try_from(len).map_err(|_| Code::INVALID_VALUE)?, device.name.as_bytes())
+    }
+    fn device_get_uuid "cuDeviceGetUuid" (out: u64, device: i32) {
+        uuid(out, device)
+    }
+    fn device_get_uuid_v2 "cuDeviceGetUuid_v2" (out: u64, device: i32) {
+        uuid(out, device)
+    }
+    fn device_get_luid "cuDeviceGetLuid" (luid: u64, mask: u64, device: i32) {
+        // LUIDs exist on Windows only.
+        non_null(luid)?;
+        non_null(mask)?;
+        by_ordinal(device)?;
+        Err(Code::NOT_SUPPORTED)
+    }
+    fn device_total_mem "cuDeviceTotalMem_v2" (out: u64, device: i32) {
+        non_null(out)?;
+        by_ordinal(device)?;
+        put(out, AddressSpace::global().capacity())
+    }
+    fn device_get_attribute "cuDeviceGetAttribute" (out: u64, attribute: u32, device: i32) {
+        non_null(out)?;
+        put(out, attributes::get(by_ordinal(device)?, sys::CUdevice_attribute(attribute))?)
+    }
+    fn device_compute_capability "cuDeviceComputeCapability" (major: u64, minor: u64, device: i32) {
+        non_null(major)?;
+        non_null(minor)?;
+        let capability = by_ordinal(device)?.capability;
+        put(major, capability.0)?;
+        put(minor, capability.1)
+    }
+    fn device_get_properties "cuDeviceGetProperties" (out: u64, device: i32) {
+        non_null(out)?;
+        let device = by_ordinal(device)?;
+        // The fields of `CUdevprop`, in declaration order.
+        const FIELDS: [sys::CUdevice_attribute; 14] = [
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
+        ];
+        let mut fields = [0i32; FIELDS.len()];
+        for (field, attribute) in fields.iter_mut().zip(FIELDS) {
+            *field = attributes::get(device, attribute)?;
+        }
+        put(out, fields)
+    }
+    fn device_get_pci_bus_id "cuDeviceGetPCIBusId" (out: u64, len: i32, device: i32) {
+        let id = by_ordinal(device)?.pci_bus_id();
+        if i64::from(len) <= id.len() as i64 {
+            return Err(Code::INVALID_VALUE);
+        }
+        put_text(out, len as u64, id.as_bytes())
+    }
+    fn device_get_by_pci_bus_id "cuDeviceGetByPCIBusId" (out: u64, id: u64) {
+        non_null(out)?;
+        let wanted = get_name(id)?;
+        // `domain:bus:device`, with or without the function; the domain may be omitted if it is zero.
+        let hexadecimal = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
+        if !wanted.contains(':') || !wanted.split([':', '.']).all(hexadecimal) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let wanted = wanted.split('.').next().unwrap_or_default().to_ascii_uppercase();
+        let device = all()?
+            .iter()
+            .find(|d| d.pci_bus_id().split('.').next() == Some(wanted.as_str()))
+            .ok_or(Code::INVALID_DEVICE)?;
+        put(out, device.ordinal)
+    }
+    fn device_can_access_peer "cuDeviceCanAccessPeer" (out: u64, device: i32, peer: i32) {
+        non_null(out)?;
+        let (a, b) = (by_ordinal(device)?, by_ordinal(peer)?);
+        put(out, i32::from(a.ordinal != b.ordinal))
+    }
+    fn device_get_p2p_attribute "cuDeviceGetP2PAttribute" (out: u64, attribute: u32, from: i32, to: i32) {
+        non_null(out)?;
+        let (from, to) = (by_ordinal(from)?, by_ordinal(to)?);
+        if from.ordinal == to.ordinal {
+            return Err(Code::INVALID_DEVICE);
+        }
+        use sys::CUdevice_P2PAttribute as Attribute;
+        let value = match Attribute(attribute) {
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED => 0,
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED | Attribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED => 1,
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        put(out, value)
+    }
+    fn device_exec_affinity_support "cuDeviceGetExecAffinitySupport" (out: u64, kind: u32, device: i32) {
+        non_null(out)?;
+        by_ordinal(device)?;
+        if kind > 0 { Err(Code::INVALID_VALUE) } else { put(out, 0i32) }
+    }
+    fn device_texture_1d_linear "cuDeviceGetTexture1DLinearMaxWidth"
+        (out: u64, _format: u32, channels: u32, device: i32) {
+        non_null(out)?;
+        by_ordinal(device)?;
+        if !matches!(channels, 1 | 2 | 4) {
+            return Err(Code::INVALID_VALUE);
+        }
+        put(out, 1u64 << 28)
+    }
+}

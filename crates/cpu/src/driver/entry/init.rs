@@ -1,0 +1,82 @@
+//! Initialisation: `cuInit`, the driver version, fork detection, and the one-line device summary.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::driver::device;
+use crate::driver::entry::caller_memory::put;
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+
+/// The CUDA version this driver reports: that of the newest toolkit whose API it implements.
+pub(crate) const DRIVER_VERSION: i32 = 13050;
+
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn initialised() -> bool {
+    INITIALISED.load(Ordering::Acquire)
+}
+
+/// Whether this process was forked after the driver was initialised. As with a GPU, CUDA cannot be used in such a
+/// child: the threads that run the streams exist only in the parent.
+pub(crate) fn forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+extern "C" fn in_child() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+fn watch_forks() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+entries! { bare;
+    fn init "cuInit" (flags: u32) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        device::all()?;
+        watch_forks();
+        crate::driver::stream::queue::now();
+        INITIALISED.store(true, Ordering::Release);
+        Ok(())
+    }
+    fn driver_get_version "cuDriverGetVersion" (out: u64) {
+        put(out, DRIVER_VERSION)
+    }
+}
+
+/// One line that describes the device: name, threads, memory and presented compute capability, or why there is no
+/// device.
+pub fn describe() -> String {
+    match device::all() {
+        Ok(devices) => {
+            let d = &devices[0];
+            let (major, minor) = d.capability;
+            let memory =
+                crate::memory::AddressSpace::global().capacity() as f64 / f64::from(1 << 30);
+            let count = if devices.len() > 1 {
+                format!("{} x ", devices.len())
+            } else {
+                String::new()
+            };
+            format!(
+                "{count}{}: {} hardware threads, {memory:.1} GiB, compute capability {major}.{minor}, CUDA {}.{}",
+                d.name,
+                d.threads,
+                DRIVER_VERSION / 1000,
+                DRIVER_VERSION % 1000 / 10
+            )
+        }
+        Err(_) => {
+            "no CPU device: CUPYRITE_CPU_DEVICES or CUPYRITE_CPU_COMPUTE_CAPABILITY is invalid"
+                .into()
+        }
+    }
+}

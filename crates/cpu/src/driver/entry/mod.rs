@@ -1,0 +1,98 @@
+//! What every entry point of the driver shares: the `entries!` macro and its guard, result codes, handle tables, access
+//! to the caller's memory, error logs, and initialisation.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use self::errors::Code;
+
+pub(crate) mod caller_memory;
+pub(crate) mod errors;
+pub(crate) mod handles;
+pub(crate) mod init;
+pub(crate) mod logs;
+pub(crate) mod proc_address;
+
+/// Result of the driver's internal functions.
+pub(crate) type Res<T = ()> = Result<T, Code>;
+
+/// One entry point: exported name and address.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) address: *const c_void,
+}
+
+// SAFETY: an entry holds a constant name and a function address.
+unsafe impl Sync for Entry {}
+
+/// Defines entry points and the table `ENTRIES` that lists them.
+///
+/// Each is `fn name "cuName" (args) { body }`, where the body returns a [`Res`]. An optional second string names the
+/// variant for the per-thread default stream; the body distinguishes the two by the constant `PER_THREAD`. A leading
+/// `bare;` omits the check that `cuInit` was called.
+macro_rules! entries {
+    (bare; $($rest:tt)*) => { $crate::driver::entry::entries!(@with $crate::driver::entry::guard_bare; $($rest)*); };
+    (@with $guard:path; $($(#[$doc:meta])* fn $name:ident $c:literal $(| $ptds:literal)?
+        ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            $(#[$doc])*
+            #[allow(clippy::too_many_arguments)]
+            extern "C" fn $name<const PER_THREAD: bool>($($arg: $ty),*) -> u32 {
+                $guard($c, || $body)
+            }
+        )*
+        /// The entry points of this file.
+        pub(crate) static ENTRIES: &[$crate::driver::entry::Entry] = &[
+            $(
+                $crate::driver::entry::Entry {
+                    name: $c,
+                    address: $name::<false> as *const std::ffi::c_void,
+                },
+                $($crate::driver::entry::Entry {
+                    name: $ptds,
+                    address: $name::<true> as *const std::ffi::c_void,
+                },)?
+            )*
+        ];
+    };
+    ($($rest:tt)*) => { $crate::driver::entry::entries!(@with $crate::driver::entry::guard; $($rest)*); };
+}
+pub(crate) use entries;
+
+/// Runs an entry point's body. Refuses forked children, turns panics into `CUDA_ERROR_UNKNOWN`, and logs failures.
+pub(crate) fn guard_bare(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
+    if init::forked() {
+        return Code::NOT_INITIALIZED.0;
+    }
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => {
+            logs::succeeded();
+            return Code::SUCCESS.0;
+        }
+        Ok(Err(code)) => code,
+        Err(_) => Code::UNKNOWN,
+    };
+    logs::failed(name, code);
+    code.0
+}
+
+/// [`guard_bare`] for entry points that require `cuInit`.
+pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
+    if !init::initialised() {
+        logs::failed(name, Code::NOT_INITIALIZED);
+        return Code::NOT_INITIALIZED.0;
+    }
+    guard_bare(name, body)
+}
+
+/// The entry points of this folder.
+pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
+    [
+        errors::ENTRIES,
+        init::ENTRIES,
+        logs::ENTRIES,
+        proc_address::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
+}

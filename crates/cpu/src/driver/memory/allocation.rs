@@ -1,0 +1,212 @@
+//! Allocating and freeing, and what can be asked about an address.
+
+use std::sync::Arc;
+
+use crate::driver::context;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{non_null, put, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::{because, refuse};
+use crate::driver::graph;
+use crate::driver::memory::ipc;
+use crate::driver::memory::managed;
+use crate::driver::memory::pool;
+use crate::memory::{AddressSpace, Kind, MemoryError, Reach, Region};
+
+pub(crate) fn space() -> &'static Arc<AddressSpace> {
+    AddressSpace::global()
+}
+
+impl From<MemoryError> for Code {
+    fn from(e: MemoryError) -> Self {
+        match e {
+            MemoryError::OutOfMemory => Code::OUT_OF_MEMORY,
+            MemoryError::Overlap => Code::HOST_MEMORY_ALREADY_REGISTERED,
+            MemoryError::System => Code::OPERATING_SYSTEM,
+            MemoryError::Busy => Code::MAP_FAILED,
+            MemoryError::InvalidRequest | MemoryError::NotAllocated | MemoryError::NotMapped => {
+                Code::INVALID_VALUE
+            }
+        }
+    }
+}
+
+/// The code of an allocation that failed, and how much there was.
+pub(crate) fn short(code: Code, size: u64) -> Code {
+    because(code, || {
+        let (free, all) = (space().available(), space().capacity());
+        format!("an allocation of {size} bytes failed: {free} of the device's {all} bytes are free")
+    })
+}
+
+/// Allocates for `context` and tells the caller where; undone if the caller cannot be told.
+fn allocate(out: u64, size: u64, kind: Kind) -> Res<Region> {
+    non_null(out)?;
+    let context = context::current()?;
+    graph::capture::reject_if_capturing()?;
+    if size == 0 {
+        return refuse(Code::INVALID_VALUE, || "an allocation of 0 bytes".into());
+    }
+    let reach = match kind {
+        Kind::Device => Reach::of(context.device).and_peers(),
+        _ => Reach::ALL,
+    };
+    let region = pool::with_relief(|| space().alloc_owned(size, 512, kind, context.id, reach))
+        .map_err(|code| short(code, size))?;
+    put(out, region.base).inspect_err(|_| {
+        let _ = space().free(region.base);
+    })?;
+    Ok(region)
+}
+
+/// Frees after everything queued in the context is done, as `cuMemFree` promises.
+fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
+    let context = context::current()?;
+    if address == 0 {
+        return Ok(());
+    }
+    graph::capture::reject_if_capturing()?;
+    let region = space().find(address);
+    let region = region.filter(|r| r.base == address && accept(r) && !ipc::is_opened(r));
+    if let Some(free) = graph::memory::free_later(address) {
+        let free = free?;
+        context.synchronize()?;
+        return free();
+    }
+    let region = region.ok_or(Code::INVALID_VALUE)?;
+    context.synchronize()?;
+    if pool::is_member(&region) {
+        pool::give_back(&region, 0)?;
+    } else {
+        space().free_if(address, |r| r.id == region.id)?;
+    }
+    crate::driver::memory::pointer::forget(&region);
+    managed::forget(&region);
+    Ok(())
+}
+
+/// `cuMemHostAlloc` flags: portable, device-mapped, write-combined.
+const HOST_ALLOC_FLAGS: u32 = 0x07;
+/// `cuMemHostRegister` flags: portable, device-mapped, I/O memory, read-only.
+const HOST_REGISTER_FLAGS: u32 = 0x0F;
+const REGISTER_IOMEMORY: u32 = 0x04;
+const REGISTER_READ_ONLY: u32 = 0x08;
+/// Rows of `cuMemAllocPitch` begin at multiples of this.
+const PITCH: u64 = 512;
+
+/// Page-locked host memory, whoever allocated it.
+fn is_pinned(region: &Region) -> bool {
+    matches!(region.kind, Kind::Host | Kind::Registered)
+}
+
+entries! {
+    fn mem_get_info "cuMemGetInfo_v2" (free: u64, total: u64) {
+        context::current()?;
+        put_optional(free, space().available())?;
+        put_optional(total, space().capacity())
+    }
+    fn mem_alloc "cuMemAlloc_v2" (out: u64, size: u64) {
+        allocate(out, size, Kind::Device).map(|_| ())
+    }
+    fn mem_alloc_pitch "cuMemAllocPitch_v2" (out: u64, pitch: u64, width: u64, height: u64, element: u32) {
+        non_null(pitch)?;
+        if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let row = width.checked_next_multiple_of(PITCH).ok_or(Code::INVALID_VALUE)?;
+        let size = row.checked_mul(height).ok_or(Code::OUT_OF_MEMORY)?;
+        let region = allocate(out, size, Kind::Device)?;
+        put(pitch, row).inspect_err(|_| { let _ = space().free(region.base); })
+    }
+    fn mem_alloc_managed "cuMemAllocManaged" (out: u64, size: u64, flags: u32) {
+        if !matches!(flags, 1 | 2) {
+            return Err(Code::INVALID_VALUE);
+        }
+        allocate(out, size, Kind::Managed).map(|_| ())
+    }
+    fn mem_alloc_host "cuMemAllocHost_v2" (out: u64, size: u64) {
+        allocate(out, size, Kind::Host).map(|_| ())
+    }
+    fn mem_host_alloc "cuMemHostAlloc" (out: u64, size: u64, flags: u32) {
+        if flags & !HOST_ALLOC_FLAGS != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let region = allocate(out, size, Kind::Host)?;
+        crate::driver::memory::pointer::remember_host_flags(region.id, flags);
+        Ok(())
+    }
+    fn mem_free "cuMemFree_v2" (address: u64) {
+        release(address, |r| matches!(r.kind, Kind::Device | Kind::Managed) || pool::is_member(r))
+    }
+    fn mem_free_host "cuMemFreeHost" (address: u64) {
+        if address == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        release(address, |r| r.kind == Kind::Host)
+    }
+    fn mem_host_register "cuMemHostRegister_v2" (address: u64, size: u64, flags: u32) {
+        if flags & !HOST_REGISTER_FLAGS != 0 || address == 0 || size == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if flags & REGISTER_IOMEMORY != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let context = context::current()?;
+        graph::capture::reject_if_capturing()?;
+        let last = address.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?;
+        let allocated = |at| space().find(at).is_some_and(|r| r.kind != Kind::Registered);
+        if allocated(address) || allocated(last) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let region = space().register(address, size, flags & REGISTER_READ_ONLY != 0, context.id)?;
+        crate::driver::memory::pointer::remember_host_flags(region.id, flags);
+        Ok(())
+    }
+    fn mem_host_unregister "cuMemHostUnregister" (address: u64) {
+        if address == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let context = context::current()?;
+        graph::capture::reject_if_capturing()?;
+        let ours = |r: &Region| r.kind == Kind::Registered;
+        match space().find(address) {
+            Some(r) if r.base == address && ours(&r) => (),
+            // Known, and not the beginning of a registration.
+            Some(_) => return Err(Code::INVALID_VALUE),
+            None => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
+        }
+        context.synchronize()?;
+        let region = space().free_if(address, ours).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)?;
+        crate::driver::memory::pointer::forget(&region);
+        Ok(())
+    }
+    fn mem_host_get_device_pointer "cuMemHostGetDevicePointer_v2" (out: u64, address: u64, flags: u32) {
+        non_null(out)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        context::current()?;
+        if !space().find(address).is_some_and(|r| is_pinned(&r)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        put(out, address)
+    }
+    fn mem_host_get_flags "cuMemHostGetFlags" (out: u64, address: u64) {
+        non_null(out)?;
+        context::current()?;
+        let shared = |r: &Region| is_pinned(r) || r.kind == Kind::Managed;
+        let region = space().find(address).filter(shared).ok_or(Code::INVALID_VALUE)?;
+        put(out, crate::driver::memory::pointer::host_flags(&region))
+    }
+    fn mem_get_address_range "cuMemGetAddressRange_v2" (base: u64, size: u64, address: u64) {
+        context::current()?;
+        let (start, bytes) = match (space().find(address), space().reservation_of(address)) {
+            (Some(region), _) if region.kind != Kind::Virtual => (region.base, region.size),
+            (_, Some(reserved)) => reserved,
+            _ => return Err(Code::NOT_FOUND),
+        };
+        put_optional(base, start)?;
+        put_optional(size, bytes)
+    }
+}

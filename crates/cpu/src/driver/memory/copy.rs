@@ -1,0 +1,335 @@
+//! Copies of ranges of bytes, between memory of the device and of the host; and what copies of all shapes share.
+//!
+//! An address is checked when the call is made (so that the caller gets `INVALID_VALUE`) and again when the copy runs
+//! (so that memory freed meanwhile is an error and not a crash).
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use crate::driver::context::{self, Context};
+use crate::driver::device;
+use crate::driver::entry::Res;
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::refuse;
+use crate::driver::graph;
+use crate::driver::memory::allocation::space;
+use crate::driver::stream::queue;
+use crate::driver::stream::{self, Place, Stream};
+use crate::memory::{Access, Kind, checked};
+
+/// What a caller says an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expect {
+    /// It must lie in a region of the device.
+    Device,
+    /// The same, in a context that the caller names, whose rights count.
+    Peer,
+    /// Any memory of the process.
+    Any,
+}
+
+/// Whether a range is known to the device, and whether copies to or from it are asynchronous.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Known,
+    Pageable,
+}
+
+pub(crate) fn classify(address: u64, len: u64, expect: Expect) -> Res<Found> {
+    if space().find_range(address, len).is_some() {
+        return Ok(Found::Known);
+    }
+    match space().find(address) {
+        // It begins in a region and runs out of it.
+        Some(_) => Err(Code::INVALID_VALUE),
+        None if expect != Expect::Any || address == 0 => Err(Code::INVALID_VALUE),
+        // Reserved addresses are the device's, though nothing is mapped there or nobody may use it.
+        None if space().reservation_of(address).is_some() => Err(Code::INVALID_VALUE),
+        None => {
+            address.checked_add(len).ok_or(Code::INVALID_VALUE)?;
+            Ok(Found::Pageable)
+        }
+    }
+}
+
+/// Refuses copies within the devices where one side is memory of a pool or of a mapping to which the stream's device was given
+/// no right. What `cuMemAlloc` gave the driver moves between any two devices itself, and so it does with what goes to the host
+/// or comes from there.
+///
+/// # Errors
+/// `INVALID_VALUE`.
+fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
+    // One device has rights to all that is there.
+    if device::all()?.len() < 2 {
+        return Ok(());
+    }
+    let of_device = |address| {
+        space()
+            .find_range(address, len)
+            .filter(|region| matches!(region.kind, Kind::Device | Kind::Virtual))
+    };
+    let (Some(target), Some(source)) = (of_device(to), of_device(from)) else {
+        return Ok(());
+    };
+    let wanted = [
+        (target, to, Access::ReadWrite),
+        (source, from, Access::Read),
+    ];
+    for (region, address, wanted) in wanted {
+        let given = region.reach.access(context.device);
+        if region.reach.has_peers() || given == Access::ReadWrite || given == wanted {
+            continue;
+        }
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "device {}, in whose stream the copy is, has no right to the memory at {address:#x}: its pool or mapping does \
+                 not grant it (cuMemPoolSetAccess, cuMemSetAccess)",
+                context.device
+            )
+        });
+    }
+    Ok(())
+}
+
+/// A range of bytes that may be accessed without further ado, or not.
+fn direct(address: u64, len: u64, write: bool) -> bool {
+    space()
+        .find_range(address, len)
+        .is_some_and(|r| !(write && r.kind == Kind::Registered && r.read_only))
+}
+
+const BOUNCE: usize = 256 << 10;
+
+/// Where bytes are, and whether that is known to be memory of ours that stays.
+#[derive(Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) address: u64,
+    /// It lies in an array that the copy keeps alive.
+    pub(crate) proved: bool,
+}
+
+/// Copies `len` bytes; overlapping ranges come out as if copied through a buffer. The caller holds a pin.
+pub(crate) fn move_bytes(to: u64, from: u64, len: u64) -> Res {
+    let end = |address| End {
+        address,
+        proved: false,
+    };
+    move_between(end(to), end(from), len)
+}
+
+/// [`move_bytes`] for ends of which one or both may lie in arrays.
+pub(crate) fn move_between(target: End, source: End, len: u64) -> Res {
+    let (to, from) = (target.address, source.address);
+    if len == 0 {
+        return Ok(());
+    }
+    let known = (
+        target.proved || direct(to, len, true),
+        source.proved || direct(from, len, false),
+    );
+    match known {
+        (true, true) => {
+            // SAFETY: both ranges lie in live regions, which the caller's pin keeps mapped, or in arrays that are kept.
+            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len as usize) };
+            Ok(())
+        }
+        // SAFETY: the destination lies in a live region that the caller's pin keeps mapped, or in an array.
+        (true, false) => Ok(unsafe { checked::read_into(from, to as *mut u8, len) }?),
+        // SAFETY: the source lies in a live region that the caller's pin keeps mapped, or in an array.
+        (false, true) => Ok(unsafe { checked::write_from(to, from as *const u8, len) }?),
+        (false, false) => {
+            let mut buffer = vec![0u8; BOUNCE.min(len as usize)];
+            let chunks = len.div_ceil(BOUNCE as u64);
+            for i in 0..chunks {
+                // From the end if the ranges overlap that way.
+                let i = if to > from { chunks - 1 - i } else { i };
+                let at = i * BOUNCE as u64;
+                let n = (len - at).min(BOUNCE as u64) as usize;
+                checked::read_bytes(from + at, &mut buffer[..n])?;
+                checked::write_bytes(to + at, &buffer[..n])?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// How a call behaves towards its caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Returns when the copy is done.
+    Sync,
+    /// Returns when the caller's pageable memory is no longer needed.
+    Async,
+}
+
+/// Copies up to this size are done at once by the caller if the stream is idle, and staged if it is not.
+const SMALL: u64 = 64 << 10;
+
+fn linear(
+    to: u64,
+    from: u64,
+    len: u64,
+    expect: (Expect, Expect),
+    stream: &std::sync::Arc<Stream>,
+    mode: Mode,
+) -> Res {
+    if len == 0 {
+        return Ok(());
+    }
+    let target = classify(to, len, expect.0)?;
+    let source = classify(from, len, expect.1)?;
+    if expect != PEER && (target, source) == (Found::Known, Found::Known) {
+        check_rights(&stream.context, to, from, len)?;
+    }
+    if mode == Mode::Async && source == Found::Pageable && target == Found::Known && len <= SMALL {
+        // Staged: the caller may change its memory as soon as the call returns.
+        let mut staged = vec![0u8; len as usize];
+        checked::read_bytes(from, &mut staged)?;
+        stream.enqueue(&[], Place::HereIfIdle, move |_| {
+            let _pin = space().pin();
+            move_bytes(to, staged.as_ptr() as u64, len).map_err(|_| Code::ILLEGAL_ADDRESS)
+        });
+        return Ok(());
+    }
+    let pageable = target == Found::Pageable || source == Found::Pageable;
+    perform(stream, mode, pageable, len, move || {
+        move_bytes(to, from, len)
+    })
+}
+
+/// Enters the copy into the stream; waits if it has to, in which case a bad address is the caller's error and not the
+/// context's.
+pub(crate) fn perform(
+    stream: &std::sync::Arc<Stream>,
+    mode: Mode,
+    pageable: bool,
+    bytes: u64,
+    copy: impl FnOnce() -> Res + Send + 'static,
+) -> Res {
+    if mode == Mode::Async && !pageable {
+        let place = if bytes <= SMALL {
+            Place::HereIfIdle
+        } else {
+            Place::Worker
+        };
+        stream.enqueue(&[], place, move |_| {
+            let _pin = space().pin();
+            copy().map_err(|_| Code::ILLEGAL_ADDRESS)
+        });
+        return Ok(());
+    }
+    let outcome = std::sync::Arc::new(Mutex::new(Ok(())));
+    let report = outcome.clone();
+    let op = stream.enqueue(&[], Place::HereIfIdle, move |_| {
+        let _pin = space().pin();
+        *report.lock() = copy();
+        Ok(())
+    });
+    queue::wait(&op, &stream.context)?;
+    if mode == Mode::Sync {
+        stream.context.printf.flush();
+    }
+    stream.context.check()?;
+    *outcome.lock()
+}
+
+const DD: (Expect, Expect) = (Expect::Device, Expect::Device);
+const PEER: (Expect, Expect) = (Expect::Peer, Expect::Peer);
+const HTOD: (Expect, Expect) = (Expect::Device, Expect::Any);
+const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
+const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
+
+/// `CUmemorytype`.
+const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
+const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
+const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
+
+fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
+    // Copies within the device do not wait for the host, even in the blocking calls.
+    let mode = if matches!(expect, DD | PEER) {
+        Mode::Async
+    } else {
+        Mode::Sync
+    };
+    linear(
+        to,
+        from,
+        len,
+        expect,
+        &stream::resolve(0, per_thread)?,
+        mode,
+    )
+}
+
+fn async_(
+    to: u64,
+    from: u64,
+    len: u64,
+    expect: (Expect, Expect),
+    stream: u64,
+    per_thread: bool,
+) -> Res {
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    if graph::capture::is_capturing(&stream)? {
+        if len == 0 {
+            return Ok(());
+        }
+        let kinds = match expect {
+            ANY => (UNIFIED, UNIFIED),
+            HTOD => (DEVICE, HOST),
+            DTOH => (HOST, DEVICE),
+            _ => (DEVICE, DEVICE),
+        };
+        let context = stream.context.clone();
+        let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
+        return graph::capture::record(&stream, graph::Payload::Memcpy(node));
+    }
+    linear(to, from, len, expect, &stream, Mode::Async)
+}
+
+fn peers(to: u64, from: u64) -> Res {
+    context::by_handle_or_current(to)?;
+    context::by_handle_or_current(from)?;
+    Ok(())
+}
+
+entries! {
+    fn copy_htod "cuMemcpyHtoD_v2" | "cuMemcpyHtoD_v2_ptds" (to: u64, from: u64, len: u64) {
+        sync(to, from, len, HTOD, PER_THREAD)
+    }
+    fn copy_dtoh "cuMemcpyDtoH_v2" | "cuMemcpyDtoH_v2_ptds" (to: u64, from: u64, len: u64) {
+        sync(to, from, len, DTOH, PER_THREAD)
+    }
+    fn copy_dtod "cuMemcpyDtoD_v2" | "cuMemcpyDtoD_v2_ptds" (to: u64, from: u64, len: u64) {
+        sync(to, from, len, DD, PER_THREAD)
+    }
+    fn copy_any "cuMemcpy" | "cuMemcpy_ptds" (to: u64, from: u64, len: u64) {
+        sync(to, from, len, ANY, PER_THREAD)
+    }
+    fn copy_peer "cuMemcpyPeer" | "cuMemcpyPeer_ptds"
+        (to: u64, to_context: u64, from: u64, from_context: u64, len: u64) {
+        peers(to_context, from_context)?;
+        sync(to, from, len, PEER, PER_THREAD)
+    }
+    fn copy_htod_async "cuMemcpyHtoDAsync_v2" | "cuMemcpyHtoDAsync_v2_ptsz"
+        (to: u64, from: u64, len: u64, stream: u64) {
+        async_(to, from, len, HTOD, stream, PER_THREAD)
+    }
+    fn copy_dtoh_async "cuMemcpyDtoHAsync_v2" | "cuMemcpyDtoHAsync_v2_ptsz"
+        (to: u64, from: u64, len: u64, stream: u64) {
+        async_(to, from, len, DTOH, stream, PER_THREAD)
+    }
+    fn copy_dtod_async "cuMemcpyDtoDAsync_v2" | "cuMemcpyDtoDAsync_v2_ptsz"
+        (to: u64, from: u64, len: u64, stream: u64) {
+        async_(to, from, len, DD, stream, PER_THREAD)
+    }
+    fn copy_any_async "cuMemcpyAsync" | "cuMemcpyAsync_ptsz" (to: u64, from: u64, len: u64, stream: u64) {
+        async_(to, from, len, ANY, stream, PER_THREAD)
+    }
+    fn copy_peer_async "cuMemcpyPeerAsync" | "cuMemcpyPeerAsync_ptsz"
+        (to: u64, to_context: u64, from: u64, from_context: u64, len: u64, stream: u64) {
+        peers(to_context, from_context)?;
+        async_(to, from, len, PEER, stream, PER_THREAD)
+    }
+}

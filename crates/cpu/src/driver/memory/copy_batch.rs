@@ -1,0 +1,238 @@
+//! Copies with attributes, one at a time and many at once: `cuMemcpyBatchAsync`, `cuMemcpy3DBatchAsync` and their
+//! relatives.
+//!
+//! All copies of a batch are checked before the first one is entered. The manual promises no order among them; here they
+//! run in the order given.
+
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+
+use crate::driver::array;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::memory::copy::{self, Expect, Mode};
+use crate::driver::memory::copy_nd::{Job, Words3};
+use crate::driver::memory::managed::{batch_stream, spread};
+use crate::driver::stream::{self, Stream};
+
+/// `CUmemcpyAttributes`: order of access to the source, two location hints {type, id}, flags.
+type Attributes = [u32; 6];
+
+/// `CUDA_MEMCPY3D_BATCH_OP` as 64-bit words: two operands (type, then four words), extent, order and flags.
+type Operation = [u64; 14];
+
+const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
+
+/// When the source is read, which is how a call behaves towards its caller.
+fn mode(order: u32, flags: u32) -> Res<Mode> {
+    /// `CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE`: a hint.
+    const HINT: u32 = sys::CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0;
+    if flags & !HINT != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    use sys::CUmemcpySrcAccessOrder as Order;
+    match Order(order) {
+        // In the stream's order, or whenever it suits.
+        Order::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM | Order::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => {
+            Ok(Mode::Async)
+        }
+        // Before the call returns.
+        Order::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(Mode::Sync),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn mode_of(attributes: &Attributes) -> Res<Mode> {
+    mode(attributes[0], attributes[5])
+}
+
+/// Enters copies that have been checked.
+fn enter(jobs: Vec<(Job, Mode)>, stream: &Arc<Stream>) -> Res {
+    for (job, mode) in jobs {
+        if !job.is_empty() {
+            let (pageable, bytes) = (job.is_pageable()?, job.bytes());
+            copy::perform(stream, mode, pageable, bytes, move || job.run())?;
+        }
+    }
+    Ok(())
+}
+
+/// The copies that `check` makes of the numbers below `count`; on failure `failed` is told which one it was.
+fn collect(
+    count: usize,
+    failed: u64,
+    check: impl Fn(usize) -> Res<(Job, Mode)>,
+) -> Res<Vec<(Job, Mode)>> {
+    let mut jobs = Vec::with_capacity(count);
+    for i in 0..count {
+        match check(i) {
+            Ok(job) => jobs.push(job),
+            Err(code) => {
+                put_optional(failed, i as u64)?;
+                return Err(code);
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// Batches have at most this many copies; a larger number is a mistake.
+const MOST: u64 = 1 << 24;
+
+fn size(count: u64) -> Res<usize> {
+    if count == 0 || count > MOST {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(count as usize)
+}
+
+/// Nothing in particular has failed.
+const NONE: u64 = u64::MAX;
+
+/// Arrays of targets, sources and sizes, and their number.
+struct Lists(u64, u64, u64, u64);
+
+fn copy_batch(
+    lists: &Lists,
+    attributes: u64,
+    indices: u64,
+    entries: u64,
+    failed: u64,
+    stream: u64,
+    per_thread: bool,
+) -> Res {
+    put_optional(failed, NONE)?;
+    let stream = batch_stream(stream, per_thread)?;
+    let &Lists(to, from, sizes, count) = lists;
+    for list in [to, from, sizes, attributes] {
+        non_null(list)?;
+    }
+    let count = size(count)?;
+    let to = get_array::<u64>(to, count)?;
+    let from = get_array::<u64>(from, count)?;
+    let sizes = get_array::<u64>(sizes, count)?;
+    let spread = spread(indices, entries, count)?;
+    let attributes = get_array::<Attributes>(attributes, entries as usize)?;
+    let jobs = collect(count, failed, |i| {
+        let job = Job::linear(to[i], from[i], sizes[i], ANY)?;
+        Ok((job, mode_of(&attributes[spread[i]])?))
+    })?;
+    enter(jobs, &stream)
+}
+
+/// Bytes of an element of the array an operand names, if it names one.
+fn element(operand: &[u64]) -> Res<Option<u64>> {
+    const POINTER: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER.0;
+    const ARRAY: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY.0;
+    match operand[0] as u32 {
+        POINTER => Ok(None),
+        ARRAY => {
+            let array = array::find(operand[1]).ok_or(Code::INVALID_VALUE)?;
+            let format = array.storage().format();
+            // Offsets within blocks of compressed elements are nothing that could be copied.
+            if format.block() > 1 {
+                return Err(Code::NOT_SUPPORTED);
+            }
+            Ok(Some(u64::from(format.element_bytes())))
+        }
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// One side of a `CUDA_MEMCPY3D`: its eleven words. Lengths of the operand are in elements of `bytes` bytes.
+fn side(operand: &[u64], is_array: bool, bytes: u64) -> Res<[u64; 11]> {
+    const ARRAY: u64 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0 as u64;
+    const UNIFIED: u64 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0 as u64;
+    let scaled = |n: u64| n.checked_mul(bytes).ok_or(Code::INVALID_VALUE);
+    let &[_, address, second, third, fourth] = operand else {
+        return Err(Code::INVALID_VALUE);
+    };
+    let mut side = [0; 11];
+    if is_array {
+        // x, y, z; then the kind and the array.
+        (side[0], side[1], side[2]) = (scaled(second)?, third, fourth);
+        (side[4], side[7]) = (ARRAY, address);
+    } else {
+        // The kind and the address; bytes of a row, rows of a layer.
+        (side[4], side[6]) = (UNIFIED, address);
+        (side[9], side[10]) = (scaled(second)?, third);
+    }
+    Ok(side)
+}
+
+/// What one operation of a three-dimensional batch copies.
+fn box_of(w: &Operation) -> Res<(Job, Mode)> {
+    let (source, target) = (&w[0..5], &w[5..10]);
+    let elements = (element(source)?, element(target)?);
+    let bytes = match elements {
+        (Some(a), Some(b)) if a != b => return Err(Code::INVALID_VALUE),
+        (Some(a), _) | (None, Some(a)) => a,
+        // Between addresses an element is a byte.
+        (None, None) => 1,
+    };
+    let mut words: Words3 = [0; 25];
+    words[..11].copy_from_slice(&side(source, elements.0.is_some(), bytes)?);
+    words[11..22].copy_from_slice(&side(target, elements.1.is_some(), bytes)?);
+    let width = w[10].checked_mul(bytes).ok_or(Code::INVALID_VALUE)?;
+    words[22..].copy_from_slice(&[width, w[11], w[12]]);
+    let mode = mode(w[13] as u32, (w[13] >> 32) as u32)?;
+    Ok((Job::from_3d(&words, false)?, mode))
+}
+
+fn box_batch(
+    count: u64,
+    operations: u64,
+    failed: u64,
+    flags: u64,
+    stream: u64,
+    per_thread: bool,
+) -> Res {
+    put_optional(failed, NONE)?;
+    let stream = batch_stream(stream, per_thread)?;
+    non_null(operations)?;
+    if flags != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let operations = get_array::<Operation>(operations, size(count)?)?;
+    let jobs = collect(operations.len(), failed, |i| box_of(&operations[i]))?;
+    enter(jobs, &stream)
+}
+
+entries! {
+    fn batch "cuMemcpyBatchAsync_v2" | "cuMemcpyBatchAsync_v2_ptsz"
+        (to: u64, from: u64, sizes: u64, count: u64, attributes: u64, indices: u64, entries: u64, stream: u64) {
+        copy_batch(&Lists(to, from, sizes, count), attributes, indices, entries, 0, stream, PER_THREAD)
+    }
+    fn batch_v1 "cuMemcpyBatchAsync" | "cuMemcpyBatchAsync_ptsz"
+        (to: u64, from: u64, sizes: u64, count: u64, attributes: u64, indices: u64, entries: u64, failed: u64,
+         stream: u64) {
+        copy_batch(&Lists(to, from, sizes, count), attributes, indices, entries, failed, stream, PER_THREAD)
+    }
+    fn batch_3d "cuMemcpy3DBatchAsync_v2" | "cuMemcpy3DBatchAsync_v2_ptsz"
+        (count: u64, operations: u64, flags: u64, stream: u64) {
+        box_batch(count, operations, 0, flags, stream, PER_THREAD)
+    }
+    fn batch_3d_v1 "cuMemcpy3DBatchAsync" | "cuMemcpy3DBatchAsync_ptsz"
+        (count: u64, operations: u64, failed: u64, flags: u64, stream: u64) {
+        box_batch(count, operations, failed, flags, stream, PER_THREAD)
+    }
+    fn copy_with_attributes "cuMemcpyWithAttributesAsync" | "cuMemcpyWithAttributesAsync_ptsz"
+        (to: u64, from: u64, len: u64, attributes: u64, stream: u64) {
+        let stream = stream::resolve(stream, PER_THREAD)?;
+        non_null(attributes)?;
+        let mode = mode_of(&get(attributes)?)?;
+        enter(vec![(Job::linear(to, from, len, ANY)?, mode)], &stream)
+    }
+    fn copy_3d_with_attributes "cuMemcpy3DWithAttributesAsync" | "cuMemcpy3DWithAttributesAsync_ptsz"
+        (operation: u64, flags: u64, stream: u64) {
+        let stream = stream::resolve(stream, PER_THREAD)?;
+        non_null(operation)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        enter(vec![box_of(&get(operation)?)?], &stream)
+    }
+}

@@ -1,0 +1,472 @@
+//! Copies of rows and slices: `cuMemcpy2D`, `cuMemcpy3D` and their variants, between memory and arrays.
+//!
+//! A call's structure becomes a [`Job`], which has passed every check that needs no waiting; running it checks addresses
+//! once more, so that memory freed meanwhile is an error and not a crash.
+
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+
+use crate::driver::array;
+use crate::driver::array::Array;
+use crate::driver::context;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{Plain, get};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::graph;
+use crate::driver::memory::copy::{self, Expect, Found, Mode};
+use crate::driver::stream;
+use crate::texture::Storage;
+
+/// One side of a copy.
+#[derive(Clone, Debug)]
+struct Side {
+    /// Address of the first byte.
+    start: u64,
+    pitch: u64,
+    /// Bytes from one slice to the next.
+    slice: u64,
+    expect: Expect,
+    /// The array it lies in, all of it: kept alive, so that its addresses need no further check.
+    storage: Option<Arc<Storage>>,
+}
+
+/// Width in bytes, rows, slices.
+type Extent = [u64; 3];
+
+impl Side {
+    /// A range of bytes.
+    fn flat(start: u64, len: u64, expect: Expect) -> Self {
+        Self {
+            start,
+            pitch: len,
+            slice: len,
+            expect,
+            storage: None,
+        }
+    }
+
+    fn end(&self) -> copy::End {
+        copy::End {
+            address: self.start,
+            proved: self.storage.is_some(),
+        }
+    }
+
+    /// Bytes from the first to one past the last.
+    fn span(&self, extent: Extent) -> Res<u64> {
+        let [width, height, depth] = extent;
+        let rows = self
+            .pitch
+            .checked_mul(height - 1)
+            .ok_or(Code::INVALID_VALUE)?;
+        let slices = self
+            .slice
+            .checked_mul(depth - 1)
+            .ok_or(Code::INVALID_VALUE)?;
+        rows.checked_add(slices)
+            .and_then(|n| n.checked_add(width))
+            .ok_or(Code::INVALID_VALUE)
+    }
+
+    fn classify(&self, extent: Extent) -> Res<Found> {
+        if self.storage.is_some() {
+            return Ok(Found::Known);
+        }
+        copy::classify(self.start, self.span(extent)?, self.expect)
+    }
+}
+
+/// Where `CUDA_MEMCPY2D`/`3D` say a side is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    x: u64,
+    y: u64,
+    z: u64,
+    /// `CUmemorytype`.
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: u64,
+    pitch: u64,
+    height: u64,
+}
+
+const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
+const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
+const ARRAY: u32 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
+const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
+/// What attribute `MAX_PITCH` says.
+const MAX_PITCH: u64 = i32::MAX as u64;
+
+fn side(p: &Place, extent: Extent) -> Res<Side> {
+    let [width, height, _] = extent;
+    let (base, expect) = match p.kind {
+        HOST => (p.host, Expect::Any),
+        DEVICE => (p.device, Expect::Device),
+        UNIFIED => (p.device, Expect::Any),
+        ARRAY => {
+            let array = array::find(p.array).ok_or(Code::INVALID_VALUE)?;
+            return in_array(&array, [p.x, p.y, p.z], extent);
+        }
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    // A pitch of zero means rows without gaps.
+    let row = p.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
+    let pitch = if p.pitch == 0 { row } else { p.pitch };
+    if pitch < row || (expect == Expect::Device && pitch > MAX_PITCH) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let rows = p.y.checked_add(height).ok_or(Code::INVALID_VALUE)?;
+    let slice_height = if p.height == 0 { rows } else { p.height };
+    if slice_height < rows {
+        return Err(Code::INVALID_VALUE);
+    }
+    let slice = pitch.checked_mul(slice_height).ok_or(Code::INVALID_VALUE)?;
+    let start =
+        p.z.checked_mul(slice)
+            .and_then(|n| {
+                n.checked_add(p.y.checked_mul(pitch)?)?
+                    .checked_add(p.x)?
+                    .checked_add(base)
+            })
+            .ok_or(Code::INVALID_VALUE)?;
+    Ok(Side {
+        start,
+        pitch,
+        slice,
+        expect,
+        storage: None,
+    })
+}
+
+/// The side that begins at byte `x` of row `y` of slice (layer, face) `z` of an array. Of a block-compressed array, rows
+/// are rows of blocks.
+///
+/// The manual wants whole elements; hardware copies any bytes, and so does this.
+fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
+    let level = array.level()?;
+    let [width, height, depth] = extent;
+    let inside =
+        |from: u64, length: u64, all: u64| from.checked_add(length).is_some_and(|end| end <= all);
+    if !inside(x, width, level.row_bytes(&array.storage().format()))
+        || !inside(y, height, level.rows.into())
+        || !inside(z, depth, level.slices.into())
+    {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(Side {
+        start: level.base + z * level.slice_pitch + y * level.row_pitch + x,
+        pitch: level.row_pitch,
+        slice: level.slice_pitch,
+        expect: Expect::Device,
+        storage: Some(array.storage().clone()),
+    })
+}
+
+/// A copy that has been checked and can be run, once or many times, now or later.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    to: Side,
+    from: Side,
+    extent: Extent,
+}
+
+/// `CUDA_MEMCPY2D_v2` as 64-bit words; the memory type is the low half of its word.
+pub(crate) type Words2 = [u64; 16];
+/// `CUDA_MEMCPY3D_v2` and `CUDA_MEMCPY3D_PEER` as 64-bit words.
+pub(crate) type Words3 = [u64; 25];
+
+impl Job {
+    fn new(
+        to: &Place,
+        from: &Place,
+        extent: Extent,
+        accept: impl Fn(u64, u64) -> bool,
+    ) -> Res<Job> {
+        if extent.contains(&0) {
+            return Ok(Job::nothing());
+        }
+        let job = Job {
+            to: side(to, extent)?,
+            from: side(from, extent)?,
+            extent,
+        };
+        for side in [&job.to, &job.from] {
+            if side.storage.is_some() || !accept(side.start, side.span(extent)?) {
+                side.classify(extent)?;
+            }
+        }
+        Ok(job)
+    }
+
+    /// The copy of no bytes.
+    fn nothing() -> Job {
+        let side = Side::flat(0, 0, Expect::Any);
+        Job {
+            to: side.clone(),
+            from: side,
+            extent: [0; 3],
+        }
+    }
+
+    /// A copy of `len` bytes between addresses.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a range that is not what is expected of it.
+    pub(crate) fn linear(to: u64, from: u64, len: u64, expect: (Expect, Expect)) -> Res<Job> {
+        if len == 0 {
+            return Ok(Job::nothing());
+        }
+        let job = Job {
+            to: Side::flat(to, len, expect.0),
+            from: Side::flat(from, len, expect.1),
+            extent: [len, 1, 1],
+        };
+        job.is_pageable()?;
+        Ok(job)
+    }
+
+    /// The copy that a `CUDA_MEMCPY3D` or, with `peer`, a `CUDA_MEMCPY3D_PEER` describes.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a memory type that does not exist, a pitch below the row or above the device's greatest, a
+    /// range that is not the device's where it should be, or that ends beyond its allocation; for reserved words and levels
+    /// of detail that are not zero, and slices lower than the rows copied. The error of a context that does not exist.
+    pub(crate) fn from_3d(w: &Words3, peer: bool) -> Res<Job> {
+        Job::read_3d(w, peer, |_, _| false)
+    }
+
+    /// [`Job::from_3d`] for a copy that a graph will run: `accept` knows ranges that will be memory by then.
+    ///
+    /// # Errors
+    /// As [`Job::from_3d`].
+    pub(crate) fn for_later(w: &Words3, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
+        Job::read_3d(w, false, accept)
+    }
+
+    fn read_3d(w: &Words3, peer: bool, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
+        if peer {
+            for handle in [w[8], w[19]] {
+                context::by_handle_or_current(handle)?;
+            }
+        } else if w[8] != 0 || w[19] != 0 {
+            // Reserved.
+            return Err(Code::INVALID_VALUE);
+        }
+        // Levels of detail must be zero, and are looked at where there could be some.
+        if w[3] != 0 && w[4] as u32 == ARRAY || w[14] != 0 && w[15] as u32 == ARRAY {
+            return Err(Code::INVALID_VALUE);
+        }
+        let place = |o: usize| Place {
+            x: w[o],
+            y: w[o + 1],
+            z: w[o + 2],
+            kind: w[o + 4] as u32,
+            host: w[o + 5],
+            device: w[o + 6],
+            array: w[o + 7],
+            pitch: w[o + 9],
+            height: w[o + 10],
+        };
+        Job::new(&place(11), &place(0), [w[22], w[23], w[24]], accept)
+    }
+
+    /// Whether there is nothing to copy.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extent.contains(&0)
+    }
+
+    /// Whether it touches memory that CUDA does not know of.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if an address is (no longer) what the copy's description says.
+    pub(crate) fn is_pageable(&self) -> Res<bool> {
+        if self.is_empty() {
+            return Ok(false);
+        }
+        let (to, from) = (
+            self.to.classify(self.extent)?,
+            self.from.classify(self.extent)?,
+        );
+        Ok(to == Found::Pageable || from == Found::Pageable)
+    }
+
+    /// Whether it stays within the device, so that even the blocking calls do not wait for it.
+    fn is_internal(&self) -> bool {
+        self.to.expect == Expect::Device && self.from.expect == Expect::Device
+    }
+
+    /// Bytes copied.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.extent.iter().fold(1u64, |n, &e| n.saturating_mul(e))
+    }
+
+    /// Does the copy on this thread.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for memory that cannot be accessed any more.
+    pub(crate) fn run(&self) -> Res {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let _pin = crate::driver::memory::allocation::space().pin();
+        let Job { to, from, extent } = self;
+        let [width, height, depth] = *extent;
+        if width == to.pitch
+            && width == from.pitch
+            && (depth == 1 || to.slice == from.slice && to.slice == width * height)
+        {
+            return copy::move_between(to.end(), from.end(), width * height * depth);
+        }
+        for z in 0..depth {
+            for y in 0..height {
+                let (mut t, mut f) = (to.end(), from.end());
+                t.address += z * to.slice + y * to.pitch;
+                f.address += z * from.slice + y * from.pitch;
+                copy::move_between(t, f, width)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Enters a copy into a stream, or into the graph that the stream captures.
+fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    let stream = match mode {
+        Mode::Sync => stream::resolve(stream, per_thread)?,
+        Mode::Async => stream::resolve_for_capture(stream, per_thread)?,
+    };
+    if graph::capture::is_capturing(&stream)? {
+        if words[22..].contains(&0) {
+            return Ok(());
+        }
+        let mut words = *words;
+        // A node knows no contexts of the sides: there is one memory.
+        (words[8], words[19]) = (0, 0);
+        let node = graph::Memcpy::prepare(words, stream.context.clone())?;
+        return graph::capture::record(&stream, graph::Payload::Memcpy(node));
+    }
+    let job = Job::from_3d(words, peer)?;
+    if job.is_empty() {
+        return Ok(());
+    }
+    let mode = match mode {
+        Mode::Sync if job.is_internal() => Mode::Async,
+        other => other,
+    };
+    let (pageable, bytes) = (job.is_pageable()?, job.bytes());
+    copy::perform(&stream, mode, pageable, bytes, move || job.run())
+}
+
+/// A copy of rows as a copy of one slice of rows.
+fn as_3d(w: &Words2) -> Words3 {
+    let mut out = [0; 25];
+    for (from, to) in [(0, 0), (7, 11)] {
+        out[to..to + 2].copy_from_slice(&w[from..from + 2]);
+        out[to + 4..to + 8].copy_from_slice(&w[from + 2..from + 6]);
+        out[to + 9] = w[from + 6];
+    }
+    out[22..].copy_from_slice(&[w[14], w[15], 1]);
+    out
+}
+
+fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    enter(&as_3d(&read(params)?), false, stream, per_thread, mode)
+}
+
+fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: Mode, peer: bool) -> Res {
+    enter(&read(params)?, peer, stream, per_thread, mode)
+}
+
+/// One end of a one-dimensional copy.
+#[derive(Clone, Copy)]
+enum Flat {
+    Address(u64, Expect),
+    /// An array and an offset in bytes.
+    Array(u64, u64),
+}
+
+fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+    context::current()?;
+    let mut words = [0; 25];
+    for (at, end) in [(0, from), (11, to)] {
+        match end {
+            Flat::Address(start, Expect::Device | Expect::Peer) => {
+                (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
+            }
+            Flat::Address(start, Expect::Any) => {
+                (words[at + 4], words[at + 5]) = (HOST.into(), start);
+            }
+            Flat::Array(handle, offset) => {
+                array::find(handle).ok_or(Code::INVALID_VALUE)?;
+                // One-dimensional: such copies reach the first row alone.
+                (words[at], words[at + 4], words[at + 7]) = (offset, ARRAY.into(), handle);
+            }
+        }
+    }
+    words[22..].copy_from_slice(&[len, 1, 1]);
+    enter(&words, false, stream, per_thread, mode)
+}
+
+const fn host(address: u64) -> Flat {
+    Flat::Address(address, Expect::Any)
+}
+
+const fn device(address: u64) -> Flat {
+    Flat::Address(address, Expect::Device)
+}
+
+fn read<T: Plain>(address: u64) -> Res<T> {
+    context::current()?;
+    get(address)
+}
+
+entries! {
+    fn copy_dtoa "cuMemcpyDtoA_v2" | "cuMemcpyDtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
+        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_atod "cuMemcpyAtoD_v2" | "cuMemcpyAtoD_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
+        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_htoa "cuMemcpyHtoA_v2" | "cuMemcpyHtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
+        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_atoh "cuMemcpyAtoH_v2" | "cuMemcpyAtoH_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
+        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_atoa "cuMemcpyAtoA_v2" | "cuMemcpyAtoA_v2_ptds"
+        (to: u64, to_offset: u64, from: u64, from_offset: u64, len: u64) {
+        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy_htoa_async "cuMemcpyHtoAAsync_v2" | "cuMemcpyHtoAAsync_v2_ptsz"
+        (to: u64, offset: u64, from: u64, len: u64, stream: u64) {
+        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, Mode::Async)
+    }
+    fn copy_atoh_async "cuMemcpyAtoHAsync_v2" | "cuMemcpyAtoHAsync_v2_ptsz"
+        (to: u64, from: u64, offset: u64, len: u64, stream: u64) {
+        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, Mode::Async)
+    }
+    fn copy2d "cuMemcpy2D_v2" | "cuMemcpy2D_v2_ptds" (params: u64) {
+        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy2d_unaligned "cuMemcpy2DUnaligned_v2" | "cuMemcpy2DUnaligned_v2_ptds" (params: u64) {
+        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+    }
+    fn copy2d_async "cuMemcpy2DAsync_v2" | "cuMemcpy2DAsync_v2_ptsz" (params: u64, stream: u64) {
+        copy_2d(params, stream, PER_THREAD, Mode::Async)
+    }
+    fn copy3d "cuMemcpy3D_v2" | "cuMemcpy3D_v2_ptds" (params: u64) {
+        copy_3d(params, 0, PER_THREAD, Mode::Sync, false)
+    }
+    fn copy3d_async "cuMemcpy3DAsync_v2" | "cuMemcpy3DAsync_v2_ptsz" (params: u64, stream: u64) {
+        copy_3d(params, stream, PER_THREAD, Mode::Async, false)
+    }
+    fn copy3d_peer "cuMemcpy3DPeer" | "cuMemcpy3DPeer_ptds" (params: u64) {
+        copy_3d(params, 0, PER_THREAD, Mode::Sync, true)
+    }
+    fn copy3d_peer_async "cuMemcpy3DPeerAsync" | "cuMemcpy3DPeerAsync_ptsz" (params: u64, stream: u64) {
+        copy_3d(params, stream, PER_THREAD, Mode::Async, true)
+    }
+}

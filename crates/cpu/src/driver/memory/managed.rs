@@ -1,0 +1,480 @@
+//! Managed memory: advice, prefetching, what is remembered of both, discarding, attachment to streams (CUDA driver API,
+//! "Unified Addressing"; CUDA C++ Programming Guide, "Unified Memory").
+//!
+//! There is one memory, so everything always is where it should be. What a program says about a range is remembered
+//! page by page, because `cuMemRangeGetAttribute` tells it back.
+
+use std::collections::BTreeMap;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use crate::driver::context;
+use crate::driver::device;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get_array, non_null, put_bytes};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::memory::allocation::space;
+use crate::driver::memory::pool;
+use crate::driver::stream::{self, Stream};
+use crate::memory::{Kind, Region};
+
+/// `CU_MEM_LOCATION_TYPE_*`.
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const HOST_NUMA_CURRENT: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
+/// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
+const CPU: i32 = -1;
+const INVALID: i32 = -2;
+
+/// A `CUmemLocation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Location {
+    kind: u32,
+    id: i32,
+}
+
+impl Location {
+    const NONE: Location = Location {
+        kind: 0,
+        id: INVALID,
+    };
+
+    /// The location, if it is one; `nowhere` is the answer for a device or a node that does not exist.
+    fn check(self, nowhere: Code) -> Res<Location> {
+        match self.kind {
+            DEVICE => device::by_ordinal(self.id)
+                .map(|_| self)
+                .map_err(|_| nowhere),
+            HOST => Ok(Location { kind: HOST, id: 0 }),
+            HOST_NUMA => pool::node(self.id.cast_unsigned(), nowhere).map(|_| self),
+            HOST_NUMA_CURRENT => Ok(Location {
+                kind: HOST_NUMA,
+                id: 0,
+            }),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    /// A `CUmemLocation` that was passed by value: eight bytes, type first.
+    fn of_word(word: u64) -> Location {
+        Location {
+            kind: word as u32,
+            id: (word >> 32) as i32,
+        }
+    }
+
+    /// What the entry points before locations took: a device, or [`CPU`].
+    fn of_device(ordinal: i32) -> Location {
+        if ordinal == CPU {
+            Location { kind: HOST, id: 0 }
+        } else {
+            Location {
+                kind: DEVICE,
+                id: ordinal,
+            }
+        }
+    }
+
+    /// The same the other way.
+    fn as_device(self) -> i32 {
+        match self.kind {
+            DEVICE => self.id,
+            0 => INVALID,
+            _ => CPU,
+        }
+    }
+}
+
+/// What a program has said about a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Said {
+    read_mostly: bool,
+    preferred: Location,
+    /// A bit for each device, and [`HOST_BIT`].
+    accessed_by: u64,
+    prefetched: Location,
+}
+
+const HOST_BIT: u64 = 1 << 63;
+const NOTHING: Said = Said {
+    read_mostly: false,
+    preferred: Location::NONE,
+    accessed_by: 0,
+    prefetched: Location::NONE,
+};
+
+/// Ranges with what was said about them: start to (end, said). They do not overlap; nothing was said about the rest.
+struct Ranges(BTreeMap<u64, (u64, Said)>);
+
+static SAID: Mutex<Ranges> = Mutex::new(Ranges(BTreeMap::new()));
+
+impl Ranges {
+    /// Makes a border at `at`.
+    fn split(&mut self, at: u64) {
+        if let Some((_, range)) = self.0.range_mut(..at).next_back()
+            && range.0 > at
+        {
+            let rest = *range;
+            range.0 = at;
+            self.0.insert(at, rest);
+        }
+    }
+
+    /// Changes what was said about `[start, end)`.
+    fn change(&mut self, start: u64, end: u64, change: impl Fn(&mut Said)) {
+        self.split(start);
+        self.split(end);
+        let mut at = start;
+        let mut new = Vec::new();
+        for (&from, range) in self.0.range_mut(start..end) {
+            if at < from {
+                new.push((at, from));
+            }
+            change(&mut range.1);
+            at = range.0;
+        }
+        if at < end {
+            new.push((at, end));
+        }
+        for (from, to) in new {
+            let mut said = NOTHING;
+            change(&mut said);
+            self.0.insert(from, (to, said));
+        }
+    }
+
+    /// Forgets `[start, end)`.
+    fn forget(&mut self, start: u64, end: u64) {
+        self.split(start);
+        self.split(end);
+        let gone: Vec<u64> = self.0.range(start..end).map(|(&at, _)| at).collect();
+        for at in gone {
+            self.0.remove(&at);
+        }
+    }
+
+    /// All that was said about parts of `[start, end)`.
+    fn within(&self, start: u64, end: u64) -> Vec<Said> {
+        let mut found = Vec::new();
+        let mut at = start;
+        let below = self.0.range(..start).next_back();
+        let below = below.filter(|(_, r)| r.0 > start);
+        for (&from, &(to, said)) in below.into_iter().chain(self.0.range(start..end)) {
+            if at < from {
+                found.push(NOTHING);
+            }
+            found.push(said);
+            at = to;
+        }
+        if at < end {
+            found.push(NOTHING);
+        }
+        found
+    }
+}
+
+/// Forgets what was said about memory that is freed.
+pub(crate) fn forget(region: &Region) {
+    if region.kind == Kind::Managed {
+        SAID.lock().forget(region.base, region.end());
+    }
+}
+
+/// Whether `cuStreamAttachMemAsync` may name that range: managed memory, whole if a length is given.
+pub(crate) fn check_attachable(address: u64, length: u64) -> Res {
+    let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
+    if region.kind != Kind::Managed || (length != 0 && length != region.size) {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// The pages of a managed range: what is said about a byte holds for its page, as far as the allocation goes.
+fn pages(address: u64, size: u64) -> Res<(u64, u64)> {
+    const PAGE: u64 = 4096;
+    let region = space()
+        .find_range(address, size)
+        .filter(|r| size > 0 && matches!(r.kind, Kind::Managed | Kind::Global))
+        .ok_or(Code::INVALID_VALUE)?;
+    let start = (address & !(PAGE - 1)).max(region.base);
+    let end = (address + size).next_multiple_of(PAGE).min(region.end());
+    Ok((start, end))
+}
+
+fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
+    const SET_READ_MOSTLY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY.0;
+    const UNSET_READ_MOSTLY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY.0;
+    const SET_PREFERRED: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION.0;
+    const UNSET_PREFERRED: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION.0;
+    const SET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY.0;
+    const UNSET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0;
+    context::current()?;
+    // Only some advices look at the location; all want it to be of a kind there is.
+    let location = match advice {
+        // The real driver calls a device that does not exist a wrong value here, though not when it prefetches.
+        SET_PREFERRED | SET_ACCESSED_BY | UNSET_ACCESSED_BY => {
+            location.check(Code::INVALID_VALUE)?
+        }
+        SET_READ_MOSTLY | UNSET_READ_MOSTLY | UNSET_PREFERRED
+            if (DEVICE..=HOST_NUMA_CURRENT).contains(&location.kind) =>
+        {
+            location
+        }
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    let bit = match location.kind {
+        DEVICE => 1 << (location.id & 31),
+        _ => HOST_BIT,
+    };
+    if advice >= SET_ACCESSED_BY && location.kind == HOST_NUMA {
+        return Err(Code::INVALID_VALUE);
+    }
+    let (start, end) = pages(address, size)?;
+    SAID.lock().change(start, end, |said| match advice {
+        SET_READ_MOSTLY => said.read_mostly = true,
+        UNSET_READ_MOSTLY => said.read_mostly = false,
+        SET_PREFERRED => said.preferred = location,
+        UNSET_PREFERRED => said.preferred = Location::NONE,
+        SET_ACCESSED_BY => said.accessed_by |= bit,
+        _ => said.accessed_by &= !bit,
+    });
+    Ok(())
+}
+
+fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread: bool) -> Res {
+    let stream = stream::resolve(stream, per_thread)?;
+    non_null(address)?;
+    let location = location.check(Code::INVALID_DEVICE)?;
+    let (start, end) = pages(address, size)?;
+    SAID.lock()
+        .change(start, end, |said| said.prefetched = location);
+    stream.mark(&[]);
+    Ok(())
+}
+
+/// The value all parts of a range agree on.
+fn common<T: PartialEq + Copy>(parts: &[Said], value: impl Fn(&Said) -> T, none: T) -> T {
+    let first = parts.first().map_or(none, &value);
+    if parts.iter().all(|said| value(said) == first) {
+        first
+    } else {
+        none
+    }
+}
+
+/// What `cuMemRangeGetAttribute` writes: `size` bytes.
+fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
+    use sys::CUmem_range_attribute as Attribute;
+    let preferred = common(parts, |s| s.preferred, Location::NONE);
+    let prefetched = common(parts, |s| s.prefetched, Location::NONE);
+    let value = match Attribute(id) {
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => {
+            i32::from(parts.iter().all(|s| s.read_mostly))
+        }
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => preferred.as_device(),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
+            const MOST: u64 = 1 << 16;
+            if size == 0 || !size.is_multiple_of(4) || size > MOST {
+                return Err(Code::INVALID_VALUE);
+            }
+            let all = parts.iter().fold(u64::MAX, |all, s| all & s.accessed_by);
+            let mut ids: Vec<i32> = (0..31).filter(|d| all >> d & 1 != 0).collect();
+            if all & HOST_BIT != 0 {
+                ids.push(CPU);
+            }
+            ids.resize(size as usize / 4, INVALID);
+            return Ok(ids.iter().flat_map(|id| id.to_ne_bytes()).collect());
+        }
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => prefetched.as_device(),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => preferred.kind as i32,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.id,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => prefetched.kind as i32,
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.id,
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    if size != 4 {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(value.to_ne_bytes().to_vec())
+}
+
+fn said_of(address: u64, size: u64) -> Res<Vec<Said>> {
+    context::current()?;
+    let (start, end) = pages(address, size)?;
+    Ok(SAID.lock().within(start, end))
+}
+
+/// The stream of a call about several ranges, which may not be the legacy default stream.
+pub(crate) fn batch_stream(handle: u64, per_thread: bool) -> Res<std::sync::Arc<Stream>> {
+    const LEGACY_HANDLE: u64 = 1;
+    if handle == LEGACY_HANDLE || (handle == 0 && !per_thread) {
+        return Err(Code::INVALID_VALUE);
+    }
+    stream::resolve(handle, per_thread)
+}
+
+/// Arrays of addresses and sizes.
+fn ranges(addresses: u64, sizes: u64, count: u64) -> Res<Vec<(u64, u64)>> {
+    non_null(addresses)?;
+    non_null(sizes)?;
+    let count = usize::try_from(count).map_err(|_| Code::INVALID_VALUE)?;
+    if count == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let addresses = get_array::<u64>(addresses, count)?;
+    let sizes = get_array::<u64>(sizes, count)?;
+    Ok(addresses.into_iter().zip(sizes).collect())
+}
+
+/// For each of `count` operations the number of the entry that holds for it: entry `i` holds from operation
+/// `indices[i]` on, which begin at zero and increase.
+pub(crate) fn spread(indices: u64, entries: u64, count: usize) -> Res<Vec<usize>> {
+    non_null(indices)?;
+    let entries = usize::try_from(entries).map_err(|_| Code::INVALID_VALUE)?;
+    if entries == 0 || entries > count {
+        return Err(Code::INVALID_VALUE);
+    }
+    let indices = get_array::<u64>(indices, entries)?;
+    if indices[0] != 0
+        || !indices.is_sorted_by(|a, b| a < b)
+        || indices.iter().any(|&i| i >= count as u64)
+    {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut spread = vec![0; count];
+    for (entry, &from) in indices.iter().enumerate() {
+        spread[from as usize..].fill(entry);
+    }
+    Ok(spread)
+}
+
+/// Discards, prefetches or both, for several ranges.
+#[allow(clippy::too_many_arguments)]
+fn batch(
+    addresses: u64,
+    sizes: u64,
+    count: u64,
+    places: Option<[u64; 3]>,
+    flags: u64,
+    stream: u64,
+    per_thread: bool,
+) -> Res {
+    let stream = batch_stream(stream, per_thread)?;
+    if flags != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let ranges = ranges(addresses, sizes, count)?;
+    let mut todo = Vec::with_capacity(ranges.len());
+    let places = match places {
+        Some([locations, indices, entries]) => {
+            non_null(locations)?;
+            let spread = spread(indices, entries, ranges.len())?;
+            let locations = get_array::<u64>(locations, entries as usize)?;
+            let mut checked = Vec::new();
+            for word in locations {
+                checked.push(Location::of_word(word).check(Code::INVALID_DEVICE)?);
+            }
+            Some(spread.into_iter().map(|i| checked[i]).collect::<Vec<_>>())
+        }
+        None => None,
+    };
+    for (i, &(address, size)) in ranges.iter().enumerate() {
+        todo.push((pages(address, size)?, places.as_ref().map(|p| p[i])));
+    }
+    let mut said = SAID.lock();
+    for ((start, end), location) in todo {
+        if let Some(location) = location {
+            said.change(start, end, |said| said.prefetched = location);
+        }
+    }
+    drop(said);
+    // What a range holds after it was discarded is not defined; keeping it is one of the possibilities.
+    stream.mark(&[]);
+    Ok(())
+}
+
+entries! {
+    fn mem_prefetch "cuMemPrefetchAsync" | "cuMemPrefetchAsync_ptsz"
+        (address: u64, size: u64, device: i32, stream: u64) {
+        prefetch(address, size, Location::of_device(device), stream, PER_THREAD)
+    }
+    fn mem_prefetch_v2 "cuMemPrefetchAsync_v2" | "cuMemPrefetchAsync_v2_ptsz"
+        (address: u64, size: u64, location: u64, flags: u32, stream: u64) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        prefetch(address, size, Location::of_word(location), stream, PER_THREAD)
+    }
+    fn mem_advise "cuMemAdvise" (address: u64, size: u64, advice: u32, device: i32) {
+        advise(address, size, advice, Location::of_device(device))
+    }
+    fn mem_advise_v2 "cuMemAdvise_v2" (address: u64, size: u64, advice: u32, location: u64) {
+        advise(address, size, advice, Location::of_word(location))
+    }
+    fn mem_range_attribute "cuMemRangeGetAttribute" (data: u64, size: u64, id: u32, address: u64, count: u64) {
+        non_null(data)?;
+        let value = attribute(id, size, &said_of(address, count)?)?;
+        put_bytes(data, &value)
+    }
+    fn mem_range_attributes "cuMemRangeGetAttributes"
+        (data: u64, sizes: u64, ids: u64, number: u64, address: u64, count: u64) {
+        non_null(data)?;
+        non_null(sizes)?;
+        non_null(ids)?;
+        let number = usize::try_from(number).ok().filter(|&n| n > 0).ok_or(Code::INVALID_VALUE)?;
+        let parts = said_of(address, count)?;
+        let outs = get_array::<u64>(data, number)?;
+        let sizes = get_array::<u64>(sizes, number)?;
+        for ((out, size), id) in outs.into_iter().zip(sizes).zip(get_array::<u32>(ids, number)?) {
+            non_null(out)?;
+            put_bytes(out, &attribute(id, size, &parts)?)?;
+        }
+        Ok(())
+    }
+    fn mem_prefetch_batch "cuMemPrefetchBatchAsync" | "cuMemPrefetchBatchAsync_ptsz"
+        (addresses: u64, sizes: u64, count: u64, places: u64, indices: u64, entries: u64, flags: u64, stream: u64) {
+        batch(addresses, sizes, count, Some([places, indices, entries]), flags, stream, PER_THREAD)
+    }
+    fn mem_discard_batch "cuMemDiscardBatchAsync" | "cuMemDiscardBatchAsync_ptsz"
+        (addresses: u64, sizes: u64, count: u64, flags: u64, stream: u64) {
+        batch(addresses, sizes, count, None, flags, stream, PER_THREAD)
+    }
+    fn mem_discard_prefetch_batch "cuMemDiscardAndPrefetchBatchAsync" | "cuMemDiscardAndPrefetchBatchAsync_ptsz"
+        (addresses: u64, sizes: u64, count: u64, places: u64, indices: u64, entries: u64, flags: u64, stream: u64) {
+        batch(addresses, sizes, count, Some([places, indices, entries]), flags, stream, PER_THREAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_about_parts_is_remembered_apart() {
+        let mut r = Ranges(BTreeMap::new());
+        r.change(100, 200, |s| s.read_mostly = true);
+        r.change(150, 300, |s| s.accessed_by |= 2);
+        r.change(50, 120, |s| s.accessed_by |= 1);
+        let flags = |from, to| {
+            r.within(from, to)
+                .iter()
+                .map(|s| (s.read_mostly, s.accessed_by))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(flags(0, 50), [(false, 0)]);
+        assert_eq!(flags(0, 100), [(false, 0), (false, 1)]);
+        assert_eq!(
+            flags(110, 210),
+            [(true, 1), (true, 0), (true, 2), (false, 2)]
+        );
+        assert_eq!(flags(299, 400), [(false, 2), (false, 0)]);
+        r.forget(100, 250);
+        assert_eq!(r.within(0, 1000).len(), 5);
+        assert_eq!(r.within(100, 250), [NOTHING]);
+        r.forget(0, 1000);
+        assert!(r.0.is_empty());
+    }
+}

@@ -1,0 +1,164 @@
+//! What a pool tells of itself, and which devices it lets in.
+
+use std::sync::Arc;
+
+use cupyrite_sys::driver::{self as sys, CUmemPool_attribute as Attribute};
+
+use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Place, Pool};
+use crate::driver::device;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, get_array, put};
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::refuse;
+use crate::driver::memory::allocation::space;
+use crate::memory::{Access, Kind};
+
+pub(super) fn access_flags(access: Access) -> u32 {
+    match access {
+        Access::None => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE.0,
+        Access::Read => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ.0,
+        Access::ReadWrite => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0,
+    }
+}
+
+/// What `CUmemAccess_flags` says.
+///
+/// # Errors
+/// `INVALID_VALUE` for flags there are not.
+pub(crate) fn access_of(flags: u32) -> Res<Access> {
+    match sys::CUmemAccess_flags(flags) {
+        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(Access::None),
+        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ => Ok(Access::Read),
+        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Ok(Access::ReadWrite),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// Pools of other processes have no attributes here: so answers NVIDIA's driver, too.
+fn made_here(pool: &Pool) -> Res {
+    if pool.sharing.is_imported() {
+        return refuse(Code::INVALID_VALUE, || {
+            "attributes are those of memory pools that this process made".into()
+        });
+    }
+    Ok(())
+}
+
+/// Index in [`State::reuse`](super::State) of one of the three `CU_MEMPOOL_ATTR_REUSE_*` attributes.
+fn reuse_index(attribute: Attribute) -> usize {
+    (attribute.0 - Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES.0) as usize
+}
+
+pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
+    made_here(pool)?;
+    let state = pool.state.lock();
+    let (place, kind) = pool.sort;
+    let word = |v: u32| put(out, v);
+    let long = |v: u64| put(out, v);
+    match attribute {
+        Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
+            word(state.reuse[reuse_index(attribute)])
+        }
+        Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => long(state.release_threshold),
+        Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => long(state.reserved),
+        Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => long(state.reserved_high),
+        Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => long(state.used),
+        Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => long(state.used_high),
+        Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == Kind::Managed {
+            MANAGED
+        } else {
+            PINNED
+        }),
+        // Handle types, location id and type.
+        Attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => word(pool.sharing.handle_types()),
+        Attribute::CU_MEMPOOL_ATTR_LOCATION_ID => word(match place {
+            Place::Device(id) | Place::Node(id) => id as u32,
+            Place::Host | Place::Anywhere => 0,
+        }),
+        Attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => word(match place {
+            Place::Device(_) => DEVICE,
+            Place::Host => HOST,
+            Place::Node(_) => HOST_NUMA,
+            Place::Anywhere => NOWHERE,
+        }),
+        Attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => long(if pool.most == 0 {
+            space().capacity()
+        } else {
+            pool.most
+        }),
+        // Decompression by hardware.
+        Attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => word(0),
+        Attribute::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID => Err(Code::NOT_SUPPORTED),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+pub(super) fn set_attribute(pool: &Pool, attribute: Attribute, value: u64) -> Res {
+    made_here(pool)?;
+    match attribute {
+        Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC
+        | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
+            let value = get::<u32>(value)?;
+            pool.state.lock().reuse[reuse_index(attribute)] = u32::from(value != 0);
+        }
+        Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => {
+            let value = get::<u64>(value)?;
+            pool.state.lock().release_threshold = value;
+        }
+        // The high-water marks can only be reset.
+        Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
+            if get::<u64>(value)? != 0 {
+                return Err(Code::INVALID_VALUE);
+            }
+            let mut state = pool.state.lock();
+            if attribute == Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH {
+                state.reserved_high = state.reserved;
+            } else {
+                state.used_high = state.used;
+            }
+        }
+        _ => return Err(Code::INVALID_VALUE),
+    }
+    Ok(())
+}
+
+pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
+    if count == 0 {
+        return Ok(());
+    }
+    if map == 0 || count > 64 {
+        return Err(Code::INVALID_VALUE);
+    }
+    // CUmemAccessDesc: location {type, id}, flags.
+    let mut changes = Vec::new();
+    for [location, id, flags] in get_array::<[u32; 3]>(map, count as usize)? {
+        if location != DEVICE {
+            return Err(Code::INVALID_VALUE);
+        }
+        let device = device::by_ordinal(id as i32)?.ordinal;
+        let access = access_of(flags)?;
+        // A device never loses its own memory.
+        if pool.sort == (Place::Device(device), Kind::Device) && access != Access::ReadWrite {
+            return Err(Code::INVALID_DEVICE);
+        }
+        changes.push((device, access));
+    }
+    // The allocations first, then the pool: see `allocate`.
+    let members = MEMBERS.lock();
+    let mut state = pool.state.lock();
+    if pool.sort.1 != Kind::Device {
+        return Ok(());
+    }
+    for (device, access) in changes {
+        state.reach = state.reach.with(device, access);
+    }
+    for member in members.iter().flat_map(|m| m.values()) {
+        if Arc::ptr_eq(&member.pool, pool) {
+            space().set_reach(member.base, state.reach);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! Virtual memory management: reserving addresses, creating memory, mapping one at the other, access, and handing
+//! memory to other processes (CUDA driver API, "Virtual Memory Management").
+
+use std::collections::HashMap;
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::sync::{Arc, Weak};
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use crate::driver::device;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
+use crate::driver::memory::allocation::space;
+use crate::driver::memory::pool;
+use crate::driver::memory::pool::access_of;
+use crate::memory::{Access, Kind, MemoryError, Physical, Region};
+
+/// Sizes, offsets and addresses are multiples of this, as on GPUs.
+const GRANULARITY: u64 = 2 << 20;
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
+const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
+const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
+/// `CU_MEM_LOCATION_TYPE_*`.
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
+const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const LAST_HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
+/// What memory of the host is called where that of a device has the device's number.
+const OF_THE_HOST: &str = "host";
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+const DESCRIPTOR: u32 = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
+
+/// `CUmemAllocationProp` as 32-bit words: allocation type, handle types, location {type, id}, a Windows pointer (two
+/// words), then compression (8 bits), RDMA (8 bits) and usage (16 bits), and a reserved word.
+type Properties = [u32; 8];
+
+/// Memory that has been created.
+struct Allocation {
+    /// Gone with its last handle and mapping.
+    memory: Weak<Physical>,
+    properties: Properties,
+    /// Keeps the memory while handles are held, and how many are.
+    held: Option<(Arc<Physical>, u64)>,
+}
+
+/// By the number that is in the handle and in the memory's tag.
+static ALLOCATIONS: Mutex<Option<HashMap<u64, Allocation>>> = Mutex::new(None);
+
+fn with_allocation<T>(handle: u64, f: impl FnOnce(&mut Allocation) -> Res<T>) -> Res<T> {
+    let mut guard = ALLOCATIONS.lock();
+    guard
+        .get_or_insert_default()
+        .values_mut()
+        .find(|a| {
+            a.held
+                .as_ref()
+                .is_some_and(|h| handle_of(HandleKind::Memory, h.0.tag()) == handle)
+        })
+        .ok_or(Code::INVALID_VALUE)
+        .and_then(f)
+}
+
+fn remember(physical: Arc<Physical>, properties: Properties) -> u64 {
+    let tag = physical.tag();
+    let allocation = Allocation {
+        memory: Arc::downgrade(&physical),
+        properties,
+        held: Some((physical, 1)),
+    };
+    let mut guard = ALLOCATIONS.lock();
+    let all = guard.get_or_insert_default();
+    all.retain(|_, a| a.memory.strong_count() > 0);
+    all.insert(tag, allocation);
+    handle_of(HandleKind::Memory, tag)
+}
+
+/// Gives one handle back.
+fn release(handle: u64) -> Res {
+    let gone = with_allocation(handle, |a| {
+        if let Some((_, count)) = &mut a.held {
+            *count -= 1;
+            if *count > 0 {
+                return Ok(None);
+            }
+        }
+        Ok(a.held.take())
+    })?;
+    // The memory may go now, which must not happen under the lock.
+    drop(gone);
+    Ok(())
+}
+
+fn properties_at(address: u64) -> Option<Properties> {
+    let tag = space().mapping_at(address)?.physical.tag();
+    let mut guard = ALLOCATIONS.lock();
+    Some(guard.get_or_insert_default().get(&tag)?.properties)
+}
+
+/// The device of a mapping's memory; `None` for regions that are no mapping, and for memory of the host.
+pub(crate) fn device_of(region: &Region) -> Option<i32> {
+    (region.kind == Kind::Virtual)
+        .then(|| properties_at(region.base))?
+        .filter(|p| p[2] == DEVICE)
+        .map(|p| p[3] as i32)
+}
+
+/// Whether it is a mapping of memory of the host.
+pub(crate) fn is_host(region: &Region) -> bool {
+    region.kind == Kind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
+}
+
+/// The handle types a mapping's memory can be exported as; zero for regions that are no mapping.
+pub(crate) fn handle_types(region: &Region) -> u64 {
+    if region.kind != Kind::Virtual {
+        return 0;
+    }
+    properties_at(region.base).map_or(0, |p| p[1].into())
+}
+
+/// The mapping that holds `address` as a region, whether or not any device may use it.
+pub(crate) fn region_at(address: u64) -> Option<Region> {
+    let m = space().mapping_at(address)?;
+    Some(Region {
+        base: m.base,
+        size: m.size,
+        kind: Kind::Virtual,
+        id: m.id,
+        read_only: false,
+        owner: 0,
+        reach: m.reach,
+    })
+}
+
+/// What this device can make of properties: the ordinal of the device, or [`OF_THE_HOST`].
+fn check(p: &Properties) -> Res<String> {
+    const TILE_POOL: u32 = 1;
+    match p[0] {
+        PINNED => {}
+        MANAGED => return Err(Code::NOT_SUPPORTED),
+        _ => return Err(Code::INVALID_VALUE),
+    }
+    if p[1] & !DESCRIPTOR != 0 || p[6] >> 16 & TILE_POOL != 0 {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    match p[2] {
+        DEVICE => device::by_ordinal(p[3] as i32).map(|d| d.ordinal.to_string()),
+        HOST_NUMA => pool::node(p[3], Code::INVALID_VALUE).map(|_| OF_THE_HOST.to_owned()),
+        // All nodes are the same memory, so that of the calling thread is too.
+        HOST | LAST_HOST => Ok(OF_THE_HOST.to_owned()),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn code(e: MemoryError) -> Code {
+    match e {
+        MemoryError::OutOfMemory => Code::OUT_OF_MEMORY,
+        MemoryError::System => Code::OPERATING_SYSTEM,
+        _ => Code::INVALID_VALUE,
+    }
+}
+
+fn whole(numbers: &[u64]) -> Res {
+    if numbers.iter().all(|n| n.is_multiple_of(GRANULARITY)) {
+        Ok(())
+    } else {
+        Err(Code::INVALID_VALUE)
+    }
+}
+
+fn set_access(address: u64, size: u64, descriptions: u64, count: u64) -> Res {
+    non_null(descriptions)?;
+    whole(&[address, size])?;
+    if size == 0 || count == 0 || count > 64 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut changes = Vec::new();
+    // CUmemAccessDesc: location {type, id}, flags.
+    for [location, id, flags] in get_array::<[u32; 3]>(descriptions, count as usize)? {
+        let access = access_of(flags)?;
+        match location {
+            DEVICE => changes.push((device::by_ordinal(id as i32)?.ordinal, access)),
+            // The host may use memory of its own, and no other; that does not change.
+            HOST..=LAST_HOST if properties_at(address).is_some_and(|p| p[2] != DEVICE) => {}
+            HOST..=LAST_HOST => return Err(Code::NOT_SUPPORTED),
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    space()
+        .set_mapping_reach(address, size, |reach| {
+            changes.iter().fold(reach, |r, &(d, a)| r.with(d, a))
+        })
+        .map_err(code)
+}
+
+entries! {
+    fn mem_granularity "cuMemGetAllocationGranularity" (out: u64, properties: u64, option: u32) {
+        non_null(out)?;
+        if option > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        check(&get(properties)?)?;
+        put(out, GRANULARITY)
+    }
+    fn mem_address_reserve "cuMemAddressReserve" (out: u64, size: u64, alignment: u64, wish: u64, flags: u64) {
+        non_null(out)?;
+        if flags != 0 || !(alignment == 0 || alignment.is_power_of_two()) {
+            return Err(Code::INVALID_VALUE);
+        }
+        whole(&[size])?;
+        let base = space().reserve(size, alignment.max(GRANULARITY), wish).map_err(code)?;
+        put(out, base).inspect_err(|_| { let _ = space().unreserve(base, size); })
+    }
+    fn mem_address_free "cuMemAddressFree" (address: u64, size: u64) {
+        space().unreserve(address, size).map_err(code)
+    }
+    fn mem_create "cuMemCreate" (out: u64, size: u64, properties: u64, flags: u64) {
+        non_null(out)?;
+        let properties: Properties = get(properties)?;
+        if flags != 0 || size == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        whole(&[size])?;
+        let label = check(&properties)?;
+        let memory = pool::with_relief(|| space().create_physical(size, &label, fresh_id()))?;
+        let handle = remember(memory, properties);
+        put(out, handle).inspect_err(|_| { let _ = release(handle); })
+    }
+    fn mem_release "cuMemRelease" (handle: u64) {
+        release(handle)
+    }
+    fn mem_retain "cuMemRetainAllocationHandle" (out: u64, address: u64) {
+        non_null(out)?;
+        let memory = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?.physical;
+        let handle = handle_of(HandleKind::Memory, memory.tag());
+        {
+            let mut guard = ALLOCATIONS.lock();
+            let known = guard.get_or_insert_default().get_mut(&memory.tag()).ok_or(Code::INVALID_VALUE)?;
+            known.held.get_or_insert((memory, 0)).1 += 1;
+        }
+        put(out, handle).inspect_err(|_| { let _ = release(handle); })
+    }
+    fn mem_properties "cuMemGetAllocationPropertiesFromHandle" (out: u64, handle: u64) {
+        non_null(out)?;
+        let properties = with_allocation(handle, |a| Ok(a.properties))?;
+        put(out, properties)
+    }
+    fn mem_map "cuMemMap" (address: u64, size: u64, offset: u64, handle: u64, flags: u64) {
+        whole(&[address, size, offset])?;
+        if flags != 0 || size == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let memory = with_allocation(handle, |a| a.memory.upgrade().ok_or(Code::INVALID_VALUE))?;
+        space().map(address, size, &memory, offset).map_err(code)
+    }
+    fn mem_unmap "cuMemUnmap" (address: u64, size: u64) {
+        space().unmap(address, size).map_err(code)
+    }
+    fn mem_set_access "cuMemSetAccess" (address: u64, size: u64, descriptions: u64, count: u64) {
+        set_access(address, size, descriptions, count)
+    }
+    fn mem_get_access "cuMemGetAccess" (out: u64, location: u64, address: u64) {
+        non_null(out)?;
+        let [kind, id] = get::<[u32; 2]>(location)?;
+        let mapping = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?;
+        let access = match kind {
+            DEVICE => mapping.reach.access(device::by_ordinal(id as i32)?.ordinal),
+            HOST..=LAST_HOST => match properties_at(address) {
+                Some(p) if p[2] != DEVICE => Access::ReadWrite,
+                _ => Access::None,
+            },
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        put(out, match access {
+            Access::None => 0u64,
+            Access::Read => 1,
+            Access::ReadWrite => 3,
+        })
+    }
+    fn mem_export "cuMemExportToShareableHandle" (out: u64, handle: u64, kind: u32, flags: u64) {
+        non_null(out)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let memory = with_allocation(handle, |a| {
+            // Only as what it was made for.
+            if kind != DESCRIPTOR || a.properties[1] & kind == 0 {
+                return Err(Code::INVALID_VALUE);
+            }
+            a.memory.upgrade().ok_or(Code::INVALID_VALUE)
+        })?;
+        let descriptor = memory.export().map_err(code)?;
+        put(out, descriptor.as_raw_fd())?;
+        // It is the caller's from now on.
+        let _ = descriptor.into_raw_fd();
+        Ok(())
+    }
+    fn mem_import "cuMemImportFromShareableHandle" (out: u64, descriptor: u64, kind: u32) {
+        non_null(out)?;
+        if kind != DESCRIPTOR {
+            return Err(if kind.count_ones() == 1 { Code::NOT_SUPPORTED } else { Code::INVALID_VALUE });
+        }
+        // The descriptor itself, as a pointer.
+        let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
+        let (memory, label) = space().import_physical(descriptor, fresh_id()).map_err(code)?;
+        let (kind, id) = if label == OF_THE_HOST {
+            (HOST, 0)
+        } else {
+            let ordinal: i32 = label.parse().map_err(|_| Code::INVALID_VALUE)?;
+            // The exporting process may have more devices than this one.
+            let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
+            (DEVICE, device.ordinal as u32)
+        };
+        let handle = remember(memory, [PINNED, DESCRIPTOR, kind, id, 0, 0, 0, 0]);
+        put(out, handle).inspect_err(|_| { let _ = release(handle); })
+    }
+}

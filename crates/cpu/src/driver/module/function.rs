@@ -1,0 +1,286 @@
+//! Functions: kernels in a module, their attributes and parameters.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use cupyrite_sys::driver::{self as sys, CUfunction_attribute as Attribute};
+use parking_lot::Mutex;
+
+use crate::driver::context;
+use crate::driver::context::Context;
+use crate::driver::device::attributes::{MAX_THREADS_PER_BLOCK, SHARED_PER_BLOCK};
+use crate::driver::device::{self, Device};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{non_null, put, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::module::Module;
+use crate::driver::module::library::{self, KERNELS};
+use crate::engine::{Image, Kernel};
+
+pub(crate) static FUNCTIONS: Table<Function> = Table::new(HandleKind::Function);
+
+/// What a caller may set on a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    /// Most bytes of dynamic shared memory a launch may ask for.
+    pub(crate) max_dynamic_shared: i32,
+    /// Percentage, -1 for the default.
+    carveout: i32,
+    cluster: [i32; 3],
+    cluster_policy: i32,
+    non_portable: i32,
+    shared_mode: i32,
+    cache_config: u32,
+}
+
+/// Settings shared between a library's kernel and its functions in each context.
+pub(crate) type Shared = Arc<Mutex<Settings>>;
+
+/// The settings a kernel begins with.
+pub(crate) fn default_settings(kernel: &Kernel) -> Shared {
+    Arc::new(Mutex::new(Settings {
+        max_dynamic_shared: SHARED_PER_BLOCK.saturating_sub(kernel.static_shared) as i32,
+        carveout: -1,
+        cluster: [0; 3],
+        cluster_policy: 0,
+        non_portable: 0,
+        shared_mode: 0,
+        cache_config: 0,
+    }))
+}
+
+/// A function: a kernel in one context.
+pub(crate) struct Function {
+    id: u64,
+    module: u64,
+    pub(crate) context: Arc<Context>,
+    /// Keeps the module's variables alive while a launch may use them.
+    _image: Arc<Image>,
+    pub(crate) kernel: Arc<Kernel>,
+    settings: Shared,
+}
+
+impl Function {
+    pub(crate) fn new(
+        module: &Module,
+        kernel: Arc<Kernel>,
+        settings: Option<&Shared>,
+    ) -> Arc<Function> {
+        let id = fresh_id();
+        let settings = settings
+            .cloned()
+            .unwrap_or_else(|| default_settings(&kernel));
+
+        let function = Arc::new(Function {
+            id,
+            module: module.id,
+            context: module.context.clone(),
+            _image: module.image.clone(),
+            kernel,
+            settings,
+        });
+        FUNCTIONS.insert(id, function.clone());
+        function
+    }
+
+    pub(crate) fn handle(&self) -> u64 {
+        handle_of(HandleKind::Function, self.id)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        *self.settings.lock()
+    }
+
+    pub(crate) fn device(&self) -> Res<&'static Device> {
+        device::by_ordinal(self.context.device)
+    }
+}
+
+/// Invalidates the handles of a module's functions.
+pub(crate) fn forget_module(module: u64) {
+    FUNCTIONS.remove_where(|f| f.module == module);
+}
+
+/// The function a handle names. A library's kernel stands for its function in the current context, as CUDA allows.
+pub(crate) fn find(handle: u64) -> Res<Arc<Function>> {
+    find_for(handle, context::current)
+}
+
+/// [`find`] with the context in which a library's kernel is meant.
+pub(crate) fn find_for(
+    handle: u64,
+    context: impl FnOnce() -> Res<Arc<Context>>,
+) -> Res<Arc<Function>> {
+    if let Some(function) = FUNCTIONS.find(handle) {
+        function.context.check()?;
+        return Ok(function);
+    }
+    let kernel = KERNELS.get(handle)?;
+    library::function_in(&kernel, &context()?)
+}
+
+/// A name as C wants it, kept for good: a caller may hold on to it after the function is gone.
+pub(crate) fn intern(name: &str) -> &'static CStr {
+    static NAMES: Mutex<Option<HashSet<&'static CStr>>> = Mutex::new(None);
+    let name = CString::new(name).unwrap_or_default();
+    let mut names = NAMES.lock();
+    let names = names.get_or_insert_default();
+    if let Some(known) = names.get(name.as_c_str()) {
+        return known;
+    }
+    let kept: &'static CStr = Box::leak(name.into_boxed_c_str());
+    names.insert(kept);
+    kept
+}
+
+/// The value of a `CUfunction_attribute`.
+pub(crate) fn attribute(
+    kernel: &Kernel,
+    settings: &Settings,
+    device: &Device,
+    id: u32,
+) -> Res<i32> {
+    let (major, minor) = device.capability;
+    Ok(match Attribute(id) {
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
+            kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) as i32
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => kernel.const_bytes as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_bytes as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => kernel.num_regs as i32,
+        // Major version times ten plus minor version, of the virtual architecture here.
+        Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => kernel.ptx_target as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => major * 10 + minor,
+        Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => settings.max_dynamic_shared,
+        Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => settings.carveout,
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => settings.cluster[0],
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => settings.cluster[1],
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => settings.cluster[2],
+        Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => settings.non_portable,
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+            settings.cluster_policy
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE => settings.shared_mode,
+        _ => return Err(Code::INVALID_VALUE),
+    })
+}
+
+/// Sets a `CUfunction_attribute`; those that describe the code cannot be set.
+pub(crate) fn set_attribute(
+    kernel: &Kernel,
+    settings: &mut Settings,
+    device: &Device,
+    id: u32,
+    value: i32,
+) -> Res {
+    match Attribute(id) {
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+            let limit = device
+                .multiprocessor()
+                .shared_optin
+                .saturating_sub(kernel.static_shared);
+            if value < 0 || value as u32 > limit {
+                return Err(Code::INVALID_VALUE);
+            }
+            settings.max_dynamic_shared = value;
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            if (-1..=100).contains(&value) =>
+        {
+            settings.carveout = value
+        }
+        // Clusters do not exist on this device: a size of one is the only one.
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH if matches!(value, 0 | 1) => {
+            settings.cluster[0] = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT if matches!(value, 0 | 1) => {
+            settings.cluster[1] = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH if matches!(value, 0 | 1) => {
+            settings.cluster[2] = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            if matches!(value, 0 | 1) =>
+        {
+            settings.non_portable = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            if (0..=2).contains(&value) =>
+        {
+            settings.cluster_policy = value
+        }
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE if (0..=2).contains(&value) => {
+            settings.shared_mode = value
+        }
+        _ => return Err(Code::INVALID_VALUE),
+    }
+    Ok(())
+}
+
+pub(crate) fn set_cache_config(settings: &Shared, config: u32) -> Res {
+    if config > sys::CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    settings.lock().cache_config = config;
+    Ok(())
+}
+
+/// Offset and size of a parameter, each told if wanted.
+pub(crate) fn tell_param(kernel: &Kernel, index: u64, offset: u64, size: u64) -> Res {
+    non_null(offset)?;
+    let param = usize::try_from(index)
+        .ok()
+        .and_then(|i| kernel.params.get(i))
+        .ok_or(Code::INVALID_VALUE)?;
+    put(offset, u64::from(param.offset))?;
+    put_optional(size, u64::from(param.size))
+}
+
+entries! {
+    fn func_get_attribute "cuFuncGetAttribute" (out: u64, id: u32, handle: u64) {
+        non_null(out)?;
+        let f = find(handle)?;
+        put(out, attribute(&f.kernel, &f.settings(), f.device()?, id)?)
+    }
+    fn func_set_attribute "cuFuncSetAttribute" (handle: u64, id: u32, value: i32) {
+        let f = find(handle)?;
+        set_attribute(&f.kernel, &mut f.settings.lock(), f.device()?, id, value)
+    }
+    fn func_set_cache_config "cuFuncSetCacheConfig" (handle: u64, config: u32) {
+        set_cache_config(&find(handle)?.settings, config)
+    }
+    fn func_set_shared_config "cuFuncSetSharedMemConfig" (handle: u64, config: u32) {
+        find(handle)?;
+        if config > sys::CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 { Err(Code::INVALID_VALUE) } else { Ok(()) }
+    }
+    fn func_get_module "cuFuncGetModule" (out: u64, handle: u64) {
+        non_null(out)?;
+        put(out, handle_of(HandleKind::Module, find(handle)?.module))
+    }
+    fn func_get_name "cuFuncGetName" (out: u64, handle: u64) {
+        non_null(out)?;
+        put(out, intern(&find(handle)?.kernel.name).as_ptr() as u64)
+    }
+    fn func_get_param_info "cuFuncGetParamInfo" (handle: u64, index: u64, offset: u64, size: u64) {
+        tell_param(&find(handle)?.kernel, index, offset, size)
+    }
+    fn func_get_param_count "cuFuncGetParamCount" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, find(handle)?.kernel.params.len() as u64)
+    }
+    fn func_is_loaded "cuFuncIsLoaded" (out: u64, handle: u64) {
+        non_null(out)?;
+        find(handle)?;
+        put(out, sys::CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED.0)
+    }
+    fn func_load "cuFuncLoad" (handle: u64) {
+        find(handle).map(|_| ())
+    }
+}

@@ -1,0 +1,204 @@
+//! Code on its way in: the options of loading and linking, and what is said where it cannot be used.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cupyrite_sys::driver::CUjit_option as JitOption;
+
+use crate::code::{self, Problem, Unit};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get_array, non_null, put, put_bytes};
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs;
+use crate::driver::memory::allocation::space;
+use crate::engine::{Image, LoadError, LoadErrorKind};
+
+/// A text buffer of the caller's (`CU_JIT_INFO_LOG_BUFFER` and the like).
+#[derive(Default)]
+pub(crate) struct Log {
+    buffer: u64,
+    size: u32,
+    /// Where the number of bytes used is to be written.
+    used: u64,
+}
+
+impl Log {
+    /// Writes as much of the text as there is room for, and how much that was.
+    pub(crate) fn write(&self, text: &str) -> Res {
+        let mut used = 0;
+        if self.buffer != 0 && self.size > 0 {
+            let n = text.len().min(self.size as usize - 1);
+            let mut bytes = text.as_bytes()[..n].to_vec();
+            bytes.push(0);
+            put_bytes(self.buffer, &bytes)?;
+            used = if n == 0 { 0 } else { bytes.len() as u32 };
+        }
+        if self.used != 0 {
+            put(self.used, used)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The options of a load that mean something here.
+#[derive(Default)]
+pub(crate) struct JitOptions {
+    pub(crate) info: Log,
+    pub(crate) error: Log,
+    /// Where the time taken is to be written, as a `float` of milliseconds.
+    wall_time: u64,
+    pub(crate) verbose: bool,
+    /// `CU_JIT_TARGET`: the compute capability times ten.
+    pub(crate) target: Option<u32>,
+    /// `CU_JIT_FTZ`, `CU_JIT_PREC_DIV`, `CU_JIT_PREC_SQRT`, `CU_JIT_FMA`: for LTO IR, which is compiled.
+    pub(crate) arithmetic: [Option<bool>; 4],
+}
+
+const OPTION_COUNT: u32 = JitOption::CU_JIT_NUM_OPTIONS.0;
+
+impl JitOptions {
+    /// Reads `count` options and their values; a value is as wide as a pointer and holds numbers in its low half.
+    pub(crate) fn read(count: u32, options: u64, values: u64) -> Res<JitOptions> {
+        let mut jit = JitOptions::default();
+        if count == 0 {
+            return Ok(jit);
+        }
+        if count > 4096 {
+            return Err(Code::INVALID_VALUE);
+        }
+        non_null(options)?;
+        non_null(values)?;
+        let ids = get_array::<u32>(options, count as usize)?;
+        for (i, (id, value)) in ids
+            .into_iter()
+            .zip(get_array::<u64>(values, count as usize)?)
+            .enumerate()
+        {
+            let slot = values + 8 * i as u64;
+            match JitOption(id) {
+                JitOption::CU_JIT_WALL_TIME => jit.wall_time = slot,
+                JitOption::CU_JIT_INFO_LOG_BUFFER => jit.info.buffer = value,
+                JitOption::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => {
+                    (jit.info.size, jit.info.used) = (value as u32, slot)
+                }
+                JitOption::CU_JIT_ERROR_LOG_BUFFER => jit.error.buffer = value,
+                JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => {
+                    (jit.error.size, jit.error.used) = (value as u32, slot)
+                }
+                JitOption::CU_JIT_LOG_VERBOSE => jit.verbose = value as u32 != 0,
+                // Architectures for one chip or one family have numbers of their own above.
+                JitOption::CU_JIT_TARGET => jit.target = Some(value as u32 & 0xFFFF),
+                // CU_JIT_GLOBAL_SYMBOL_*: an image is complete in itself here.
+                JitOption::CU_JIT_GLOBAL_SYMBOL_NAMES
+                | JitOption::CU_JIT_GLOBAL_SYMBOL_ADDRESSES
+                | JitOption::CU_JIT_GLOBAL_SYMBOL_COUNT => return Err(Code::NOT_SUPPORTED),
+                JitOption::CU_JIT_FTZ => jit.arithmetic[0] = Some(value as u32 != 0),
+                JitOption::CU_JIT_PREC_DIV => jit.arithmetic[1] = Some(value as u32 != 0),
+                JitOption::CU_JIT_PREC_SQRT => jit.arithmetic[2] = Some(value as u32 != 0),
+                JitOption::CU_JIT_FMA => jit.arithmetic[3] = Some(value as u32 != 0),
+                // Everything about optimisation and targets has nothing to act on.
+                _ if id < OPTION_COUNT => {}
+                _ => return Err(Code::INVALID_VALUE),
+            }
+        }
+        Ok(jit)
+    }
+
+    /// Loads the PTX that `find` comes up with and writes the caller's logs.
+    pub(crate) fn load(
+        &self,
+        find: impl FnOnce() -> Result<Vec<Unit>, Rejected>,
+    ) -> Res<(Arc<Image>, Arc<[Unit]>)> {
+        let start = Instant::now();
+        let outcome = find().and_then(|units| Ok((load(&units)?, Arc::from(units))));
+        if self.wall_time != 0 {
+            put(self.wall_time, start.elapsed().as_secs_f32() * 1000.0)?;
+        }
+        match outcome {
+            Ok((image, units)) => {
+                self.error.write("")?;
+                self.info.write(&if self.verbose {
+                    summary(&image)
+                } else {
+                    String::new()
+                })?;
+                Ok((image, units))
+            }
+            Err(Rejected { code, log }) => {
+                log::debug!("module load failed with {code}: {log}");
+                self.info.write("")?;
+                self.error.write(&log)?;
+                Err(logs::because(code, || log))
+            }
+        }
+    }
+}
+
+/// What a verbose load reports.
+fn summary(image: &Image) -> String {
+    let mut text = String::from("CPU device: nothing compiled, PTX decoded\n");
+    for k in image.kernels() {
+        text += &format!(
+            "{}: {} registers, {} bytes shared, {} bytes local, {} bytes constant\n",
+            k.name, k.num_regs, k.static_shared, k.local_bytes, k.const_bytes
+        );
+    }
+    text
+}
+
+/// Code that cannot be used, and what to write into the caller's error log.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    pub(crate) code: Code,
+    pub(crate) log: String,
+}
+
+impl From<Problem> for Rejected {
+    fn from(problem: Problem) -> Rejected {
+        let code = match problem {
+            Problem::Unreadable => Code::INVALID_VALUE,
+            Problem::Invalid(_) => Code::INVALID_IMAGE,
+            Problem::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
+        };
+        Rejected {
+            code,
+            log: problem.text().to_owned(),
+        }
+    }
+}
+
+/// The PTX of the image at an address.
+pub(crate) fn units_at(address: u64) -> Result<Vec<Unit>, Rejected> {
+    Ok(code::units_at(address)?)
+}
+
+/// The PTX of a file's contents.
+pub(crate) fn units_of(bytes: &[u8]) -> Result<Vec<Unit>, Rejected> {
+    units_at(bytes.as_ptr() as u64)
+}
+
+impl From<LoadError> for Rejected {
+    fn from(e: LoadError) -> Rejected {
+        let code = match e.kind {
+            LoadErrorKind::InvalidPtx => Code::INVALID_PTX,
+            LoadErrorKind::UnsupportedPtxVersion => Code::UNSUPPORTED_PTX_VERSION,
+            LoadErrorKind::UnresolvedSymbol => Code::INVALID_PTX,
+            LoadErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
+        };
+        let place = if e.line == 0 {
+            String::new()
+        } else {
+            format!("line {}, column {}: ", e.line, e.column)
+        };
+        Rejected {
+            code,
+            log: format!("ptx {place}error: {}\n", e.message),
+        }
+    }
+}
+
+/// Loads modules that belong together.
+pub(crate) fn load(units: &[Unit]) -> Result<Arc<Image>, Rejected> {
+    Ok(Arc::new(Image::load_units(units, space())?))
+}

@@ -1,0 +1,455 @@
+//! Launches: validation, argument packing, and the op that runs the grid.
+
+use std::sync::{Arc, OnceLock};
+
+use cupyrite_sys::driver::CUlaunchAttributeID as Attribute;
+
+use crate::driver::context::Context;
+use crate::driver::context::activity::RunningKernel;
+use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
+use crate::driver::device::peers;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{gather, get, get_array, non_null};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::fresh_id;
+use crate::driver::entry::logs::{self, Level, because, refuse};
+use crate::driver::graph;
+use crate::driver::memory::allocation::space;
+use crate::driver::module::function::{self, Function};
+use crate::driver::module::occupancy;
+use crate::driver::stream::event;
+use crate::driver::stream::{self, Place};
+use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
+
+/// What a launch asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
+    pub(crate) cooperative: bool,
+}
+
+/// The arguments of a launch, by value, and where each begins: what a kernel node tells of its parameters.
+pub(crate) struct Arguments {
+    bytes: Box<[u8]>,
+    /// Addresses within `bytes`, which does not move.
+    pointers: Box<[u64]>,
+}
+
+impl Arguments {
+    fn new(kernel: &Kernel, bytes: Box<[u8]>) -> Arguments {
+        let base = bytes.as_ptr() as u64;
+        let pointers = kernel.params.iter();
+        Arguments {
+            pointers: pointers.map(|p| base + u64::from(p.offset)).collect(),
+            bytes,
+        }
+    }
+
+    /// Address of the array of pointers to the arguments, zero if there are none. Good as long as `self` is.
+    pub(crate) fn pointers(&self) -> u64 {
+        if self.pointers.is_empty() {
+            0
+        } else {
+            self.pointers.as_ptr() as u64
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A launch that has been validated: all it needs to run, any number of times.
+#[derive(Clone)]
+pub(crate) struct Launch {
+    /// The function, or the library's kernel, that the caller named.
+    pub(crate) handle: u64,
+    pub(crate) function: Arc<Function>,
+    pub(crate) request: Request,
+    pub(crate) arguments: Arc<Arguments>,
+}
+
+impl Launch {
+    /// Validates a launch of `handle` in `context` and copies the arguments.
+    ///
+    /// # Errors
+    /// `INVALID_HANDLE` for a handle of nothing or of another context, `INVALID_VALUE` for arguments that cannot be read
+    /// and for a shape the device or the function does not allow.
+    pub(crate) fn prepare(
+        handle: u64,
+        context: &Arc<Context>,
+        request: Request,
+        pointers: u64,
+        extra: u64,
+    ) -> Res<Launch> {
+        let function = function::find_for(handle, || Ok(context.clone()))?;
+        if context.id != function.context.id {
+            return Err(Code::INVALID_HANDLE);
+        }
+        check(&function, &request)?;
+        let bytes = arguments(&function.kernel, pointers, extra)?;
+        let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
+        Ok(Launch {
+            handle,
+            function,
+            request,
+            arguments,
+        })
+    }
+
+    /// The same launch with another request, validated anew.
+    pub(crate) fn with_request(&self, request: Request) -> Res<Launch> {
+        check(&self.function, &request)?;
+        Ok(Launch {
+            request,
+            ..self.clone()
+        })
+    }
+
+    /// Runs the grid on this thread; what a fault has to tell goes to standard error.
+    pub(crate) fn run(&self) -> Res {
+        let context = &self.function.context;
+        let _pin = space().pin();
+        let _running = RunningKernel::on(context.device);
+        let outcome = engine::launch(&LaunchSpec {
+            kernel: &self.function.kernel,
+            grid: self.request.grid,
+            block: self.request.block,
+            dynamic_shared: self.request.dynamic_shared,
+            params: self.arguments.bytes(),
+            cooperative: self.request.cooperative,
+            cancel: &context.cancel,
+            printf: &context.printf,
+            local_limit: context.stack_limit(),
+            heap_limit: context.heap_limit(),
+            grid_id: fresh_id(),
+            viewer: peers::viewer(context),
+        });
+        outcome.map_err(|fault| {
+            if !fault.report.is_empty() && !context.has_failed() {
+                eprintln!("{}", fault.report.trim_end());
+                logs::message(Level::Error, &fault.report);
+            }
+            code_of(&fault.kind)
+        })
+    }
+}
+
+/// Checks a launch against the device's limits and the function's.
+fn check(f: &Function, request: &Request) -> Res {
+    let Request {
+        grid,
+        block,
+        dynamic_shared,
+        cooperative,
+    } = *request;
+    let name = &f.kernel.name;
+    for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
+        if dims.iter().zip(most).any(|(&d, m)| !(1..=m).contains(&d)) {
+            return refuse(Code::INVALID_VALUE, || {
+                format!(
+                    "launch of '{name}': the {what} is {}; each size is at least 1, and they are at most {}",
+                    shape(dims),
+                    shape(most)
+                )
+            });
+        }
+    }
+    let threads = block.iter().map(|&d| u64::from(d)).product::<u64>();
+    let most = MAX_THREADS_PER_BLOCK.min(f.kernel.max_threads_per_block);
+    if threads > u64::from(most) {
+        return refuse(Code::INVALID_VALUE, || {
+            let whose = if most < MAX_THREADS_PER_BLOCK {
+                "the kernel's launch bounds allow"
+            } else {
+                "the device allows"
+            };
+            format!(
+                "launch of '{name}': the block is {}, {threads} threads; {whose} at most {most}",
+                shape(block)
+            )
+        });
+    }
+    if let Some(required) = f.kernel.req_ntid.filter(|r| *r != block) {
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{name}': the block is {}; the kernel was compiled for blocks of {} (.reqntid)",
+                shape(block),
+                shape(required)
+            )
+        });
+    }
+    let settings = f.settings();
+    if i64::from(dynamic_shared) > i64::from(settings.max_dynamic_shared) {
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{name}': {dynamic_shared} bytes of dynamic shared memory; at most {} are allowed until \
+                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set higher (the kernel itself takes {} bytes)",
+                settings.max_dynamic_shared, f.kernel.static_shared
+            )
+        });
+    }
+    let resident = occupancy::blocks_per_sm(f, threads as u32, dynamic_shared.into())?;
+    if resident == 0 {
+        return refuse(Code::LAUNCH_OUT_OF_RESOURCES, || {
+            format!(
+                "launch of '{name}': not one block of {threads} threads with {} + {dynamic_shared} bytes of shared \
+                 memory fits on a multiprocessor",
+                f.kernel.static_shared
+            )
+        });
+    }
+    if cooperative {
+        let blocks = grid.iter().map(|&d| u64::from(d)).product::<u64>();
+        let most = u64::from(resident) * f.device()?.threads as u64;
+        if blocks > most {
+            return refuse(Code::COOPERATIVE_LAUNCH_TOO_LARGE, || {
+                format!(
+                    "cooperative launch of '{name}': {blocks} blocks; at most {most} can be resident together \
+                     ({resident} on each of {} multiprocessors)",
+                    most / u64::from(resident)
+                )
+            });
+        }
+    }
+    Ok(())
+}
+
+/// `2 x 3 x 4`
+fn shape(dims: [u32; 3]) -> String {
+    let [x, y, z] = dims;
+    format!("{x} x {y} x {z}")
+}
+
+/// Collects the arguments that an array of pointers points to.
+fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
+    let mut bytes = vec![0u8; kernel.param_bytes as usize].into_boxed_slice();
+    let count = kernel.params.len();
+    let unreadable = |_| {
+        because(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{}': kernelParams does not hold {count} pointers to readable arguments",
+                kernel.name
+            )
+        })
+    };
+    let addresses = get_array::<u64>(pointers, count).map_err(unreadable)?;
+    let parts: Vec<(u64, usize, usize)> = kernel
+        .params
+        .iter()
+        .zip(addresses)
+        .map(|(p, address)| (address, p.offset as usize, p.size as usize))
+        .collect();
+    gather(&parts, &mut bytes).map_err(unreadable)?;
+    Ok(bytes)
+}
+
+/// Reads the arguments from the one buffer that `extra` describes.
+fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
+    const END: u64 = 0;
+    const BUFFER_POINTER: u64 = 1;
+    const BUFFER_SIZE: u64 = 2;
+    let (mut buffer, mut size) = (0, None);
+    for i in 0.. {
+        // Each of the two keys once at most, then the end.
+        if i > 2 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let at = extra.checked_add(16 * i).ok_or(Code::INVALID_VALUE)?;
+        match get::<u64>(at)? {
+            END => break,
+            BUFFER_POINTER => buffer = get::<u64>(at + 8)?,
+            BUFFER_SIZE => size = Some(get::<u64>(get::<u64>(at + 8)?)?),
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    let needed = u64::from(kernel.param_bytes);
+    let size = size.ok_or(Code::INVALID_VALUE)?;
+    // A C structure may be padded at its end; it may not be shorter than the parameters.
+    if size < needed || size > needed.next_multiple_of(16) + 16 {
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{}': the buffer of arguments has {size} bytes; the parameters take {needed}",
+                kernel.name
+            )
+        });
+    }
+    let mut bytes = vec![0u8; needed as usize].into_boxed_slice();
+    gather(&[(buffer, 0, needed as usize)], &mut bytes)?;
+    Ok(bytes)
+}
+
+fn arguments(kernel: &Kernel, pointers: u64, extra: u64) -> Res<Box<[u8]>> {
+    match (pointers, extra) {
+        (_, _) if pointers != 0 && extra != 0 => refuse(Code::INVALID_VALUE, || {
+            "kernelParams and extra are both given".into()
+        }),
+        _ if kernel.params.is_empty() => Ok(Box::default()),
+        (0, 0) => refuse(Code::INVALID_VALUE, || {
+            let (name, count) = (&kernel.name, kernel.params.len());
+            format!("launch of '{name}': no arguments are given; the kernel has {count} parameters")
+        }),
+        (0, extra) => by_buffer(kernel, extra),
+        (pointers, _) => by_pointers(kernel, pointers),
+    }
+}
+
+/// The code a fault becomes.
+fn code_of(kind: &FaultKind) -> Code {
+    match kind {
+        FaultKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
+        FaultKind::MisalignedAddress => Code::MISALIGNED_ADDRESS,
+        FaultKind::Assert => Code::ASSERT,
+        FaultKind::IllegalInstruction => Code::ILLEGAL_INSTRUCTION,
+        FaultKind::InvalidPc => Code::INVALID_PC,
+        FaultKind::InvalidAddressSpace => Code::INVALID_ADDRESS_SPACE,
+        FaultKind::Trap => Code::LAUNCH_FAILED,
+        FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
+        FaultKind::Cancelled => Code::LAUNCH_TIMEOUT,
+        FaultKind::LaunchOutOfResources => Code::LAUNCH_OUT_OF_RESOURCES,
+    }
+}
+
+/// Whether `CUDA_LAUNCH_BLOCKING` makes every launch wait.
+fn blocking() -> bool {
+    static BLOCKING: OnceLock<bool> = OnceLock::new();
+    *BLOCKING.get_or_init(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1"))
+}
+
+fn launch(
+    handle: u64,
+    request: Request,
+    stream: u64,
+    per_thread: bool,
+    pointers: u64,
+    extra: u64,
+    attributes: &[RawAttribute],
+) -> Res<Arc<stream::Stream>> {
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let launch = Launch::prepare(handle, &stream.context, request, pointers, extra);
+    // A launch that fails is missing in the graph.
+    let launch = launch.inspect_err(|_| graph::capture::invalidate(&stream))?;
+    if graph::capture::is_capturing(&stream)? {
+        let node = graph::Kernel::captured(launch, attributes);
+        graph::capture::record(&stream, graph::Payload::Kernel(node))?;
+        return Ok(stream);
+    }
+    stream.enqueue(&[], Place::Worker, move |_| launch.run());
+    if blocking() {
+        stream.synchronize()?;
+    }
+    Ok(stream)
+}
+
+/// `CUlaunchAttribute`: the id (and padding), then 64 bytes of value.
+pub(crate) type RawAttribute = [u64; 9];
+
+/// A launch's attributes that change something.
+#[derive(Default)]
+struct Attributes {
+    cooperative: bool,
+    /// Events to record when the grid is done; CUDA allows that to be later than the moment they ask for.
+    events: Vec<u64>,
+    /// All of them, for the node of a launch that is captured.
+    raw: Vec<RawAttribute>,
+}
+
+fn attributes(address: u64, count: u32) -> Res<Attributes> {
+    let mut found = Attributes::default();
+    if count == 0 {
+        return Ok(found);
+    }
+    if count > 1024 {
+        return Err(Code::INVALID_VALUE);
+    }
+    non_null(address)?;
+    found.raw = get_array::<RawAttribute>(address, count as usize)?;
+    for words in &found.raw {
+        match Attribute(words[0] as u32) {
+            Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => found.cooperative = words[1] as u32 != 0,
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
+                let dims = [words[1] as u32, (words[1] >> 32) as u32, words[2] as u32];
+                if dims.contains(&0) {
+                    return Err(Code::INVALID_VALUE);
+                }
+                if dims != [1, 1, 1] {
+                    return refuse(Code::INVALID_CLUSTER_SIZE, || {
+                        format!(
+                            "a cluster of {} blocks; clusters came with compute capability 9.0, this device has blocks \
+                             that are alone",
+                            shape(dims)
+                        )
+                    });
+                }
+            }
+            Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
+                if words[1] != 0 =>
+            {
+                found.events.push(words[1])
+            }
+            Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+                return Err(Code::INVALID_HANDLE);
+            }
+            // A node that is updated from the device.
+            Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
+                return Err(Code::NOT_SUPPORTED);
+            }
+            // Hints: access windows, policies, priorities, domains, carve-outs, overlap.
+            Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+            | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            | Attribute::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE => {}
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    Ok(found)
+}
+
+entries! {
+    fn launch_kernel "cuLaunchKernel" | "cuLaunchKernel_ptsz"
+        (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
+        let request =
+            Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
+        launch(f, request, stream, PER_THREAD, params, extra, &[]).map(|_| ())
+    }
+    fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
+        (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
+        let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
+        launch(f, request, stream, PER_THREAD, params, 0, &[]).map(|_| ())
+    }
+    fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
+        non_null(config)?;
+        // CUlaunchConfig: grid, block and shared bytes as 32-bit words, then stream, attributes and their number.
+        let words = get::<[u32; 14]>(config)?;
+        let long = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
+        let found = attributes(long(10), words[12])?;
+        let request = Request {
+            grid: [words[0], words[1], words[2]],
+            block: [words[3], words[4], words[5]],
+            dynamic_shared: words[6],
+            cooperative: found.cooperative,
+        };
+        for event in &found.events {
+            event::check(*event)?;
+        }
+        let stream = launch(f, request, long(8), PER_THREAD, params, extra, &found.raw)?;
+        for event in found.events {
+            event::record_in(event, &stream)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! The driver's linker: PTX modules, and machine code that carries its PTX, to one image (CUDA driver API, "Module
+//! Management", `cuLink*`).
+//!
+//! Nothing is compiled: the image is a cubin that holds the PTX modules side by side; they are linked, hence checked, when
+//! it is completed, and once more when it is loaded. LTO IR needs nvJitLink, as everywhere.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use crate::code::{self, Content, Data, Unit};
+use crate::driver::context;
+use crate::driver::device;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get_name, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::logs::{because, refuse};
+use crate::driver::module;
+use crate::driver::module::jit::{JitOptions, Rejected};
+use crate::engine;
+use crate::memory::checked;
+use crate::toolchain::{Lto, lto_to_ptx};
+
+static LINKERS: Table<Linker> = Table::new(HandleKind::Linker);
+
+/// `CUjitInputType`
+const CUBIN: u32 = sys::CUjitInputType::CU_JIT_INPUT_CUBIN.0;
+const PTX: u32 = sys::CUjitInputType::CU_JIT_INPUT_PTX.0;
+const LAST_KIND: u32 = sys::CUjitInputType::CU_JIT_INPUT_NVVM.0;
+const KINDS: [&str; 6] = [
+    "a cubin",
+    "PTX",
+    "a fat binary",
+    "an object file",
+    "a library",
+    "LTO IR",
+];
+
+struct Linker {
+    id: u64,
+    options: JitOptions,
+    /// What LTO IR is compiled for.
+    arch: u32,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    units: Vec<Unit>,
+    lto: Vec<Lto>,
+    /// How many inputs there were, for the names of those that have none.
+    inputs: usize,
+    info: String,
+    error: String,
+    /// The image, which callers may read until the linker is destroyed.
+    image: Option<Arc<[u8]>>,
+}
+
+impl Linker {
+    /// Options that nvJitLink is given with LTO IR.
+    fn nvjitlink_options(&self) -> Vec<CString> {
+        let names = ["ftz", "prec-div", "prec-sqrt", "fma"];
+        let arithmetic = names.iter().zip(self.options.arithmetic);
+        let arithmetic =
+            arithmetic.filter_map(|(name, value)| Some(format!("-{name}={}", u8::from(value?))));
+        std::iter::once(format!("-arch=sm_{}", self.arch))
+            .chain(arithmetic)
+            .filter_map(|o| CString::new(o).ok())
+            .collect()
+    }
+
+    /// Writes the logs, into the buffers of this input if it has some of its own.
+    fn tell(&self, state: &State, own: &JitOptions) -> Res {
+        for options in [&self.options, own] {
+            options.info.write(&state.info)?;
+            options.error.write(&state.error)?;
+        }
+        Ok(())
+    }
+
+    /// Notes a failure in the log.
+    fn fail<T>(&self, state: &mut State, own: &JitOptions, rejected: Rejected) -> Res<T> {
+        let Rejected { code, log } = rejected;
+        state.error += log.trim_end();
+        state.error.push('\n');
+        self.tell(state, own)?;
+        refuse(code, || log)
+    }
+
+    fn add(&self, kind: u32, bytes: &[u8], name: &str, own: &JitOptions) -> Res {
+        let mut state = self.state.lock();
+        if state.image.is_some() {
+            return refuse(Code::INVALID_VALUE, || {
+                "the link is complete: nothing can be added".into()
+            });
+        }
+        state.inputs += 1;
+        let name = match name {
+            "" => format!("input {}", state.inputs),
+            name => name.to_owned(),
+        };
+        match read(kind, bytes, &name) {
+            Ok(Content::Ptx(units)) => state.units.extend(units),
+            Ok(Content::Lto(data)) => state.lto.push(Lto { name, data }),
+            Err(rejected) => return self.fail(&mut state, own, rejected),
+        }
+        self.tell(&state, own)
+    }
+
+    fn complete(&self) -> Res<Arc<[u8]>> {
+        let mut state = self.state.lock();
+        if let Some(image) = &state.image {
+            return Ok(image.clone());
+        }
+        let own = JitOptions::default();
+        if !state.lto.is_empty() {
+            let lto: Vec<&Lto> = state.lto.iter().collect();
+            match lto_to_ptx(&self.nvjitlink_options(), &lto) {
+                Ok(unit) => state.units.push(unit),
+                Err(log) => {
+                    let code = Code::JIT_COMPILER_NOT_FOUND;
+                    return self.fail(&mut state, &own, Rejected { code, log });
+                }
+            }
+            state.lto.clear();
+        }
+        if let Err(e) = engine::link_units(&state.units) {
+            let log = format!("link error: {}", e.message.replace('\n', "\nlink error: "));
+            let code = Code::NO_BINARY_FOR_GPU;
+            return self.fail(&mut state, &own, Rejected { code, log });
+        }
+        if self.options.verbose {
+            let names: Vec<_> = state
+                .units
+                .iter()
+                .map(|u| format!("'{}'", u.name))
+                .collect();
+            state.info += &format!("CPU device: linked {}\n", names.join(", "));
+        }
+        let image: Arc<[u8]> = code::wrap(&state.units).into();
+        state.image = Some(image.clone());
+        self.tell(&state, &own)?;
+        Ok(image)
+    }
+}
+
+/// The contents of an input, which has to be of the kind that was said, and valid.
+fn read(kind: u32, bytes: &[u8], name: &str) -> Result<Content, Rejected> {
+    let content = code::content(Data::Slice(bytes), name).map_err(|problem| {
+        let mut rejected = Rejected::from(problem);
+        rejected.log = format!("'{name}': {}", rejected.log);
+        rejected
+    })?;
+    let fits = match kind {
+        CUBIN => bytes.starts_with(b"\x7fELF"),
+        PTX => code::is_text(bytes),
+        _ => true,
+    };
+    if !fits {
+        return Err(Rejected {
+            code: Code::INVALID_IMAGE,
+            log: format!("'{name}' is not {}", KINDS[kind as usize]),
+        });
+    }
+    if let Content::Ptx(units) = &content {
+        // A driver compiles here, and tells of errors here.
+        for unit in units {
+            engine::check_unit(unit)?;
+        }
+    }
+    Ok(content)
+}
+
+entries! {
+    fn link_create "cuLinkCreate_v2" (count: u32, options: u64, values: u64, out: u64) {
+        non_null(out)?;
+        let context = context::current()?;
+        let options = JitOptions::read(count, options, values)?;
+        let (major, minor) = device::by_ordinal(context.device)?.capability;
+        let linker = Arc::new(Linker {
+            id: fresh_id(),
+            arch: options.target.unwrap_or((major * 10 + minor) as u32),
+            options,
+            state: Mutex::default(),
+        });
+        LINKERS.insert(linker.id, linker.clone());
+        let handle = handle_of(HandleKind::Linker, linker.id);
+        put(out, handle).inspect_err(|_| { let _ = LINKERS.remove(handle); })
+    }
+    fn link_add_data "cuLinkAddData_v2"
+        (state: u64, kind: u32, data: u64, size: u64, name: u64, count: u32, options: u64, values: u64) {
+        let linker = LINKERS.get(state)?;
+        if kind > LAST_KIND {
+            return refuse(Code::INVALID_VALUE, || format!("type: {kind} is no kind of input"));
+        }
+        if data == 0 || size == 0 || size > code::LARGEST {
+            return refuse(Code::INVALID_VALUE, || format!("data: {size} bytes at {data:#x} cannot be an input"));
+        }
+        let own = JitOptions::read(count, options, values)?;
+        let name = if name == 0 { String::new() } else { get_name(name)? };
+        // Proved before memory is set aside for it.
+        checked::read_bytes(data.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?, &mut [0])?;
+        let mut bytes = vec![0u8; size as usize];
+        checked::read_bytes(data, &mut bytes)?;
+        linker.add(kind, &bytes, &name, &own)
+    }
+    fn link_add_file "cuLinkAddFile_v2" (state: u64, kind: u32, path: u64, count: u32, options: u64, values: u64) {
+        let linker = LINKERS.get(state)?;
+        if kind > LAST_KIND {
+            return refuse(Code::INVALID_VALUE, || format!("type: {kind} is no kind of input"));
+        }
+        non_null(path)?;
+        let own = JitOptions::read(count, options, values)?;
+        let name = get_name(path)?;
+        let bytes = module::read_file(path).map_err(|code| because(code, || format!("path: '{name}' cannot be read")))?;
+        // Without the padding behind its contents.
+        linker.add(kind, &bytes[..bytes.len() - module::PADDING], &name, &own)
+    }
+    fn link_complete "cuLinkComplete" (state: u64, cubin: u64, size: u64) {
+        let linker = LINKERS.get(state)?;
+        non_null(cubin)?;
+        let image = linker.complete()?;
+        put(cubin, image.as_ptr() as u64)?;
+        crate::driver::entry::caller_memory::put_optional(size, image.len() as u64)
+    }
+    fn link_destroy "cuLinkDestroy" (state: u64) {
+        LINKERS.remove(state).map(|_| ())
+    }
+}

@@ -1,0 +1,224 @@
+//! Modules: code loaded into one context.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
+use parking_lot::Mutex;
+
+use self::function::Function;
+use crate::code::{self, Unit};
+use crate::driver::context::{self, Context};
+use crate::driver::entry::caller_memory::{get_name, non_null, put, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::{Entry, Res};
+use crate::driver::graph;
+use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
+use crate::engine::Image;
+use crate::memory::checked;
+
+pub(crate) mod function;
+pub(crate) mod jit;
+pub(crate) mod launch_kernel;
+pub(crate) mod library;
+pub(crate) mod link;
+pub(crate) mod occupancy;
+
+/// The entry points of this folder.
+pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
+    [
+        ENTRIES,
+        function::ENTRIES,
+        launch_kernel::ENTRIES,
+        library::ENTRIES,
+        link::ENTRIES,
+        occupancy::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+pub(crate) static MODULES: Table<Module> = Table::new(HandleKind::Module);
+
+/// A module. The image lives as long as anything that can still run its code.
+pub(crate) struct Module {
+    pub(crate) id: u64,
+    pub(crate) context: Arc<Context>,
+    pub(crate) image: Arc<Image>,
+    /// Functions handed out, by name.
+    functions: Mutex<HashMap<String, Arc<Function>>>,
+    /// Part of a library: ends with it, not by `cuModuleUnload`.
+    of_library: bool,
+}
+
+impl Module {
+    pub(crate) fn new(context: &Arc<Context>, image: Arc<Image>, of_library: bool) -> Arc<Module> {
+        let id = fresh_id();
+        let functions = Mutex::default();
+        let module = Arc::new(Module {
+            id,
+            context: context.clone(),
+            image,
+            functions,
+            of_library,
+        });
+        MODULES.insert(id, module.clone());
+        module
+    }
+
+    pub(crate) fn handle(&self) -> u64 {
+        handle_of(HandleKind::Module, self.id)
+    }
+
+    /// The function of that name; the same one each time.
+    pub(crate) fn function(
+        &self,
+        name: &str,
+        settings: Option<&function::Shared>,
+    ) -> Res<Arc<Function>> {
+        let mut functions = self.functions.lock();
+        if let Some(f) = functions.get(name) {
+            return Ok(f.clone());
+        }
+        let kernel = self.image.kernel(name).ok_or(Code::NOT_FOUND)?;
+        let made = Function::new(self, kernel, settings);
+        functions.insert(name.to_owned(), made.clone());
+        Ok(made)
+    }
+
+    /// Invalidates the module's handle and those of its functions. Launches on their way keep what they need.
+    pub(crate) fn unload(&self) {
+        let _ = MODULES.remove(self.handle());
+        function::forget_module(self.id);
+        self.functions.lock().clear();
+        self.context.printf.flush();
+    }
+}
+
+/// Ends the modules of a context that ends.
+pub(crate) fn forget_context(context: u64) {
+    let mut ids = Vec::new();
+    MODULES.remove_where(|m| {
+        let gone = m.context.id == context;
+        if gone {
+            ids.push(m.id);
+            m.functions.lock().clear();
+        }
+        gone
+    });
+    for id in ids {
+        function::forget_module(id);
+    }
+}
+
+/// Bytes that [`read_file`] puts behind a file's contents.
+pub(crate) const PADDING: usize = 64;
+
+/// The contents of a file that holds an image, with NULs after it.
+pub(crate) fn read_file(path: u64) -> Res<Vec<u8>> {
+    let path = checked::read_c_string(path, 1 << 16)?;
+    let path = std::path::PathBuf::from(
+        <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
+    );
+    // Ordinary files only: a device or a pipe may never end.
+    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= code::LARGEST) {
+        return Err(Code::FILE_NOT_FOUND);
+    }
+    let mut bytes = std::fs::read(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
+        _ => Code::FILE_NOT_FOUND,
+    })?;
+    // Enough for the fixed headers of the binary kinds to be looked at without running over the end.
+    bytes.extend_from_slice(&[0; PADDING]);
+    Ok(bytes)
+}
+
+/// Loads a module and tells the caller its handle.
+fn load_module(
+    out: u64,
+    jit: &JitOptions,
+    find: impl FnOnce() -> Result<Vec<Unit>, Rejected>,
+) -> Res {
+    non_null(out)?;
+    let context = context::current()?;
+    context.printf.flush();
+    let (image, _) = jit.load(find)?;
+    let module = Module::new(&context, image, false);
+    put(out, module.handle()).inspect_err(|_| module.unload())
+}
+
+fn find(handle: u64) -> Res<Arc<Module>> {
+    let module = MODULES.get(handle)?;
+    module.context.check()?;
+    Ok(module)
+}
+
+/// Address and size of a variable, each told if wanted.
+pub(crate) fn tell_global(image: &Image, name: u64, address: u64, size: u64, managed: bool) -> Res {
+    let name = get_name(name)?;
+    let global = image
+        .global(&name)
+        .filter(|g| !managed || g.managed)
+        .ok_or(Code::NOT_FOUND)?;
+    put_optional(address, global.addr)?;
+    put_optional(size, global.size)
+}
+
+entries! {
+    fn module_load "cuModuleLoad" (out: u64, path: u64) {
+        non_null(path)?;
+        let bytes = read_file(path)?;
+        load_module(out, &JitOptions::default(), || units_of(&bytes))
+    }
+    fn module_load_data "cuModuleLoadData" (out: u64, image: u64) {
+        non_null(image)?;
+        load_module(out, &JitOptions::default(), || units_at(image))
+    }
+    fn module_load_data_ex "cuModuleLoadDataEx" (out: u64, image: u64, count: u32, options: u64, values: u64) {
+        non_null(image)?;
+        let jit = JitOptions::read(count, options, values)?;
+        load_module(out, &jit, || units_at(image))
+    }
+    fn module_load_fat_binary "cuModuleLoadFatBinary" (out: u64, image: u64) {
+        non_null(image)?;
+        load_module(out, &JitOptions::default(), || units_at(image))
+    }
+    fn module_unload "cuModuleUnload" (handle: u64) {
+        let module = MODULES.get(handle)?;
+        if module.of_library {
+            return Err(Code::NOT_PERMITTED);
+        }
+        graph::capture::reject_if_capturing()?;
+        let status = module.context.check();
+        module.unload();
+        status
+    }
+    fn module_get_function "cuModuleGetFunction" (out: u64, handle: u64, name: u64) {
+        non_null(out)?;
+        non_null(name)?;
+        let module = find(handle)?;
+        put(out, module.function(&get_name(name)?, None)?.handle())
+    }
+    fn module_get_global "cuModuleGetGlobal_v2" (address: u64, size: u64, handle: u64, name: u64) {
+        non_null(name)?;
+        tell_global(&find(handle)?.image, name, address, size, false)
+    }
+    fn module_function_count "cuModuleGetFunctionCount" (out: u64, handle: u64) {
+        non_null(out)?;
+        put(out, find(handle)?.image.kernels().len() as u32)
+    }
+    fn module_enumerate_functions "cuModuleEnumerateFunctions" (out: u64, count: u32, handle: u64) {
+        non_null(out)?;
+        let module = find(handle)?;
+        for (i, kernel) in module.image.kernels().iter().take(count as usize).enumerate() {
+            let function = module.function(&kernel.name, None)?;
+            put(out.checked_add(8 * i as u64).ok_or(Code::INVALID_VALUE)?, function.handle())?;
+        }
+        Ok(())
+    }
+    fn module_loading_mode "cuModuleGetLoadingMode" (out: u64) {
+        put(out, sys::CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING.0)
+    }
+}

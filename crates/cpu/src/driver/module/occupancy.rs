@@ -1,0 +1,141 @@
+//! Occupancy: how many blocks of a function a multiprocessor of the presented kind holds at a time.
+//!
+//! The model is the one of the CUDA occupancy calculator: threads, blocks, registers and shared memory, each with its
+//! allocation unit. It says what a GPU of that compute capability would; the processor underneath has no such limits.
+
+use crate::driver::device::attributes::{
+    MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, RESERVED_SHARED, WARP,
+};
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::module::function::{self, Function};
+
+/// Registers are given out to warps in units of this many.
+const REGISTER_UNIT: u32 = 256;
+const SHARED_UNIT: u64 = 128;
+
+/// Blocks of `threads` threads with `dynamic` bytes of shared memory that one multiprocessor holds; zero if not one fits.
+pub(crate) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32> {
+    let sm = f.device()?.multiprocessor();
+    if threads > f.kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) {
+        return Ok(0);
+    }
+    let warps = threads.div_ceil(WARP).max(1);
+    let by_threads = sm.threads / WARP / warps;
+    let registers = f.kernel.num_regs.clamp(1, MAX_REGISTERS_PER_THREAD);
+    let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
+    // The number of registers is an estimate: it may say how many blocks share a multiprocessor, not that none fits.
+    let by_registers = (REGISTERS_PER_SM / per_warp / warps).max(1);
+    let shared = u64::from(f.kernel.static_shared).saturating_add(dynamic);
+    if shared > u64::from(sm.shared_optin) {
+        return Ok(0);
+    }
+    let shared = (shared + u64::from(RESERVED_SHARED)).next_multiple_of(SHARED_UNIT);
+    let by_shared = (u64::from(sm.shared) / shared) as u32;
+    Ok(by_threads.min(by_registers).min(by_shared).min(sm.blocks))
+}
+
+fn active_blocks(out: u64, handle: u64, threads: i32, dynamic: u64, flags: u32) -> Res {
+    non_null(out)?;
+    if threads <= 0 || flags > 1 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let f = function::find(handle)?;
+    put(out, blocks_per_sm(&f, threads as u32, dynamic)? as i32)
+}
+
+type SharedOfBlock = unsafe extern "C" fn(i32) -> usize;
+
+fn best_block(
+    out: (u64, u64),
+    handle: u64,
+    callback: u64,
+    dynamic: u64,
+    limit: i32,
+    flags: u32,
+) -> Res {
+    non_null(out.0)?;
+    non_null(out.1)?;
+    if flags > 1 || limit < 0 || (callback != 0 && !is_executable_address(callback)) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let f = function::find(handle)?;
+    let most = f.kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK);
+    let most = if limit == 0 {
+        most
+    } else {
+        most.min(limit as u32)
+    };
+    let (mut best, mut best_blocks, mut best_threads) = (0, 0, 0);
+    let mut threads = most;
+    // From the largest downwards in steps of a warp; the first with the highest number of resident threads wins.
+    while threads > 0 {
+        let dynamic = if callback == 0 {
+            dynamic
+        } else {
+            // SAFETY: the caller promises that the address, which is executable, is a function of this type.
+            unsafe { std::mem::transmute::<u64, SharedOfBlock>(callback)(threads as i32) as u64 }
+        };
+        let blocks = blocks_per_sm(&f, threads, dynamic)?;
+        if blocks * threads > best {
+            (best, best_blocks, best_threads) = (blocks * threads, blocks, threads);
+        }
+        let step = if threads % WARP == 0 {
+            WARP
+        } else {
+            threads % WARP
+        };
+        threads -= step;
+    }
+    put(out.0, best_blocks as i32 * f.device()?.threads)?;
+    put(out.1, best_threads as i32)
+}
+
+entries! {
+    fn occupancy_active_blocks "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        (out: u64, handle: u64, threads: i32, dynamic: u64) {
+        active_blocks(out, handle, threads, dynamic, 0)
+    }
+    fn occupancy_active_blocks_flags "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"
+        (out: u64, handle: u64, threads: i32, dynamic: u64, flags: u32) {
+        active_blocks(out, handle, threads, dynamic, flags)
+    }
+    fn occupancy_block_size "cuOccupancyMaxPotentialBlockSize"
+        (grid: u64, block: u64, handle: u64, callback: u64, dynamic: u64, limit: i32) {
+        best_block((grid, block), handle, callback, dynamic, limit, 0)
+    }
+    fn occupancy_block_size_flags "cuOccupancyMaxPotentialBlockSizeWithFlags"
+        (grid: u64, block: u64, handle: u64, callback: u64, dynamic: u64, limit: i32, flags: u32) {
+        best_block((grid, block), handle, callback, dynamic, limit, flags)
+    }
+    fn occupancy_available_shared "cuOccupancyAvailableDynamicSMemPerBlock"
+        (out: u64, handle: u64, blocks: i32, threads: i32) {
+        non_null(out)?;
+        if blocks <= 0 || threads <= 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let f = function::find(handle)?;
+        let sm = f.device()?.multiprocessor();
+        if blocks as u32 > blocks_per_sm(&f, threads as u32, 0)? {
+            return Err(Code::INVALID_VALUE);
+        }
+        let share = (u64::from(sm.shared) / blocks as u64) & !(SHARED_UNIT - 1);
+        let free = share.saturating_sub(u64::from(RESERVED_SHARED) + u64::from(f.kernel.static_shared));
+        put(out, free.min(u64::from(sm.shared_optin.saturating_sub(f.kernel.static_shared))))
+    }
+    fn occupancy_cluster_size "cuOccupancyMaxPotentialClusterSize" (out: u64, handle: u64, config: u64) {
+        non_null(out)?;
+        non_null(config)?;
+        function::find(handle)?;
+        // Clusters came with compute capability 9.0; here a block is always alone.
+        Err(Code::NOT_SUPPORTED)
+    }
+    fn occupancy_active_clusters "cuOccupancyMaxActiveClusters" (out: u64, handle: u64, config: u64) {
+        non_null(out)?;
+        non_null(config)?;
+        function::find(handle)?;
+        Err(Code::NOT_SUPPORTED)
+    }
+}

@@ -1,0 +1,340 @@
+//! Stream memory operations: a stream that waits for a value in memory or writes one (CUDA driver API, "Stream Memory
+//! Operations").
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::time::{Duration, Instant};
+
+use cupyrite_sys::driver::{CUstreamBatchMemOpType as OpType, CUstreamWaitValue_flags as Flags};
+
+use crate::driver::context::Context;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get_array, non_null};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::graph;
+use crate::driver::memory::allocation::space;
+use crate::driver::stream::{self, Place};
+
+/// How a value in memory is compared with the one given (`CUstreamWaitValue_flags`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// Their difference, as a signed number, is not negative.
+    NotBefore,
+    Equal,
+    /// They have a bit in common.
+    And,
+    /// There is a bit that neither has.
+    Nor,
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Wait {
+        address: u64,
+        value: u64,
+        test: Test,
+        wide: bool,
+    },
+    Write {
+        address: u64,
+        value: u64,
+        wide: bool,
+    },
+    Barrier,
+}
+
+/// Operations a batch may have.
+const MOST: u32 = 256;
+
+impl Test {
+    fn of(flags: u32) -> Res<Test> {
+        /// Needs `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`, which this device has not.
+        const FLUSH: u32 = Flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
+        match Flags(flags) {
+            Flags::CU_STREAM_WAIT_VALUE_GEQ => Ok(Test::NotBefore),
+            Flags::CU_STREAM_WAIT_VALUE_EQ => Ok(Test::Equal),
+            Flags::CU_STREAM_WAIT_VALUE_AND => Ok(Test::And),
+            Flags::CU_STREAM_WAIT_VALUE_NOR => Ok(Test::Nor),
+            _ if flags & FLUSH != 0 && flags & !FLUSH <= Flags::CU_STREAM_WAIT_VALUE_NOR.0 => {
+                Err(Code::NOT_SUPPORTED)
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn holds(self, now: u64, value: u64, wide: bool) -> bool {
+        match self {
+            Test::NotBefore if wide => (now as i64).wrapping_sub(value as i64) >= 0,
+            Test::NotBefore => (now as i32).wrapping_sub(value as i32) >= 0,
+            Test::Equal => now == value,
+            Test::And => now & value != 0,
+            Test::Nor if wide => !(now | value) != 0,
+            Test::Nor => !(now as u32 | value as u32) != 0,
+        }
+    }
+}
+
+/// Refuses an address that a stream cannot wait for or write to.
+fn check(address: u64, wide: bool, write: bool) -> Res {
+    let bytes = if wide { 8 } else { 4 };
+    let fits = |r: crate::memory::Region| !(write && r.read_only);
+    if !address.is_multiple_of(bytes) || !space().find_range(address, bytes).is_some_and(fits) {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+impl Operation {
+    fn wait(address: u64, value: u64, flags: u32, wide: bool) -> Res<Operation> {
+        let test = Test::of(flags)?;
+        check(address, wide, false)?;
+        let value = if wide { value } else { value & 0xFFFF_FFFF };
+        Ok(Operation::Wait {
+            address,
+            value,
+            test,
+            wide,
+        })
+    }
+
+    fn write(address: u64, value: u64, flags: u32, wide: bool) -> Res<Operation> {
+        /// `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`: here a write always comes after what stands before it.
+        const NO_BARRIER: u32 = 1;
+        if flags & !NO_BARRIER != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        check(address, wide, true)?;
+        Ok(Operation::Write {
+            address,
+            value,
+            wide,
+        })
+    }
+
+    /// An element of `CUstreamBatchMemOpParams`: 48 bytes.
+    fn parse(words: [u64; 6]) -> Res<Operation> {
+        let [kind, address, value, flags, ..] = words;
+        let flags = flags as u32;
+        match OpType(kind as u32) {
+            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => Self::wait(address, value, flags, false),
+            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                Self::write(address, value & 0xFFFF_FFFF, flags, false)
+            }
+            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => Self::wait(address, value, flags, true),
+            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => Self::write(address, value, flags, true),
+            // CU_STREAM_MEMORY_BARRIER_TYPE_SYS or GPU, in the word's upper half.
+            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(Operation::Barrier),
+            OpType::CU_STREAM_MEM_OP_BARRIER => Err(Code::INVALID_VALUE),
+            // Flushing remote writes and reductions: the attributes say that they cannot be done.
+            OpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
+            | OpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => Err(Code::NOT_SUPPORTED),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    /// Does it: a wait returns when its value is there, or when the context has failed.
+    ///
+    /// # Errors
+    /// `ILLEGAL_ADDRESS` if the memory is gone.
+    pub(crate) fn run(&self, context: &Arc<Context>) -> Res {
+        match *self {
+            Operation::Wait {
+                address,
+                value,
+                test,
+                wide,
+            } => {
+                let start = Instant::now();
+                loop {
+                    if test.holds(load(address, wide)?, value, wide) || context.has_failed() {
+                        return Ok(());
+                    }
+                    if start.elapsed() < Duration::from_micros(50) {
+                        std::hint::spin_loop();
+                    } else {
+                        std::thread::sleep(Duration::from_micros(50));
+                    }
+                }
+            }
+            Operation::Write {
+                address,
+                value,
+                wide,
+            } => store(address, value, wide),
+            Operation::Barrier => {
+                fence(Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads a value that others may be writing.
+fn load(address: u64, wide: bool) -> Res<u64> {
+    let _pin = space().pin();
+    check(address, wide, false).map_err(|_| Code::ILLEGAL_ADDRESS)?;
+    // SAFETY: the address is aligned and lies in a live region that the pin keeps mapped.
+    Ok(unsafe {
+        if wide {
+            AtomicU64::from_ptr(address as *mut u64).load(Ordering::Acquire)
+        } else {
+            AtomicU32::from_ptr(address as *mut u32)
+                .load(Ordering::Acquire)
+                .into()
+        }
+    })
+}
+
+fn store(address: u64, value: u64, wide: bool) -> Res {
+    let _pin = space().pin();
+    check(address, wide, true).map_err(|_| Code::ILLEGAL_ADDRESS)?;
+    // SAFETY: the address is aligned and lies in a live, writable region that the pin keeps mapped.
+    unsafe {
+        if wide {
+            AtomicU64::from_ptr(address as *mut u64).store(value, Ordering::Release);
+        } else {
+            AtomicU32::from_ptr(address as *mut u32).store(value as u32, Ordering::Release);
+        }
+    }
+    Ok(())
+}
+
+/// An element of `CUstreamBatchMemOpParams`, as 64-bit words.
+type Raw = [u64; 6];
+
+/// Operations that are done one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// As the caller gave them.
+    raw: Box<[Raw]>,
+    operations: Box<[Operation]>,
+}
+
+impl Batch {
+    /// The operations of a batch.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for one that is wrong or too many of them, `NOT_SUPPORTED` for what the device's attributes exclude.
+    pub(crate) fn read(array: u64, count: u32, flags: u32) -> Res<Batch> {
+        if count > MOST || flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if count == 0 {
+            return Self::of(Vec::new());
+        }
+        non_null(array)?;
+        Self::of(get_array::<Raw>(array, count as usize)?)
+    }
+
+    fn of(raw: Vec<Raw>) -> Res<Batch> {
+        let operations = raw.iter().map(|&r| Operation::parse(r));
+        Ok(Batch {
+            operations: operations.collect::<Res<_>>()?,
+            raw: raw.into(),
+        })
+    }
+
+    /// One operation of that `CUstreamBatchMemOpType`.
+    fn one(kind: u64, address: u64, value: u64, flags: u32) -> Res<Batch> {
+        Self::of(vec![[kind, address, value, flags.into(), 0, 0]])
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Where the operations are described as the caller gave them. Good as long as `self` is.
+    pub(crate) fn address(&self) -> u64 {
+        self.raw.as_ptr() as u64
+    }
+
+    /// Does them all.
+    ///
+    /// # Errors
+    /// `ILLEGAL_ADDRESS` if memory is gone.
+    pub(crate) fn run(&self, context: &Arc<Context>) -> Res {
+        self.operations.iter().try_for_each(|o| o.run(context))
+    }
+}
+
+fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
+    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let capturing = graph::capture::is_capturing(&stream)?;
+    if batch.operations.is_empty() {
+        return Ok(());
+    }
+    if capturing {
+        let node = graph::MemOps::new(batch, stream.context.clone());
+        return graph::capture::record(&stream, graph::Payload::MemOps(node));
+    }
+    let mut operations = batch.operations.iter();
+    // The caller never waits itself: the value may be its own to write.
+    let place = if operations.any(|o| matches!(o, Operation::Wait { .. })) {
+        Place::Worker
+    } else {
+        Place::HereIfIdle
+    };
+    stream.enqueue(&[], place, move |context| batch.run(context));
+    Ok(())
+}
+
+/// `CUstreamBatchMemOpType`.
+const WAIT_32: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32.0 as u64;
+const WRITE_32: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as u64;
+const WAIT_64: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as u64;
+const WRITE_64: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as u64;
+
+entries! {
+    fn wait_32 "cuStreamWaitValue32_v2" | "cuStreamWaitValue32_v2_ptsz"
+        (stream: u64, address: u64, value: u32, flags: u32) {
+        enter(stream, PER_THREAD, Batch::one(WAIT_32, address, value.into(), flags)?)
+    }
+    fn wait_64 "cuStreamWaitValue64_v2" | "cuStreamWaitValue64_v2_ptsz"
+        (stream: u64, address: u64, value: u64, flags: u32) {
+        enter(stream, PER_THREAD, Batch::one(WAIT_64, address, value, flags)?)
+    }
+    fn write_32 "cuStreamWriteValue32_v2" | "cuStreamWriteValue32_v2_ptsz"
+        (stream: u64, address: u64, value: u32, flags: u32) {
+        enter(stream, PER_THREAD, Batch::one(WRITE_32, address, value.into(), flags)?)
+    }
+    fn write_64 "cuStreamWriteValue64_v2" | "cuStreamWriteValue64_v2_ptsz"
+        (stream: u64, address: u64, value: u64, flags: u32) {
+        enter(stream, PER_THREAD, Batch::one(WRITE_64, address, value, flags)?)
+    }
+    fn batch "cuStreamBatchMemOp_v2" | "cuStreamBatchMemOp_v2_ptsz"
+        (stream: u64, count: u32, array: u64, flags: u32) {
+        enter(stream, PER_THREAD, Batch::read(array, count, flags)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_compare_as_documented() {
+        use Test::{And, Equal, Nor, NotBefore};
+        for (test, now, value, narrow, wide) in [
+            (NotBefore, 5, 5, true, true),
+            (NotBefore, 4, 5, false, false),
+            // Counters that have wrapped around.
+            (NotBefore, 1, 0xFFFF_FFFF, true, false),
+            (NotBefore, 1, u64::MAX, true, true),
+            (NotBefore, 0x8000_0000, 0, false, true),
+            (Equal, 7, 7, true, true),
+            (Equal, 7, 8, false, false),
+            (And, 6, 4, true, true),
+            (And, 6, 1, false, false),
+            (Nor, 0xFFFF_FFFF, 0, false, true),
+            (Nor, 0xFFFF_FFFE, 0, true, true),
+            (Nor, u64::MAX - 1, 1, false, false),
+        ] {
+            assert_eq!(test.holds(now, value, false), narrow, "{test:?} {now:#x}");
+            assert_eq!(test.holds(now, value, true), wide, "{test:?} {now:#x}");
+        }
+        assert_eq!(Test::of(4), Err(Code::INVALID_VALUE));
+        assert_eq!(Test::of(1 << 30), Err(Code::NOT_SUPPORTED));
+    }
+}

@@ -1,0 +1,772 @@
+//! Python values to C values.
+//!
+//! What is accepted is what NVIDIA's package accepts (observed), and a little more: objects with `__index__` only,
+//! `None` for null pointers, objects with `getPtr()` for `void *`. Everything else raises, naming function and
+//! parameter, before anything is called.
+
+use std::ffi::c_char;
+
+use pyo3::ffi;
+
+use crate::bindings::descriptor::{Element, Int};
+use crate::bindings::errors;
+use crate::bindings::errors::{Kind, Site};
+use crate::cpython::{Buffer, Obj, Owned, R, Raised};
+use crate::types;
+
+/// What must outlive the C call.
+#[derive(Default)]
+pub struct Keep {
+    /// Views of Python memory.
+    pub buffers: Vec<Buffer>,
+    /// Objects whose memory C reads.
+    pub objects: Vec<Owned>,
+    /// Arrays made for C.
+    pub arrays: Vec<Vec<u64>>,
+}
+
+impl Keep {
+    /// Nothing yet.
+    #[inline(always)]
+    pub const fn new() -> Keep {
+        Keep {
+            buffers: Vec::new(),
+            objects: Vec::new(),
+            arrays: Vec::new(),
+        }
+    }
+
+    /// A zeroed array of `bytes` bytes, 8-byte aligned, that lives as long as `self`; null if `bytes` is 0.
+    ///
+    /// # Errors
+    ///
+    /// Memory.
+    pub fn array(&mut self, bytes: usize) -> R<*mut u8> {
+        if bytes == 0 {
+            return Ok(std::ptr::null_mut());
+        }
+        let words = bytes.div_ceil(8);
+        let Ok(layout) = std::alloc::Layout::array::<u64>(words) else {
+            return Err(errors::no_memory());
+        };
+        // Zeroed by the allocator: pages that nobody touches take no memory, however large a count was given.
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        if memory.is_null() {
+            return Err(errors::no_memory());
+        }
+        // SAFETY: the memory has this layout, comes from the global allocator and is zeroed.
+        let mut array = unsafe { Vec::from_raw_parts(memory.cast::<u64>(), words, words) };
+        let address = array.as_mut_ptr().cast();
+        self.arrays.push(array);
+        Ok(address)
+    }
+}
+
+/// `obj` as an `int` by `__int__` or `__index__`; strings are refused.
+fn to_int(obj: Obj<'_>, site: Site, wanted: &str) -> R<Owned> {
+    let number = if obj.has_slot(ffi::Py_nb_int) {
+        // SAFETY: the object is live; it has `__int__`, so no text is parsed.
+        unsafe { ffi::PyNumber_Long(obj.ptr()) }
+    } else if obj.has_slot(ffi::Py_nb_index) {
+        // SAFETY: the object is live.
+        unsafe { ffi::PyNumber_Index(obj.ptr()) }
+    } else {
+        return Err(errors::wrong_type(site, wanted, obj));
+    };
+    Owned::take(number)
+}
+
+/// An `int` (exact or derived) within `kind`, sign-extended to 64 bits.
+#[inline]
+fn exact(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
+    let (value, fits) = match kind {
+        Int::U64 => (crate::cpython::as_u64(obj), true),
+        _ => {
+            let v = crate::cpython::as_i64(obj);
+            let fits = match kind {
+                Int::I8 => i8::try_from(v).is_ok(),
+                Int::U8 => u8::try_from(v).is_ok(),
+                Int::I16 => i16::try_from(v).is_ok(),
+                Int::U16 => u16::try_from(v).is_ok(),
+                Int::I32 => i32::try_from(v).is_ok(),
+                Int::U32 => u32::try_from(v).is_ok(),
+                Int::I64 | Int::U64 => true,
+            };
+            (v.cast_unsigned(), fits)
+        }
+    };
+    if (value == u64::MAX && crate::cpython::raised()) || !fits {
+        crate::cpython::clear();
+        return Err(errors::out_of_range(site, kind.c_name(), obj));
+    }
+    Ok(value)
+}
+
+/// An integer of the C type `kind`, sign-extended to 64 bits. Takes what `int()` takes except text.
+///
+/// # Errors
+///
+/// `TypeError`, `OverflowError`, or what the object's `__int__` raised.
+#[inline]
+pub fn int(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
+    if obj.is_exact_int() {
+        return exact(obj, kind, site);
+    }
+    int_slow(obj, kind, site)
+}
+
+#[inline(never)]
+fn int_slow(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
+    if obj.is_int() {
+        return exact(obj, kind, site);
+    }
+    let number = to_int(obj, site, "an integer")?;
+    exact(number.obj(), kind, site)
+}
+
+/// A floating-point number.
+///
+/// # Errors
+///
+/// `TypeError`, or what the object's `__float__` raised.
+pub fn float(obj: Obj<'_>, site: Site) -> R<f64> {
+    if !obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
+        return Err(errors::wrong_type(site, "a real number", obj));
+    }
+    // SAFETY: the object is live.
+    let value = unsafe { ffi::PyFloat_AsDouble(obj.ptr()) };
+    if value == -1.0 && crate::cpython::raised() {
+        return Err(Raised);
+    }
+    Ok(value)
+}
+
+/// The truth of any object, 0 or 1.
+///
+/// # Errors
+///
+/// What the object's `__bool__` raised.
+pub fn truth(obj: Obj<'_>) -> R<u64> {
+    // SAFETY: the object is live.
+    match unsafe { ffi::PyObject_IsTrue(obj.ptr()) } {
+        -1 => Err(Raised),
+        truth => Ok(u64::from(truth != 0)),
+    }
+}
+
+/// A value of an enum: a member, or anything `int()` takes. 32 bits, signed or not.
+///
+/// # Errors
+///
+/// `TypeError`, `OverflowError`, or `ValueError` for text that is no number.
+#[inline]
+pub fn enumerator(obj: Obj<'_>, site: Site) -> R<u64> {
+    if obj.is_int() {
+        let value = crate::cpython::as_i64(obj);
+        if (-(1i64 << 31)..1 << 32).contains(&value) && !(value == -1 && crate::cpython::raised()) {
+            return Ok(value.cast_unsigned());
+        }
+        crate::cpython::clear();
+        return Err(errors::out_of_range(site, "a C enum", obj));
+    }
+    if obj.is_none() {
+        return Err(errors::not_none(site));
+    }
+    // Text is parsed here because `int(text)` is what NVIDIA's package applies.
+    let number = if obj.is_str() || obj.is_bytes() {
+        // SAFETY: the object is live.
+        Owned::take(unsafe { ffi::PyNumber_Long(obj.ptr()) })?
+    } else {
+        to_int(obj, site, "an enum member")?
+    };
+    enumerator(number.obj(), site)
+}
+
+/// A handle or integer class: an instance of any of our handle classes, an integer, or `None` for 0.
+///
+/// # Errors
+///
+/// `TypeError` or `OverflowError`.
+#[inline]
+pub fn handle(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
+    if obj.is_exact_int() {
+        return exact(obj, kind, site);
+    }
+    if let Some(value) = types::handle_value(obj.ptr()) {
+        return Ok(value);
+    }
+    if obj.is_none() {
+        return Ok(0);
+    }
+    handle_slow(obj, kind, site)
+}
+
+#[inline(never)]
+fn handle_slow(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
+    if obj.is_int() {
+        return exact(obj, kind, site);
+    }
+    let number = to_int(obj, site, "a handle, an integer or None")?;
+    exact(number.obj(), kind, site)
+}
+
+/// Where a handle object keeps its value; `None` for other objects, and where that memory has gone away.
+pub fn handle_storage(obj: Obj<'_>) -> Option<*mut u8> {
+    types::handle_value(obj.ptr())?;
+    types::handle_address(obj.ptr())
+}
+
+/// The address of a struct of class `id`; null for `None` where `nullable`.
+///
+/// # Errors
+///
+/// `TypeError`.
+#[inline]
+pub fn structure(obj: Obj<'_>, id: types::ClassId, nullable: bool, site: Site) -> R<u64> {
+    if let Some(address) = types::struct_ptr(obj.ptr(), id) {
+        if !types::prepare_struct(obj.ptr()) {
+            return Err(Raised);
+        }
+        return Ok(address.addr() as u64);
+    }
+    if obj.is_none() && nullable {
+        return Ok(0);
+    }
+    let or_none = if nullable { " or None" } else { "" };
+    let wanted = format!("{}{or_none}", types::class_name(id));
+    Err(errors::wrong_type(site, &wanted, obj))
+}
+
+/// The address of the text in a `bytes` or `bytearray`.
+///
+/// # Errors
+///
+/// `TypeError` for anything else.
+pub fn bytes(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
+    if obj.is_bytes() {
+        return Ok(obj.bytes_data().0.addr() as u64);
+    }
+    if obj.is_bytearray()
+        && let Some(view) = Buffer::get(obj)?
+    {
+        // A bytearray's memory ends with a nul too; the view keeps it from being resized meanwhile.
+        let address = view.address();
+        keep.buffers.push(view);
+        return Ok(address);
+    }
+    Err(errors::wrong_type(site, "bytes", obj))
+}
+
+/// Memory that C writes into: the address and the number of bytes there. `bytes` objects are written in place, as
+/// programs written for NVIDIA's package expect.
+///
+/// # Errors
+///
+/// `TypeError`, or the object refused to give its memory.
+pub fn bytes_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, usize)> {
+    if obj.is_bytes() {
+        let (data, len) = obj.bytes_data();
+        if len <= 1 {
+            // The interpreter shares these: writing into one would change it everywhere.
+            return Ok((keep.array(8)?.addr() as u64, len));
+        }
+        return Ok((data.addr() as u64, len));
+    }
+    // What is read-only stays as it is: NumPy's True is one object for the whole process, a mapped file may not even
+    // have pages that can be written.
+    if !obj.is_str()
+        && let Some(view) = Buffer::get(obj)?
+        && !view.is_readonly()
+    {
+        let found = (view.address(), view.len());
+        keep.buffers.push(view);
+        return Ok(found);
+    }
+    let wanted = "bytes, a bytearray or another writable buffer";
+    Err(errors::wrong_type(site, wanted, obj))
+}
+
+/// A `void *`: `None`, an integer, a handle (its value), a struct (its address), a buffer (where it is), an object
+/// with `getPtr()`. With a buffer comes its size in bytes.
+///
+/// # Errors
+///
+/// `TypeError`, `OverflowError`, or the buffer is not contiguous.
+pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usize>)> {
+    if obj.is_none() {
+        return Ok((0, None));
+    }
+    if obj.is_int() {
+        return exact(obj, Int::U64, site).map(|v| (v, None));
+    }
+    if let Some(value) = types::handle_value(obj.ptr()) {
+        return Ok((value, None));
+    }
+    if let Some(address) = types::any_struct_ptr(obj.ptr()) {
+        return Ok((
+            address.addr() as u64,
+            Some(types::any_struct_size(obj.ptr())),
+        ));
+    }
+    let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
+    let number = obj.has_slot(ffi::Py_nb_int);
+    // A float is no address: taken as one it makes the driver crash.
+    if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
+        return Err(errors::wrong_type(site, wanted, obj));
+    }
+    if let Some(view) = Buffer::get(obj)? {
+        // NumPy scalars have both: they stand for their value.
+        if !(number && view.ndim() == 0) {
+            let found = (view.address(), Some(view.len()));
+            keep.buffers.push(view);
+            return Ok(found);
+        }
+    }
+    if number || obj.has_slot(ffi::Py_nb_index) {
+        let value = to_int(obj, site, "an integer")?;
+        return exact(value.obj(), Int::U64, site).map(|v| (v, None));
+    }
+    if let Some(address) = get_ptr(obj, site)? {
+        return Ok((address, None));
+    }
+    Err(errors::wrong_type(site, wanted, obj))
+}
+
+/// An address or foreign handle (`intptr_t`), sign-extended. Floats are refused: a rounded address is a wrong one.
+///
+/// # Errors
+///
+/// `TypeError`, `OverflowError`, or what the object's `__int__` raised.
+#[inline]
+pub fn address(obj: Obj<'_>, site: Site) -> R<u64> {
+    if obj.is_exact_int() {
+        return exact(obj, Int::I64, site);
+    }
+    address_slow(obj, site)
+}
+
+#[inline(never)]
+fn address_slow(obj: Obj<'_>, site: Site) -> R<u64> {
+    if obj.is_int() {
+        return exact(obj, Int::I64, site);
+    }
+    if let Some(value) = types::handle_value(obj.ptr()) {
+        return Ok(value);
+    }
+    if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
+        return Err(errors::wrong_type(site, "an integer", obj));
+    }
+    let number = to_int(obj, site, "an integer")?;
+    exact(number.obj(), Int::I64, site)
+}
+
+/// The address of the UTF-8 text of a `str`, which lives as long as the object.
+///
+/// # Errors
+///
+/// `TypeError` for anything else, `UnicodeEncodeError` for lone surrogates, `ValueError` for a nul inside.
+pub fn utf8(obj: Obj<'_>, site: Site) -> R<u64> {
+    if !obj.is_str() {
+        return Err(errors::wrong_type(site, "a str", obj));
+    }
+    let mut len: ffi::Py_ssize_t = 0;
+    // SAFETY: it is a str.
+    let text = unsafe { ffi::PyUnicode_AsUTF8AndSize(obj.ptr(), &raw mut len) };
+    if text.is_null() {
+        return Err(Raised);
+    }
+    // SAFETY: the interpreter promises `len` bytes there.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len.max(0).cast_unsigned()) };
+    no_nul(bytes, site)?;
+    Ok(text.addr() as u64)
+}
+
+/// Refuses text that C would take for shorter than it is.
+fn no_nul(bytes: &[u8], site: Site) -> R<()> {
+    match bytes.iter().position(|&b| b == 0) {
+        None => Ok(()),
+        Some(at) => {
+            let message = format!(
+                "{} has a nul character at position {at}, where C would end it",
+                site.prefix()
+            );
+            Err(errors::raise(Kind::Value, &message))
+        }
+    }
+}
+
+/// `const char **`: a sequence of `str` or `bytes` with at least `count` items, or the address of such an array.
+///
+/// # Errors
+///
+/// `TypeError`, `ValueError` for a nul inside or fewer strings than `count`, `UnicodeEncodeError`.
+pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) -> R<u64> {
+    let wanted = "a list or tuple of str or bytes, or the address of an array of strings";
+    if obj.is_int() {
+        let at = address(obj, site)?;
+        check_texts(at, count.unwrap_or(0), site)?;
+        return Ok(at);
+    }
+    // SAFETY: the object is live.
+    let sequence =
+        obj.is_list() || obj.is_tuple() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
+    // A string is a sequence of characters, which nobody means.
+    if !sequence || obj.is_str() || obj.is_bytes() || obj.is_bytearray() {
+        return Err(errors::wrong_type(site, wanted, obj));
+    }
+    let items = obj.snapshot()?;
+    if let Some(count) = count
+        && count > items.len() as u64
+    {
+        let message = format!(
+            "{} has {} strings, but {count} were announced",
+            site.prefix(),
+            items.len()
+        );
+        return Err(errors::raise(Kind::Value, &message));
+    }
+    let array = keep.array(items.len() * 8)?.cast::<u64>();
+    for index in 0..items.len() {
+        let item = items.get(index);
+        let text = if item.is_bytes() {
+            let (data, len) = item.bytes_data();
+            // SAFETY: the object has `len` bytes.
+            no_nul(unsafe { std::slice::from_raw_parts(data, len) }, site)?;
+            data.addr() as u64
+        } else if item.is_str() {
+            utf8(item, site)?
+        } else {
+            let message = format!(
+                "{} must be {wanted}; item {index} is {}",
+                site.prefix(),
+                item.type_name()
+            );
+            return Err(errors::raise(Kind::Type, &message));
+        };
+        // SAFETY: the array has a word for each item.
+        unsafe { array.add(index).write(text) };
+    }
+    keep.objects.push(items.into_owned());
+    Ok(array.addr() as u64)
+}
+
+/// Refuses an address where there is no array of `count` strings. Null is the library's to judge.
+fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
+    if at == 0 || count == 0 {
+        return Ok(());
+    }
+    check_memory(at, count.saturating_mul(8), site)?;
+    let start = crate::bindings::call::general::address(at);
+    for index in 0..crate::bindings::call::general::address(count) {
+        let mut text = [0u8; 8];
+        let found = types::read(start + index * 8, &mut text);
+        let text = usize::from_le_bytes(text);
+        if !found || (text != 0 && !ends(text)) {
+            let message = format!(
+                "{}: there is no string number {index} at the address {at:#x}",
+                site.prefix()
+            );
+            return Err(errors::raise(Kind::Value, &message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is readable memory from `at` to the next nul.
+fn ends(mut at: usize) -> bool {
+    const PIECE: usize = 256;
+    let mut piece = [0u8; PIECE];
+    loop {
+        // Never across the end of a page: the next one may be another's.
+        let len = PIECE - at % PIECE;
+        if !types::read(at, &mut piece[..len]) {
+            return false;
+        }
+        if piece[..len].contains(&0) {
+            return true;
+        }
+        match at.checked_add(len) {
+            Some(next) => at = next,
+            None => return false,
+        }
+    }
+}
+
+/// Memory that C reads: `None` for null, an address, or a buffer of exactly `size` bytes.
+///
+/// # Errors
+///
+/// `ValueError` (as NVIDIA's package has it, for wrong types too), or the address is out of range.
+pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut Keep) -> R<u64> {
+    if obj.is_none() {
+        return Ok(0);
+    }
+    if obj.is_int() {
+        let at = address(obj, site)?;
+        check_memory(at, size.map_or(1, |(size, _)| size), site)?;
+        return Ok(at);
+    }
+    let Some(view) = contiguous(obj, site, "a contiguous buffer")? else {
+        return Err(no_buffer(obj, site, "a contiguous buffer"));
+    };
+    if let Some((size, name)) = size
+        && view.len() as u64 != size
+    {
+        let message = format!(
+            "{}: the buffer has {} bytes, but {name} is {size}",
+            site.prefix(),
+            view.len()
+        );
+        return Err(errors::raise(Kind::Value, &message));
+    }
+    let at = view.address();
+    keep.buffers.push(view);
+    Ok(at)
+}
+
+/// Memory that C writes: `None` for null, an address, or a writable buffer; and the room there, where it is known.
+///
+/// # Errors
+///
+/// As [`buffer_in`].
+pub fn buffer_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usize>)> {
+    const WANTED: &str = "a contiguous writable buffer (a bytearray, a NumPy array, ...)";
+    if obj.is_none() {
+        return Ok((0, None));
+    }
+    if obj.is_int() {
+        return address(obj, site).map(|at| (at, None));
+    }
+    match contiguous(obj, site, WANTED)? {
+        Some(view) if !view.is_readonly() => {
+            let found = (view.address(), Some(view.len()));
+            keep.buffers.push(view);
+            Ok(found)
+        }
+        _ => Err(no_buffer(obj, site, WANTED)),
+    }
+}
+
+/// An object's memory; `None` (and no exception) if it has none.
+fn contiguous(obj: Obj<'_>, site: Site, wanted: &str) -> R<Option<Buffer>> {
+    match Buffer::get(obj) {
+        Ok(view) => Ok(view),
+        Err(Raised) => {
+            // SAFETY: an exception is set; the class is immortal.
+            if unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_BufferError) } == 0 {
+                return Err(Raised);
+            }
+            crate::cpython::clear();
+            Err(no_buffer(obj, site, wanted))
+        }
+    }
+}
+
+#[cold]
+fn no_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
+    let message = format!(
+        "{} must be None, an address or {wanted}, not {}",
+        site.prefix(),
+        obj.type_name()
+    );
+    errors::raise(Kind::Value, &message)
+}
+
+/// Refuses an address where there are not `size` readable bytes. Zero is a null pointer, which the library judges.
+///
+/// # Errors
+///
+/// `ValueError`.
+pub fn check_memory(at: u64, size: u64, site: Site) -> R<()> {
+    let (Ok(start), Ok(len)) = (usize::try_from(at), usize::try_from(size)) else {
+        return Err(errors::no_memory());
+    };
+    if at == 0 || len == 0 || types::readable(start, len) {
+        return Ok(());
+    }
+    Err(no_memory_at(at, size, site))
+}
+
+/// `ValueError`: an address leads nowhere.
+#[cold]
+pub fn no_memory_at(at: u64, size: u64, site: Site) -> Raised {
+    let message = format!(
+        "{}: there is no memory of {size} bytes at the address {at:#x}",
+        site.prefix()
+    );
+    errors::raise(Kind::Value, &message)
+}
+
+/// What `obj.getPtr()` says, if there is such a method.
+///
+/// # Errors
+///
+/// What the call raised, or it gave no address.
+pub fn get_ptr(obj: Obj<'_>, site: Site) -> R<Option<u64>> {
+    let Some(method) = obj.attribute(c"getPtr")? else {
+        return Ok(None);
+    };
+    let address = method.obj().call0()?;
+    int(address.obj(), Int::U64, site).map(Some)
+}
+
+/// The items of a sequence argument; `None` is empty.
+///
+/// # Errors
+///
+/// `TypeError`, or iterating raised.
+pub fn items(obj: Obj<'_>, site: Site) -> R<Option<crate::cpython::Items>> {
+    if obj.is_none() {
+        return Ok(None);
+    }
+    // SAFETY: the object is live.
+    let sequence =
+        obj.is_tuple() || obj.is_list() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
+    if !sequence || obj.is_str() {
+        return Err(errors::wrong_type(site, "a list or tuple", obj));
+    }
+    obj.snapshot().map(Some)
+}
+
+/// Refuses a sequence shorter than the count passed with it.
+///
+/// # Errors
+///
+/// `ListTooSmallError`.
+pub fn check_count(have: usize, count: Option<u64>, site: Site) -> R<()> {
+    match count {
+        Some(want) if want > have as u64 => Err(errors::too_few(site, have, want)),
+        _ => Ok(()),
+    }
+}
+
+/// A sequence as a C array: its address, null if it is empty or `None`.
+///
+/// # Errors
+///
+/// `TypeError` for the sequence or an element, `OverflowError` for an element, or the sequence is shorter than
+/// `count`, unless it is empty and `optional`.
+pub fn list(
+    obj: Obj<'_>,
+    of: Element,
+    count: Option<u64>,
+    optional: bool,
+    site: Site,
+    keep: &mut Keep,
+) -> R<u64> {
+    let items = match items(obj, site)? {
+        Some(items) if items.len() > 0 => items,
+        _ => {
+            if !optional {
+                check_count(0, count, site)?;
+            }
+            return Ok(0);
+        }
+    };
+    check_count(items.len(), count, site)?;
+    if let (Element::Struct(id, _), 1) = (of, items.len()) {
+        // C may write into it: a single struct is passed itself.
+        let address = element_struct(items.get(0), id, site)?;
+        keep.objects.push(items.into_owned());
+        return Ok(address.addr() as u64);
+    }
+    let size = of.size();
+    let Some(bytes) = items.len().checked_mul(size) else {
+        return Err(errors::no_memory());
+    };
+    let array = keep.array(bytes)?;
+    for index in 0..items.len() {
+        let item = items.get(index);
+        let value = match of {
+            Element::Int(kind) => int(item, kind, site)?,
+            #[allow(clippy::cast_possible_truncation)] // a C float is what the parameter is
+            Element::F32 => u64::from((float(item, site)? as f32).to_bits()),
+            Element::F64 => float(item, site)?.to_bits(),
+            Element::Enum(_) => {
+                if !types::is_enum_member(item.ptr()) {
+                    return Err(element_type(of, item, site));
+                }
+                enumerator(item, site)?
+            }
+            Element::Handle(id, kind) => {
+                let class = types::class_type(id);
+                if class.is_null() {
+                    return Err(Raised);
+                }
+                if !item.instance_of_type(class) {
+                    return Err(element_type(of, item, site));
+                }
+                handle(item, kind, site)?
+            }
+            Element::Bytes => bytes_element(item, site, keep)?,
+            Element::VoidPtr => void_ptr(item, site, keep)?.0,
+            Element::Struct(id, size) => {
+                let from = element_struct(item, id, site)?;
+                // SAFETY: the struct has `size` bytes, and the array room for all items.
+                unsafe {
+                    let to = array.add(index * size as usize);
+                    std::ptr::copy_nonoverlapping(from, to, size as usize);
+                }
+                continue;
+            }
+        };
+        // Little-endian: the low bytes are the value.
+        // SAFETY: the array has room for `items.len()` elements of `size` bytes.
+        unsafe {
+            let to = array.add(index * size);
+            std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, size);
+        }
+    }
+    keep.objects.push(items.into_owned());
+    Ok(array.addr() as u64)
+}
+
+fn element_struct(item: Obj<'_>, id: types::ClassId, site: Site) -> R<*mut u8> {
+    match types::struct_ptr(item.ptr(), id) {
+        Some(_) if !types::prepare_struct(item.ptr()) => Err(Raised),
+        Some(address) => Ok(address),
+        None => Err(element_type(Element::Struct(id, 0), item, site)),
+    }
+}
+
+fn bytes_element(item: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
+    if !item.is_bytes() && !item.is_bytearray() {
+        return Err(element_type(Element::Bytes, item, site));
+    }
+    bytes(item, site, keep)
+}
+
+#[cold]
+fn element_type(of: Element, item: Obj<'_>, site: Site) -> Raised {
+    let wanted = match of {
+        Element::Struct(id, _) | Element::Handle(id, _) => types::class_name(id),
+        Element::Enum(id) => types::enum_name(id),
+        Element::Bytes => "bytes",
+        _ => "int",
+    };
+    let message = format!(
+        "{} must be a list or tuple of {wanted}; one item is {}",
+        site.prefix(),
+        item.type_name()
+    );
+    errors::raise(Kind::Type, &message)
+}
+
+/// `bytes` from a nul-terminated string of C, `None` from null.
+///
+/// # Safety
+///
+/// `text` is null or ends with a nul.
+///
+/// # Errors
+///
+/// Memory.
+pub unsafe fn c_string(text: *const c_char) -> R<Owned> {
+    if text.is_null() {
+        return Ok(crate::cpython::none());
+    }
+    // SAFETY: by contract it ends with a nul.
+    Owned::take(unsafe { ffi::PyBytes_FromString(text) })
+}

@@ -1,0 +1,142 @@
+//! What functions of cuDLA do beside the tables.
+
+use crate::bindings::call::convert;
+use crate::bindings::call::general::{Bound, address};
+use crate::bindings::custom::nvml::required;
+use crate::bindings::descriptor::{Int, Special};
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::bindings::raising;
+use crate::cpython;
+use crate::cpython::{Owned, R, Raised};
+use crate::generated::ids::class::cudla as class;
+use crate::types;
+use crate::types::exceptions;
+
+/// Makes a call by hand; `None` for functions that have nothing special.
+///
+/// # Errors
+///
+/// Anything.
+pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
+    Some(match bound.f.special {
+        Special::CudlaCreateDevice => create_device(bound),
+        Special::CudlaModuleAttributes => module_attributes(bound),
+        Special::CudlaSubmitTask => submit_task(bound),
+        _ => return None,
+    })
+}
+
+/// `cudlaDevCreateFlags`: a device without a GPU, which needs more of other libraries than Python can give.
+const STANDALONE: u64 = 1;
+/// `cudlaErrorUnsupportedOperation`
+const UNSUPPORTED: i64 = 13;
+
+/// `(device, flags)`
+fn create_device(bound: Bound<'_>) -> R<Owned> {
+    let (obj, site) = required(bound, 1)?;
+    if convert::int(obj, Int::U32, site)? == STANDALONE {
+        return Err(exceptions::raise_status(
+            bound.f.library,
+            UNSUPPORTED,
+            None,
+            None,
+            Some("standalone mode is not available from Python"),
+        ));
+    }
+    raising::call(bound)
+}
+
+/// `(h_module, attr_type)`: a number, or a list of descriptors.
+fn module_attributes(bound: Bound<'_>) -> R<Owned> {
+    let (obj, site) = required(bound, 0)?;
+    let module = convert::address(obj, site)?;
+    let (obj, site) = required(bound, 1)?;
+    let which = convert::int(obj, Int::I32, site)?;
+    let ask = |which: u64, value: &mut u64| {
+        let at = std::ptr::from_mut(value);
+        raising::by_words(bound.f, &[module, which, at.addr() as u64])
+    };
+    let mut value = 0u64;
+    match which {
+        // Numbers of input tensors, output tensors and output task statistics.
+        0 | 1 | 4 => {
+            ask(which, &mut value)?;
+            cpython::from_u64(read(&value) & 0xFFFF_FFFF)
+        }
+        // Descriptors of them; how many there are comes first.
+        2 | 3 => {
+            ask(which - 2, &mut value)?;
+            let count = address(read(&value) & 0xFFFF_FFFF);
+            let size = types::class_size(class::ModuleTensorDescriptor);
+            let mut keep = convert::Keep::default();
+            let array = keep.array(count.checked_mul(size).ok_or_else(errors::no_memory)?)?;
+            if count > 0 {
+                value = array.addr() as u64;
+                ask(which, &mut value)?;
+            }
+            cpython::list((0..count).map(|index| {
+                let (object, to) =
+                    types::new_pod(class::ModuleTensorDescriptor, 1).ok_or(Raised)?;
+                // SAFETY: the array has `count` structs, the object one.
+                unsafe { std::ptr::copy_nonoverlapping(array.add(index * size), to, size) };
+                Owned::take(object)
+            }))
+        }
+        _ => Err(errors::raise(
+            Kind::Value,
+            &format!(
+                "{} must be 0 to 4, not {}",
+                site.prefix(),
+                which.cast_signed()
+            ),
+        )),
+    }
+}
+
+/// What C wrote.
+fn read(value: &u64) -> u64 {
+    // SAFETY: a reference is readable.
+    unsafe { std::ptr::from_ref(value).read_volatile() }
+}
+
+/// `(dev_handle, ptr_to_tasks, num_tasks, stream, flags)`: one `Task`, or the address of an array of them.
+fn submit_task(bound: Bound<'_>) -> R<Owned> {
+    let int = |index: usize, kind| {
+        let (obj, site) = required(bound, index)?;
+        convert::int(obj, kind, site)
+    };
+    let handle = |index: usize| {
+        let (obj, site) = required(bound, index)?;
+        convert::address(obj, site)
+    };
+    let device = handle(0)?;
+    let count = int(2, Int::U32)?;
+    let (obj, site) = required(bound, 1)?;
+    let tasks = match types::pod_ptr(obj.ptr(), Some(class::Task)) {
+        Some(at) => {
+            if !types::prepare_struct(obj.ptr()) {
+                return Err(Raised);
+            }
+            let have = types::pod_count(obj.ptr());
+            if count > have as u64 {
+                let message = format!(
+                    "{} has {have} tasks, but num_tasks is {count}",
+                    site.prefix()
+                );
+                return Err(errors::raise(Kind::Value, &message));
+            }
+            at.addr() as u64
+        }
+        None if obj.is_int() => {
+            let at = convert::address(obj, site)?;
+            let size = types::class_size(class::Task) as u64;
+            convert::check_memory(at, count.saturating_mul(size), site)?;
+            at
+        }
+        None => return Err(errors::wrong_type(site, "Task or an address", obj)),
+    };
+    let (stream, flags) = (handle(3)?, int(4, Int::U32)?);
+    raising::by_words(bound.f, &[device, tasks, count, stream, flags])?;
+    Ok(cpython::none())
+}

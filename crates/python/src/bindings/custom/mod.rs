@@ -1,0 +1,569 @@
+//! The functions that the general engine does not do alone.
+
+pub mod cudla;
+pub mod cufile;
+pub mod nvml;
+pub mod runtime;
+pub mod tagged_values;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use cupyrite_sys::driver::{self, Symbol};
+use cupyrite_sys::loader::{self, CudaLibrary};
+
+use crate::bindings::call::convert;
+use crate::bindings::call::convert::Keep;
+use crate::bindings::call::general;
+use crate::bindings::call::general::{Bound, Frame, address};
+use crate::bindings::descriptor::{Element, Function, Int, MAX_WORDS, Special};
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::bindings::{raising, symbols};
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R};
+use crate::generated::ids::class::{driver as class, runtime as runtime_class};
+use crate::generated::ids::enums::{driver as enums, runtime as runtime_enums};
+use crate::types;
+
+/// Makes a call, by the general engine or by hand.
+///
+/// # Errors
+///
+/// Anything.
+#[inline]
+pub fn dispatch(bound: Bound<'_>) -> R<Owned> {
+    if bound.f.plain {
+        return general::plain(bound);
+    }
+    match bound.f.special {
+        Special::None => general::general(bound),
+        Special::Raising => raising::call(bound),
+        _ => by_hand(bound),
+    }
+}
+
+#[inline(never)]
+fn by_hand(bound: Bound<'_>) -> R<Owned> {
+    match bound.f.special {
+        Special::None => general::general(bound),
+        Special::CtxCreate => ctx_create(bound),
+        Special::CoredumpGet => coredump_get(bound),
+        Special::CoredumpSet => coredump_set(bound),
+        Special::PointerGetAttributes => pointer_get_attributes(bound),
+        Special::RangeGetAttribute => range_get_attribute(bound),
+        Special::RangeGetAttributes => range_get_attributes(bound),
+        Special::CaptureInfo => capture_info(bound),
+        Special::LinkCreate => link_create(bound),
+        Special::LinkDestroy => link_destroy(bound),
+        Special::NvrtcGet => nvrtc_get(bound),
+        Special::NvrtcArchs => nvrtc_archs(bound),
+        Special::ErrorText => error_text(bound),
+        Special::Sizeof => sizeof(bound),
+        Special::Raising => raising::call(bound),
+        _ => runtime::by_hand(bound)
+            .or_else(|| nvml::by_hand(bound))
+            .or_else(|| cufile::by_hand(bound))
+            .or_else(|| cudla::by_hand(bound))
+            .unwrap_or_else(|| raising::call(bound)),
+    }
+}
+
+/// The argument for parameter `index`, which has no default.
+pub fn required<'a>(bound: Bound<'a>, index: usize) -> R<Obj<'a>> {
+    bound.get(index).ok_or_else(|| {
+        let message = format!(
+            "{}() missing required argument: '{}'",
+            bound.f.name, bound.f.params[index].name
+        );
+        errors::raise(Kind::Type, &message)
+    })
+}
+
+/// How many leading parameters a call leaves out: one, when `cuCtxCreate` is called as CUDA 12 has it.
+pub fn skipped_parameters(f: &Function, positional: usize, keywords: usize) -> usize {
+    usize::from(f.special == Special::CtxCreate && positional + keywords == 2)
+}
+
+/// `cuCtxCreate`. Drivers before CUDA 12.5 lack the form with a parameter block; without one the older form does
+/// the same.
+fn ctx_create(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut frame = Frame::new();
+    frame.convert(bound)?;
+    let words = frame.words(bound);
+    let status = if frame.vals[0] == 0 && older_driver(f)? {
+        let older = Symbol::cuCtxCreate_cuda12 as usize;
+        let symbol = symbols::symbol_at(f.library, older, f.name)?;
+        // SAFETY: this is `cuCtxCreate_v2(CUcontext *, unsigned int, CUdevice)`, and the words are of these types.
+        let status = unsafe {
+            let create = std::mem::transmute::<
+                *const std::ffi::c_void,
+                unsafe extern "C" fn(u64, u32, i32) -> i32,
+            >(symbol);
+            #[allow(clippy::cast_possible_truncation)] // the values were checked to fit
+            create(words[0], words[2] as u32, words[3] as i32)
+        };
+        i64::from(status)
+    } else {
+        general::invoke(f, &words)?
+    };
+    general::answer(f.library, status, 1, |_| frame.result(bound, 0))
+}
+
+/// Whether the driver was found not to have this function's newest form.
+fn older_driver(f: &'static Function) -> R<bool> {
+    match symbols::symbol(f) {
+        Ok(_) => Ok(false),
+        Err(raised) => {
+            let missing = driver::TABLE
+                .get(f.symbol as usize)
+                .is_err_and(|error| error.kind == loader::LoadErrorKind::SymbolNotFound);
+            if !missing {
+                return Err(raised);
+            }
+            cpython::clear();
+            Ok(true)
+        }
+    }
+}
+
+/// What a core-dump setting is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    Bool,
+    Text,
+    Flags,
+}
+
+fn setting(bound: Bound<'_>, which: u64) -> R<Setting> {
+    match which {
+        1..=4 => Ok(Setting::Bool),
+        5 | 6 => Ok(Setting::Text),
+        7 => Ok(Setting::Flags),
+        _ => Err(tagged_values::unsupported(
+            enums::CUcoredumpSettings,
+            which,
+            bound.site(0),
+        )),
+    }
+}
+
+/// Bytes offered for a file name, as documented.
+const SETTING_ROOM: usize = 1024;
+
+fn coredump_get(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let which = convert::enumerator(required(bound, 0)?, bound.site(0))?;
+    let kind = setting(bound, which)?;
+    let mut keep = Keep::default();
+    let value = keep.array(SETTING_ROOM + 8)?;
+    let mut size: usize = match kind {
+        Setting::Bool => 1,
+        Setting::Text => SETTING_ROOM,
+        Setting::Flags => 4,
+    };
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = which;
+    words[1] = value.addr() as u64;
+    words[2] = (&raw mut size).addr() as u64;
+    let status = general::invoke(f, &words)?;
+    general::answer(f.library, status, 1, |_| {
+        // SAFETY: `SETTING_ROOM + 8` zeroed bytes were made there, of which C was given all but 8.
+        let bytes = unsafe { std::slice::from_raw_parts(value, SETTING_ROOM) };
+        match kind {
+            Setting::Bool => cpython::from_bool(bytes[0] != 0),
+            Setting::Flags => cpython::from_u64(
+                u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into(),
+            ),
+            Setting::Text => {
+                let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+                cpython::from_bytes(&bytes[..end])
+            }
+        }
+    })
+}
+
+fn coredump_set(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let which = convert::enumerator(required(bound, 0)?, bound.site(0))?;
+    let (obj, site) = (required(bound, 1)?, bound.site(1));
+    let mut keep = Keep::default();
+    let mut number: u64 = 0;
+    let (at, mut size) = match setting(bound, which)? {
+        Setting::Bool => {
+            number = convert::truth(obj)?;
+            (0, 1)
+        }
+        Setting::Flags => {
+            number = convert::enumerator(obj, site)? & 0xFFFF_FFFF;
+            (0, 4)
+        }
+        Setting::Text => {
+            let at = convert::bytes(obj, site, &mut keep)?;
+            let len = match keep.buffers.last() {
+                Some(view) => view.len(),
+                None => obj.bytes_data().1,
+            };
+            (at, len)
+        }
+    };
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = which;
+    words[1] = if at == 0 {
+        (&raw mut number).addr() as u64
+    } else {
+        at
+    };
+    words[2] = (&raw mut size).addr() as u64;
+    let status = general::invoke(f, &words)?;
+    symbols::status_tuple(f.library, status)
+}
+
+/// Storage for several attributes: C's array of pointers, and the pointers.
+fn storage_for(
+    keep: &mut Keep,
+    sizes: impl ExactSizeIterator<Item = R<usize>>,
+) -> R<(u64, Vec<u64>)> {
+    let count = sizes.len();
+    let array = keep.array((count * 8).max(8))?.cast::<u64>();
+    let mut addresses = Vec::new();
+    for (index, size) in sizes.enumerate() {
+        let at = keep.array(size?.max(64))?.addr() as u64;
+        // SAFETY: the array has `count` words.
+        unsafe { array.add(index).write(at) };
+        addresses.push(at);
+    }
+    Ok((array.addr() as u64, addresses))
+}
+
+/// `(numAttributes, attributes, ptr)` for C's `(unsigned, CUpointer_attribute *, void **data, CUdeviceptr)`.
+fn pointer_get_attributes(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut keep = Keep::default();
+    let count = convert::int(required(bound, 0)?, Int::U32, bound.site(0))?;
+    let pointer = convert::handle(required(bound, 2)?, Int::U64, bound.site(2))?;
+    let (obj, site) = (required(bound, 1)?, bound.site(1));
+    let (list, which) = selectors(obj, enums::CUpointer_attribute, count, site, &mut keep)?;
+    let selector = enums::CUpointer_attribute;
+    let (array, at) = storage_for(
+        &mut keep,
+        which
+            .iter()
+            .map(|&which| match tagged_values::value_of(selector, which) {
+                Some(tagged_values::Value::Struct(id)) => Ok(types::class_size(id)),
+                Some(_) => Ok(8),
+                None => Err(tagged_values::unsupported(selector, which, site)),
+            }),
+    )?;
+    let mut words = [0u64; MAX_WORDS];
+    words[..4].copy_from_slice(&[count, list, array, pointer]);
+    let status = general::invoke(f, &words)?;
+    general::answer(f.library, status, 1, |_| {
+        cpython::list(
+            which
+                .iter()
+                .zip(&at)
+                .map(|(&which, &at)| tagged_values::attribute_out(selector, which, at, site)),
+        )
+    })
+}
+
+/// A list of attributes as a C array, and their numbers.
+fn selectors(
+    obj: Obj<'_>,
+    selector: types::EnumId,
+    count: u64,
+    site: errors::Site,
+    keep: &mut Keep,
+) -> R<(u64, Vec<u64>)> {
+    let Some(items) = convert::items(obj, site)? else {
+        convert::check_count(0, Some(count), site)?;
+        return Ok((0, Vec::new()));
+    };
+    let n = items.len();
+    // One copy serves both, so that they agree whatever happens to the caller's list.
+    let items = items.into_owned();
+    let list = convert::list(
+        items.obj(),
+        Element::Enum(selector),
+        Some(count),
+        false,
+        site,
+        keep,
+    )?;
+    let from = std::ptr::with_exposed_provenance::<i32>(address(list));
+    let which = (0..n)
+        // SAFETY: the array has one value for each item.
+        .map(|index| i64::from(unsafe { from.add(index).read_unaligned() }).cast_unsigned())
+        .collect();
+    Ok((list, which))
+}
+
+/// `CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY`, `cudaMemRangeAttributeAccessedBy`: a list of device numbers. All other range attributes are an `int`.
+const ACCESSED_BY: u64 = 3;
+
+fn range_value(which: u64, size: usize, at: u64) -> R<Owned> {
+    let from = std::ptr::with_exposed_provenance::<u8>(address(at));
+    if which == ACCESSED_BY {
+        return tagged_values::list_from(from, size / 4, Element::Int(Int::I32));
+    }
+    // SAFETY: at least 8 zeroed bytes were made there.
+    cpython::from_i64(unsafe { from.cast::<i32>().read_unaligned() }.into())
+}
+
+/// `(dataSize, attribute, devPtr, count)` for C's `(void *data, size_t, CUmem_range_attribute, CUdeviceptr, size_t)`.
+fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let size = convert::int(required(bound, 0)?, Int::U64, bound.site(0))?;
+    let which = convert::enumerator(required(bound, 1)?, bound.site(1))?;
+    let mut keep = Keep::default();
+    let pointer = range_start(bound, 2, &mut keep)?;
+    let count = convert::int(required(bound, 3)?, Int::U64, bound.site(3))?;
+    let room = room_for(size)?;
+    let at = keep.array(room)?.addr() as u64;
+    let mut words = [0u64; MAX_WORDS];
+    words[..5].copy_from_slice(&[at, size, which, pointer, count]);
+    let status = general::invoke(f, &words)?;
+    general::answer(f.library, status, 1, |_| {
+        range_value(which, address(size), at)
+    })
+}
+
+/// The start of a range: a device pointer of the driver's, any pointer of the runtime's.
+fn range_start(bound: Bound<'_>, index: usize, keep: &mut Keep) -> R<u64> {
+    let (obj, site) = (required(bound, index)?, bound.site(index));
+    match bound.f.library {
+        CudaLibrary::Runtime => convert::void_ptr(obj, site, keep).map(|(address, _)| address),
+        _ => convert::handle(obj, Int::U64, site),
+    }
+}
+
+/// Bytes to make for an attribute that C is told has `size` bytes.
+fn room_for(size: u64) -> R<usize> {
+    usize::try_from(size)
+        .ok()
+        .and_then(|size| size.checked_add(8))
+        .filter(|&size| size < usize::MAX / 4)
+        .ok_or_else(errors::no_memory)
+}
+
+/// `(dataSizes, attributes, numAttributes, devPtr, count)` for C's
+/// `(void **data, size_t *dataSizes, CUmem_range_attribute *, size_t, CUdeviceptr, size_t)`.
+fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut keep = Keep::default();
+    let number = convert::int(required(bound, 2)?, Int::U64, bound.site(2))?;
+    let pointer = range_start(bound, 3, &mut keep)?;
+    let count = convert::int(required(bound, 4)?, Int::U64, bound.site(4))?;
+    let (obj, site) = (required(bound, 1)?, bound.site(1));
+    let selector = match f.library {
+        CudaLibrary::Runtime => runtime_enums::cudaMemRangeAttribute,
+        _ => enums::CUmem_range_attribute,
+    };
+    let (list, which) = selectors(obj, selector, number, site, &mut keep)?;
+    let mut sizes = Vec::new();
+    if let Some(items) = convert::items(required(bound, 0)?, bound.site(0))? {
+        for index in 0..items.len() {
+            sizes.push(convert::int(items.get(index), Int::U64, bound.site(0))?);
+        }
+    }
+    convert::check_count(sizes.len(), Some(number), bound.site(0))?;
+    convert::check_count(sizes.len(), Some(which.len() as u64), bound.site(0))?;
+    sizes.truncate(which.len());
+    let (array, at) = storage_for(&mut keep, sizes.iter().map(|&size| room_for(size)))?;
+    let mut words = [0u64; MAX_WORDS];
+    let sizes_at = sizes.as_mut_ptr().addr() as u64;
+    words[..6].copy_from_slice(&[array, sizes_at, list, number, pointer, count]);
+    let status = general::invoke(f, &words)?;
+    general::answer(f.library, status, 1, |_| {
+        cpython::list(
+            which
+                .iter()
+                .zip(sizes.iter().zip(&at))
+                .map(|(&which, (&size, &at))| range_value(which, address(size), at)),
+        )
+    })
+}
+
+/// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`: the lists are the driver's own memory, copied before anything else can change it.
+fn capture_info(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let stream = convert::handle(required(bound, 0)?, Int::U64, bound.site(0))?;
+    // status, id, graph, dependencies, edges, count
+    let mut out = [0u64; 6];
+    let base = out.as_mut_ptr();
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = stream;
+    for (index, word) in words[1..7].iter_mut().enumerate() {
+        // SAFETY: six words are there.
+        *word = unsafe { base.add(index) }.addr() as u64;
+    }
+    let status = general::invoke(f, &words)?;
+    // SAFETY: the array is alive; C wrote through the same pointer.
+    let out = unsafe { base.cast::<[u64; 6]>().read() };
+    let list = |at: u64, of| {
+        let len = if at == 0 { 0 } else { address(out[5]) };
+        tagged_values::list_from(std::ptr::with_exposed_provenance(address(at)), len, of)
+    };
+    let ours = f.library == CudaLibrary::Runtime;
+    let (state, graph, node, edge) = if ours {
+        (
+            runtime_enums::cudaStreamCaptureStatus,
+            runtime_class::cudaGraph_t,
+            runtime_class::cudaGraphNode_t,
+            runtime_class::cudaGraphEdgeData,
+        )
+    } else {
+        (
+            enums::CUstreamCaptureStatus,
+            class::CUgraph,
+            class::CUgraphNode,
+            class::CUgraphEdgeData,
+        )
+    };
+    #[allow(clippy::cast_possible_truncation)] // sizes of classes are small, enums 32 bits
+    general::answer(f.library, status, 6, |index| match index {
+        0 => {
+            let value = i64::from(out[0] as u32 as i32);
+            Owned::take(types::enum_member(state, value))
+        }
+        1 if ours => cpython::from_u64(out[1]),
+        1 => Owned::take(types::new_handle(class::cuuint64_t, out[1])),
+        2 => Owned::take(types::new_handle(graph, out[2])),
+        3 => list(out[3], Element::Handle(node, Int::U64)),
+        4 => list(
+            out[4],
+            Element::Struct(edge, types::class_size(edge) as u32),
+        ),
+        _ => cpython::from_u64(out[5]),
+    })
+}
+
+/// What the options of a linker point at, by the linker's handle.
+static LINKERS: Mutex<Option<HashMap<u64, Linked>>> = Mutex::new(None);
+
+struct Linked(#[allow(dead_code, reason = "held, not read")] Keep);
+// SAFETY: only moved between threads; used and dropped by threads that are attached to the interpreter.
+unsafe impl Send for Linked {}
+
+fn linkers<T>(f: impl FnOnce(&mut HashMap<u64, Linked>) -> T) -> T {
+    let mut linkers = LINKERS
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    f(linkers.get_or_insert_default())
+}
+
+/// `cuLinkCreate`: the driver writes into log buffers until the linker is destroyed, so they live that long.
+fn link_create(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut frame = Frame::new();
+    frame.convert(bound)?;
+    let words = frame.words(bound);
+    let status = general::invoke(f, &words)?;
+    if status == 0 {
+        let keep = std::mem::take(&mut frame.keep);
+        let old = linkers(|linkers| linkers.insert(frame.outs[0], Linked(keep)));
+        // Outside of the lock: letting go of objects can run any code.
+        drop(old);
+    }
+    general::answer(f.library, status, 1, |_| frame.result(bound, 0))
+}
+
+fn link_destroy(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut frame = Frame::new();
+    frame.convert(bound)?;
+    let state = frame.vals[0];
+    // Taken out first: another linker may get the same handle as soon as this one is gone.
+    let kept = linkers(|linkers| linkers.remove(&state));
+    let words = frame.words(bound);
+    let status = general::invoke(f, &words);
+    match (&status, kept) {
+        (Ok(0), kept) => drop(kept),
+        (_, Some(kept)) => drop(linkers(|linkers| linkers.insert(state, kept))),
+        _ => {}
+    }
+    symbols::status_tuple(f.library, status?)
+}
+
+/// Calls the NVRTC function called `name` with these words.
+fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
+    let Some(f) = crate::bindings::function::descriptor(CudaLibrary::Nvrtc, name) else {
+        let message = format!("the table of NVRTC lacks {name}");
+        return Err(errors::raise(Kind::System, &message));
+    };
+    let mut words = [0u64; MAX_WORDS];
+    words[..arguments.len()].copy_from_slice(arguments);
+    general::invoke(f, &words)
+}
+
+/// `nvrtcGetPTX` and its like write as many bytes as another function says into a buffer of the caller's, which is
+/// checked first.
+fn nvrtc_get(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut keep = Keep::default();
+    let program = convert::handle(required(bound, 0)?, Int::U64, bound.site(0))?;
+    let (buffer, len) = convert::bytes_out(required(bound, 1)?, bound.site(1), &mut keep)?;
+    let mut size: usize = 0;
+    let size_at = (&raw mut size).addr() as u64;
+    let status = nvrtc_call(&format!("{}Size", f.name), &[program, size_at])?;
+    if status != 0 {
+        return symbols::status_tuple(f.library, status);
+    }
+    // SAFETY: C wrote a size there.
+    let size = unsafe { (&raw const size).read_volatile() };
+    if len < size {
+        let message = format!(
+            "{}: the buffer has {len} bytes, but {size} are needed (see {}Size)",
+            bound.site(1).prefix(),
+            f.name
+        );
+        return Err(errors::raise(Kind::Value, &message));
+    }
+    let mut words = [0u64; MAX_WORDS];
+    words[..2].copy_from_slice(&[program, buffer]);
+    let status = general::invoke(f, &words)?;
+    symbols::status_tuple(f.library, status)
+}
+
+fn nvrtc_archs(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut count: i32 = 0;
+    let status = nvrtc_call(
+        "nvrtcGetNumSupportedArchs",
+        &[(&raw mut count).addr() as u64],
+    )?;
+    // SAFETY: C wrote a number there.
+    let count = usize::try_from(unsafe { (&raw const count).read_volatile() }).unwrap_or(0);
+    if status != 0 {
+        return general::answer(f.library, status, 1, |_| Ok(cpython::none()));
+    }
+    let mut keep = Keep::default();
+    let array = keep.array((count * 4).max(8))?;
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = array.addr() as u64;
+    let status = general::invoke(f, &words)?;
+    general::answer(f.library, status, 1, |_| {
+        tagged_values::list_from(array, count, Element::Int(Int::I32))
+    })
+}
+
+/// `nvrtcGetErrorString` and its like return the text itself.
+fn error_text(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = convert::enumerator(required(bound, 0)?, bound.site(0))?;
+    let text = general::invoke(f, &words)?.cast_unsigned();
+    general::answer(f.library, 0, 1, |_| {
+        // SAFETY: the library returns null or the address of a constant string.
+        unsafe { convert::c_string(std::ptr::with_exposed_provenance(address(text))) }
+    })
+}
+
+fn sizeof(bound: Bound<'_>) -> R<Owned> {
+    match types::sizeof(required(bound, 0)?.ptr()) {
+        Some(size) => cpython::from_u64(size),
+        None => Err(cpython::Raised),
+    }
+}

@@ -1,0 +1,472 @@
+//! What functions of NVML do beside the tables: lists of fields, structs that hold what Python passes as bytes, arrays
+//! whose length another function tells.
+
+use cupyrite_sys::loader::{self, Backend, CudaLibrary};
+use pyo3::ffi;
+
+use crate::bindings::call::convert;
+use crate::bindings::call::general::{Bound, address};
+use crate::bindings::descriptor::{Conv, Function, Int, Slice, Special};
+use crate::bindings::errors;
+use crate::bindings::errors::{Kind, Site};
+use crate::bindings::raising;
+use crate::bindings::raising::TOO_SMALL;
+use crate::cpython;
+use crate::cpython::{Buffer, Obj, Owned, R, Raised};
+use crate::generated::ids::class::nvml as class;
+use crate::types;
+use crate::types::{ClassId, exceptions};
+
+/// Makes a call by hand; `None` for functions that have nothing special here.
+///
+/// # Errors
+///
+/// Anything.
+pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
+    Some(match bound.f.special {
+        Special::CheckStatus(returns) => check_status(bound, returns, false),
+        Special::CheckStatusSize => check_status(bound, true, true),
+        Special::FieldValues => field_values(bound),
+        Special::HandleByUuid => handle_by_uuid(bound),
+        Special::Instances => instances(bound),
+        Special::ContextData => context_data(bound),
+        Special::ReadWritePrm => read_write_prm(bound),
+        Special::PrmCounters => prm_counters(bound),
+        Special::SetHostname => set_hostname(bound),
+        Special::PerformanceStates => performance_states(bound),
+        Special::AttestationReport => attestation_report(bound),
+        Special::SystemEventSetWait => system_event_set_wait(bound),
+        _ => return None,
+    })
+}
+
+/// Functions that follow the handle given first without a look at it. All others know their handles.
+const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
+
+/// Refuses a handle that leads nowhere, where NVML would follow it.
+///
+/// # Errors
+///
+/// `InvalidArgumentError`.
+pub fn check_handle(bound: Bound<'_>, handle: u64) -> R<()> {
+    /// `NVML_ERROR_INVALID_ARGUMENT`
+    const INVALID: i64 = 2;
+    if !FOLLOW.contains(&bound.f.name) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
+        return Ok(());
+    }
+    let at = address(handle);
+    if at == 0 || types::readable(at, 8) {
+        return Ok(());
+    }
+    let note = format!("{at:#x} is no handle of a device");
+    Err(exceptions::raise_status(
+        bound.f.library,
+        INVALID,
+        None,
+        None,
+        Some(&note),
+    ))
+}
+
+/// Whether "too small" is a good status: the struct holds what fits, and there is no larger one.
+pub fn fills_what_fits(f: &Function) -> bool {
+    f.library == CudaLibrary::Nvml
+        && matches!(
+            f.name,
+            "device_get_vgpu_metadata" | "vgpu_instance_get_metadata"
+        )
+}
+
+/// The argument for parameter `index`.
+///
+/// # Errors
+///
+/// There is none, which the binding of arguments rules out.
+pub fn required<'a>(bound: Bound<'a>, index: usize) -> R<(Obj<'a>, Site)> {
+    match bound.get(index) {
+        Some(obj) => Ok((obj, bound.site(index))),
+        None => Err(errors::raise(Kind::System, "a parameter without a value")),
+    }
+}
+
+/// An integer argument; of a handle that the engine keeps account of, one that is alive.
+fn number(bound: Bound<'_>, index: usize) -> R<u64> {
+    let (obj, site) = required(bound, index)?;
+    match bound.f.params[index].conv {
+        Conv::Int(kind) => convert::int(obj, kind, site),
+        Conv::Live(kind) => {
+            let value = convert::address(obj, site)?;
+            match raising::live_handles::find(kind, value) {
+                Some(_) => Ok(value),
+                None => Err(raising::dead(bound.f, kind, value)),
+            }
+        }
+        _ => convert::address(obj, site),
+    }
+}
+
+/// A 32-bit member of a struct, written.
+fn put(bytes: &mut [u8], offset: usize, value: u64) {
+    bytes[offset..offset + 4].copy_from_slice(&value.to_le_bytes()[..4]);
+}
+
+/// A 32-bit member of a struct that C wrote.
+fn get(bytes: &[u8], offset: usize) -> u32 {
+    let mut word = [0u8; 4];
+    word.copy_from_slice(&bytes[offset..offset + 4]);
+    u32::from_le_bytes(word)
+}
+
+/// A struct that C reads and writes.
+#[repr(C, align(8))]
+struct Bytes<const N: usize>([u8; N]);
+
+impl<const N: usize> Bytes<N> {
+    fn at(&mut self) -> u64 {
+        self.0.as_mut_ptr().expose_provenance() as u64
+    }
+}
+
+/// The content of `bytes` or another buffer.
+fn content(obj: Obj<'_>, site: Site) -> R<Vec<u8>> {
+    if obj.is_str() {
+        return Err(errors::wrong_type(site, "bytes", obj));
+    }
+    match Buffer::get(obj)? {
+        Some(view) if view.len() == 0 => Ok(Vec::new()),
+        Some(view) => {
+            let from = std::ptr::with_exposed_provenance::<u8>(address(view.address()));
+            // SAFETY: the view holds as many bytes; nobody changes them while the GIL is held.
+            Ok(unsafe { std::slice::from_raw_parts(from, view.len()) }.to_vec())
+        }
+        None => Err(errors::wrong_type(site, "bytes", obj)),
+    }
+}
+
+/// A struct object, and where its bytes are.
+fn fresh(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
+    let (object, at) = types::new_pod(id, count).ok_or(Raised)?;
+    Ok((Owned::take(object)?, at))
+}
+
+fn value_error(site: Site, what: &str) -> Raised {
+    errors::raise(Kind::Value, &format!("{} {what}", site.prefix()))
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Statuses
+
+/// `check_status(status)`: raises for a bad one.
+fn check_status(bound: Bound<'_>, returns: bool, size_is_fine: bool) -> R<Owned> {
+    let status = number(bound, 0)?.cast_signed();
+    if status != 0 && !(size_is_fine && status == TOO_SMALL) {
+        return Err(exceptions::raise_status(
+            bound.f.library,
+            status,
+            None,
+            None,
+            None,
+        ));
+    }
+    if returns {
+        cpython::from_i64(0)
+    } else {
+        Ok(cpython::none())
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Fields
+
+/// `nvmlFieldValue_t`
+const FIELD_VALUE: usize = 40;
+
+/// `(device, values)`: `FieldValue`, or a list of fields and (field, scope) pairs.
+fn field_values(bound: Bound<'_>) -> R<Owned> {
+    let device = number(bound, 0)?;
+    let (obj, site) = required(bound, 1)?;
+    let (values, at, count) = match types::pod_ptr(obj.ptr(), Some(class::FieldValue)) {
+        Some(at) => {
+            if !types::prepare_struct(obj.ptr()) {
+                return Err(Raised);
+            }
+            (obj.owned(), at, types::pod_count(obj.ptr()))
+        }
+        None => fields(obj, site)?,
+    };
+    // Without a field there is nothing to ask the library for; NVIDIA's package gives the object back then.
+    if count == 0 {
+        return Ok(values);
+    }
+    raising::by_words(bound.f, &[device, count as u64, at.addr() as u64])?;
+    if bound.f.results.is_empty() {
+        Ok(cpython::none())
+    } else {
+        Ok(values)
+    }
+}
+
+fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
+    const WANTED: &str = "a FieldValue or a sequence of field IDs or (field ID, scope ID) tuples";
+    // SAFETY: the object is live.
+    let sequence = unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
+    if !sequence || obj.is_str() || obj.is_bytes() {
+        return Err(errors::wrong_type(site, WANTED, obj));
+    }
+    let items = obj.snapshot()?;
+    debug_assert_eq!(types::class_size(class::FieldValue), FIELD_VALUE);
+    let (values, at) = fresh(class::FieldValue, items.len())?;
+    for index in 0..items.len() {
+        let item = items.get(index);
+        let (field, scope) = if item.is_tuple() {
+            let pair = item.snapshot()?;
+            if pair.len() != 2 {
+                return Err(value_error(
+                    site,
+                    &format!("must be {WANTED}; item {index} is not"),
+                ));
+            }
+            (
+                convert::int(pair.get(0), Int::U32, site)?,
+                convert::int(pair.get(1), Int::U32, site)?,
+            )
+        } else if item.has_slot(ffi::Py_nb_index) {
+            (convert::int(item, Int::U32, site)?, 0)
+        } else {
+            return Err(value_error(
+                site,
+                &format!("must be {WANTED}; item {index} is not"),
+            ));
+        };
+        // SAFETY: the object has a struct of this size for each item, which begins with two 32-bit members.
+        unsafe {
+            let to = at.add(index * FIELD_VALUE).cast::<u32>();
+            #[allow(clippy::cast_possible_truncation)] // checked to fit
+            to.write_unaligned(field as u32);
+            #[allow(clippy::cast_possible_truncation)]
+            to.add(1).write_unaligned(scope as u32);
+        }
+    }
+    Ok((values, at, items.len()))
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Structs that Python gives as bytes
+
+/// `(type, uuid)`: text of 40 characters for type 1, 16 bytes for type 2.
+fn handle_by_uuid(bound: Bound<'_>) -> R<Owned> {
+    let kind = number(bound, 0)?;
+    let (obj, site) = required(bound, 1)?;
+    let uuid = match obj.text() {
+        Some(text) if kind == 1 => text.into_bytes(),
+        _ => content(obj, site)?,
+    };
+    match (kind, uuid.len()) {
+        // NVIDIA's package takes 15 bytes, one too few.
+        (1, 40) | (2, 15 | 16) => {}
+        (1, len) => {
+            let what = format!("must be a UUID of 40 characters, not of {len}");
+            return Err(value_error(site, &what));
+        }
+        (2, len) => {
+            let what = format!("must be a UUID of 16 bytes, not of {len}");
+            return Err(value_error(site, &what));
+        }
+        _ => {
+            let what = format!("must be 1 (text) or 2 (binary), not {kind}");
+            return Err(value_error(bound.site(0), &what));
+        }
+    }
+    // `nvmlUUID_v1_t`: version, type, text or bytes.
+    let mut request = Bytes([0u8; 52]);
+    put(&mut request.0, 0, 0x0100_0034);
+    put(&mut request.0, 4, kind);
+    request.0[8..8 + uuid.len()].copy_from_slice(&uuid);
+    let mut device = 0u64;
+    let to = &raw mut device;
+    raising::by_words(bound.f, &[request.at(), to.addr() as u64])?;
+    // SAFETY: C wrote a handle there.
+    cpython::from_i64(unsafe { to.read_volatile() }.cast_signed())
+}
+
+/// Bytes for the text of `nvmlHostname_v1_t`, its nul among them.
+const HOSTNAME: usize = 64;
+
+/// `(device, hostname)`
+fn set_hostname(bound: Bound<'_>) -> R<Owned> {
+    let device = number(bound, 0)?;
+    let (obj, site) = required(bound, 1)?;
+    convert::utf8(obj, site)?;
+    let name = obj.text().unwrap_or_default();
+    if name.len() >= HOSTNAME {
+        let what = format!(
+            "must have at most {} bytes as UTF-8, not {}",
+            HOSTNAME - 1,
+            name.len()
+        );
+        return Err(value_error(site, &what));
+    }
+    let mut request = Bytes([0u8; HOSTNAME]);
+    request.0[..name.len()].copy_from_slice(name.as_bytes());
+    raising::by_words(bound.f, &[device, request.at()])?;
+    Ok(cpython::none())
+}
+
+/// Bytes for the data of `nvmlPRMTLV_v1_t`, which follows two 32-bit members: its length and a status.
+const PRM: usize = 496;
+
+/// `(device, in_data)`: status and data.
+fn read_write_prm(bound: Bound<'_>) -> R<Owned> {
+    let device = number(bound, 0)?;
+    let (obj, site) = required(bound, 1)?;
+    let data = content(obj, site)?;
+    if data.len() > PRM {
+        let what = format!("must have at most {PRM} bytes, not {}", data.len());
+        return Err(value_error(site, &what));
+    }
+    let mut request = Bytes([0u8; 8 + PRM]);
+    put(&mut request.0, 0, data.len() as u64);
+    request.0[8..8 + data.len()].copy_from_slice(&data);
+    raising::by_words(bound.f, &[device, request.at()])?;
+    let len = (get(&request.0, 0) as usize).min(PRM);
+    let status = cpython::from_u64(get(&request.0, 4).into())?;
+    let data = cpython::from_bytes(&request.0[8..8 + len])?;
+    // SAFETY: both objects are live; the tuple takes references of its own.
+    Owned::take(unsafe { ffi::PyTuple_Pack(2, status.ptr(), data.ptr()) })
+}
+
+/// `(device, counters)`: the counters, filled.
+fn prm_counters(bound: Bound<'_>) -> R<Owned> {
+    let device = number(bound, 0)?;
+    let (obj, site) = required(bound, 1)?;
+    let Some(at) = types::pod_ptr(obj.ptr(), Some(class::PRMCounter_v1)) else {
+        return Err(errors::wrong_type(site, "PRMCounter_v1", obj));
+    };
+    if !types::prepare_struct(obj.ptr()) {
+        return Err(Raised);
+    }
+    // `nvmlPRMCounterList_v1_t`: number and address.
+    let mut request = Bytes([0u8; 16]);
+    put(&mut request.0, 0, types::pod_count(obj.ptr()) as u64);
+    request.0[8..].copy_from_slice(&(at.addr() as u64).to_le_bytes());
+    raising::by_words(bound.f, &[device, request.at()])?;
+    Ok(obj.owned())
+}
+
+/// Offset and length of `nonce` in `nvmlConfComputeGpuAttestationReport_t`.
+const NONCE: (usize, usize) = (12, 32);
+
+/// `(device, nonce)`: a shorter nonce is filled up with zeros, a longer one cut.
+fn attestation_report(bound: Bound<'_>) -> R<Owned> {
+    let device = number(bound, 0)?;
+    let (obj, site) = required(bound, 1)?;
+    let nonce = content(obj, site)?;
+    let (report, at) = fresh(class::ConfComputeGpuAttestationReport, 1)?;
+    let len = nonce.len().min(NONCE.1);
+    // SAFETY: the object has a whole struct.
+    unsafe { std::ptr::copy_nonoverlapping(nonce.as_ptr(), at.add(NONCE.0), len) };
+    raising::by_words(bound.f, &[device, at.addr() as u64])?;
+    Ok(report)
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Arrays
+
+/// `(device or GPU instance, profile)`: there may be as many instances as there are places for them.
+fn instances(bound: Bound<'_>) -> R<Owned> {
+    let parent = number(bound, 0)?;
+    let profile = number(bound, 1)?;
+    let places = match bound.f.name {
+        "device_get_gpu_instances" => "device_get_gpu_instance_possible_placements_v2",
+        _ => "gpu_instance_get_compute_instance_possible_placements",
+    };
+    let mut count = 0u32;
+    let counter = &raw mut count;
+    let status = raising::call_named(
+        CudaLibrary::Nvml,
+        places,
+        &[parent, profile, 0, counter.addr() as u64],
+    )?;
+    if status != 0 {
+        let library = bound.f.library;
+        return Err(exceptions::raise_status(library, status, None, None, None));
+    }
+    // SAFETY: C wrote a number there.
+    let most = unsafe { counter.read_volatile() };
+    if most == 0 {
+        return Owned::take(types::new_slice(Slice::Address, &[]));
+    }
+    let mut keep = convert::Keep::default();
+    let bytes = most as usize * 8;
+    let array = keep.array(bytes)?;
+    let words = [parent, profile, array.addr() as u64, counter.addr() as u64];
+    raising::by_words(bound.f, &words)?;
+    // SAFETY: C wrote a number there, and at most `most` handles into the array.
+    let found = unsafe {
+        let found = counter.read_volatile().min(most) as usize;
+        std::slice::from_raw_parts(array, found * 8)
+    };
+    Owned::take(types::new_slice(Slice::Address, found))
+}
+
+/// `(device)`: all performance states there are.
+fn performance_states(bound: Bound<'_>) -> R<Owned> {
+    const STATES: usize = 16;
+    let device = number(bound, 0)?;
+    let mut states = Bytes([0u8; STATES * 4]);
+    let at = states.at();
+    raising::by_words(bound.f, &[device, at, (STATES * 4) as u64])?;
+    Owned::take(types::new_array(Slice::U32, &states.0))
+}
+
+/// `(set, index)`: the data of an event's context.
+fn context_data(bound: Bound<'_>) -> R<Owned> {
+    let set = number(bound, 0)?;
+    let index = number(bound, 1)?;
+    // `nvmlEventSetGetContextData_v1_t`: address, index, size.
+    let mut request = Bytes([0u8; 16]);
+    put(&mut request.0, 8, index);
+    let at = request.at();
+    let status = raising::status_of(bound.f, &[set, at])?;
+    if status != 0 && status != TOO_SMALL {
+        let library = bound.f.library;
+        return Err(exceptions::raise_status(library, status, None, None, None));
+    }
+    let size = get(&request.0, 12) as usize;
+    if size == 0 {
+        return cpython::from_bytes(b"");
+    }
+    let mut data = vec![0u8; size];
+    let to = data.as_mut_ptr().expose_provenance() as u64;
+    request.0[..8].copy_from_slice(&to.to_le_bytes());
+    raising::by_words(bound.f, &[set, request.at()])?;
+    data.truncate(get(&request.0, 12) as usize);
+    cpython::from_bytes(&data)
+}
+
+/// `(event_set, timeout_ms, buffer_size)`: as many events as there were, but no more than `buffer_size`.
+fn system_event_set_wait(bound: Bound<'_>) -> R<Owned> {
+    let set = number(bound, 0)?;
+    let timeout = number(bound, 1)?;
+    let most = number(bound, 2)?;
+    let room = address(most);
+    let (events, at) = fresh(class::SystemEventData_v1, room)?;
+    // `nvmlSystemEventSetWaitRequest_v1_t`
+    let mut request = Bytes([0u8; 32]);
+    put(&mut request.0, 0, 0x0100_0020);
+    put(&mut request.0, 4, timeout);
+    request.0[8..16].copy_from_slice(&set.to_le_bytes());
+    let data = if room == 0 { 0 } else { at.addr() as u64 };
+    request.0[16..24].copy_from_slice(&data.to_le_bytes());
+    put(&mut request.0, 24, most);
+    raising::by_words(bound.f, &[request.at()])?;
+    let found = (get(&request.0, 28) as usize).min(room);
+    if found == room {
+        return Ok(events);
+    }
+    let (fewer, to) = fresh(class::SystemEventData_v1, found)?;
+    let bytes = found * types::class_size(class::SystemEventData_v1);
+    // SAFETY: both objects have at least `found` structs.
+    unsafe { std::ptr::copy_nonoverlapping(at, to, bytes) };
+    Ok(fewer)
+}

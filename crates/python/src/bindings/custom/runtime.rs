@@ -1,0 +1,235 @@
+//! The functions of the runtime API that the general engine does not do alone.
+
+use cupyrite_sys::loader::{self, CudaLibrary, RuntimeSource};
+use cupyrite_sys::runtime as c;
+
+use crate::bindings::call::convert;
+use crate::bindings::call::convert::Keep;
+use crate::bindings::call::general;
+use crate::bindings::call::general::Bound;
+use crate::bindings::custom::required;
+use crate::bindings::descriptor::{Int, MAX_WORDS, Special};
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::bindings::symbols;
+use crate::cpython;
+use crate::cpython::{Owned, R, Raised};
+use crate::generated::ids::class::runtime as class;
+use crate::types;
+use crate::types::ClassId;
+use crate::{pathfinder, site_packages};
+
+/// Makes a call that this file knows; `None` for the others.
+pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
+    Some(match bound.f.special {
+        Special::DeviceProperties => device_properties(bound),
+        Special::CreateChannelDesc => create_channel_desc(bound),
+        Special::MakeExtent => make_extent(bound),
+        Special::MakePitchedPtr => make_pitched_ptr(bound),
+        Special::MakePos => make_pos(bound),
+        Special::LocalRuntimeVersion => local_runtime_version(bound),
+        _ => return None,
+    })
+}
+
+/// A fresh object of a class whose C type is `T`, with this value.
+fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
+    let Some((object, at)) = types::new_struct(id) else {
+        return Err(Raised);
+    };
+    let object = Owned::take(object)?;
+    if types::class_size(id) != size_of::<T>() {
+        return Err(errors::raise(Kind::System, "a class of another C type"));
+    }
+    // SAFETY: the object has room for its class's C type, which `T` is.
+    unsafe { at.cast::<T>().write_unaligned(value) };
+    Ok(object)
+}
+
+fn size(bound: Bound<'_>, index: usize) -> R<usize> {
+    convert::int(required(bound, index)?, Int::U64, bound.site(index)).map(general::address)
+}
+
+/// C has these four as inline functions, or returns the struct by value: they only fill it in.
+fn create_channel_desc(bound: Bound<'_>) -> R<Owned> {
+    #[allow(clippy::cast_possible_truncation)] // the values were checked to fit
+    let bits = |index| {
+        convert::int(required(bound, index)?, Int::I32, bound.site(index)).map(|v| v as u32 as i32)
+    };
+    #[allow(clippy::cast_possible_truncation)] // enums are 32 bits
+    let value = c::cudaChannelFormatDesc {
+        x: bits(0)?,
+        y: bits(1)?,
+        z: bits(2)?,
+        w: bits(3)?,
+        f: c::cudaChannelFormatKind(convert::enumerator(required(bound, 4)?, bound.site(4))? as u32),
+    };
+    general::answer(bound.f.library, 0, 1, |_| {
+        object(class::cudaChannelFormatDesc, value)
+    })
+}
+
+fn make_extent(bound: Bound<'_>) -> R<Owned> {
+    let value = c::cudaExtent {
+        width: size(bound, 0)?,
+        height: size(bound, 1)?,
+        depth: size(bound, 2)?,
+    };
+    object(class::cudaExtent, value)
+}
+
+fn make_pos(bound: Bound<'_>) -> R<Owned> {
+    let value = c::cudaPos {
+        x: size(bound, 0)?,
+        y: size(bound, 1)?,
+        z: size(bound, 2)?,
+    };
+    object(class::cudaPos, value)
+}
+
+/// The struct holds an address only: what lies there is the caller's to keep, as with a pointer in C.
+fn make_pitched_ptr(bound: Bound<'_>) -> R<Owned> {
+    let mut keep = Keep::default();
+    let (address, _) = convert::void_ptr(required(bound, 0)?, bound.site(0), &mut keep)?;
+    let value = c::cudaPitchedPtr {
+        ptr: std::ptr::with_exposed_provenance_mut(general::address(address)),
+        pitch: size(bound, 1)?,
+        xsize: size(bound, 2)?,
+        ysize: size(bound, 3)?,
+    };
+    object(class::cudaPitchedPtr, value)
+}
+
+/// The version of the `libcudart` that is installed, whichever runtime is in use.
+///
+/// Raises `DynamicLibNotFoundError` where there is none.
+fn local_runtime_version(bound: Bound<'_>) -> R<Owned> {
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { pyo3::Python::assume_attached() };
+    site_packages::refresh(py);
+    let told = py.detach(|| {
+        let loaded = cupyrite_pathfinder::load(CudaLibrary::Runtime.name())?;
+        let symbol = loaded.handle.symbol(c"cudaRuntimeGetVersion");
+        if symbol.is_null() {
+            return Ok(None);
+        }
+        let mut version = 0i32;
+        // SAFETY: the library exports the symbol with this signature; it stores one integer.
+        let status = unsafe {
+            let get = std::mem::transmute::<
+                *mut std::ffi::c_void,
+                unsafe extern "C" fn(*mut i32) -> i32,
+            >(symbol);
+            get(&raw mut version)
+        };
+        Ok(Some((status, version)))
+    });
+    let (status, version) = match told {
+        Ok(Some(told)) => told,
+        Ok(None) => {
+            let message =
+                "getLocalRuntimeVersion(): the installed libcudart lacks cudaRuntimeGetVersion";
+            return Err(errors::raise(Kind::Runtime, message));
+        }
+        Err(error) => {
+            let error: cupyrite_pathfinder::LoadError = error;
+            let failed = error.kind == cupyrite_pathfinder::LoadErrorKind::Failed;
+            return Err(pathfinder::raise(py, failed, error.to_string()));
+        }
+    };
+    general::answer(bound.f.library, status.into(), 1, |_| {
+        cpython::from_i64(version.into())
+    })
+}
+
+/// `cudaGetDeviceProperties`. CUDA 12's library fills in its own struct, which is turned into CUDA 13's: members that
+/// CUDA 12 does not have are 0.
+fn device_properties(bound: Bound<'_>) -> R<Owned> {
+    let f = bound.f;
+    let device = convert::int(required(bound, 0)?, Int::I32, bound.site(0))?;
+    let older = matches!(loader::chosen_runtime(), Some(RuntimeSource::Cudart(12)));
+    let (status, properties) = if older || installed_is_older(f)? {
+        let index = c::Symbol::cudaGetDeviceProperties_cuda12 as usize;
+        let symbol = symbols::symbol_at(f.library, index, f.name)?;
+        let mut from = c::cudaDeviceProp_cuda12::default();
+        let words = [(&raw mut from).addr() as u64, device];
+        let status = general::invoke_at(f, symbol, words.as_ptr());
+        (status, from_cuda12(&from))
+    } else {
+        let mut properties = c::cudaDeviceProp::default();
+        let mut words = [0u64; MAX_WORDS];
+        words[..2].copy_from_slice(&[(&raw mut properties).addr() as u64, device]);
+        (general::invoke(f, &words)?, properties)
+    };
+    symbols::check_interrupt()?;
+    general::answer(f.library, status, 1, |_| {
+        object(class::cudaDeviceProp, properties)
+    })
+}
+
+/// Whether the library that this first call chooses is CUDA 12's.
+fn installed_is_older(f: &'static crate::bindings::descriptor::Function) -> R<bool> {
+    if loader::chosen_runtime().is_some() {
+        return Ok(false);
+    }
+    // Chooses, with all that belongs to a first use.
+    let _ = symbols::symbol_at(f.library, c::Symbol::cudaRuntimeGetVersion as usize, f.name)?;
+    Ok(matches!(
+        loader::chosen_runtime(),
+        Some(RuntimeSource::Cudart(12))
+    ))
+}
+
+fn from_cuda12(from: &c::cudaDeviceProp_cuda12) -> c::cudaDeviceProp {
+    macro_rules! members {
+        ($($name:ident,)*) => {
+            c::cudaDeviceProp { $($name: from.$name,)* ..c::cudaDeviceProp::default() }
+        };
+    }
+    members! {
+        name, uuid, luid, luidDeviceNodeMask, totalGlobalMem, sharedMemPerBlock, regsPerBlock,
+        warpSize, memPitch, maxThreadsPerBlock, maxThreadsDim, maxGridSize, totalConstMem, major,
+        minor, textureAlignment, texturePitchAlignment, multiProcessorCount, integrated,
+        canMapHostMemory, maxTexture1D, maxTexture1DMipmap, maxTexture2D, maxTexture2DMipmap,
+        maxTexture2DLinear, maxTexture2DGather, maxTexture3D, maxTexture3DAlt, maxTextureCubemap,
+        maxTexture1DLayered, maxTexture2DLayered, maxTextureCubemapLayered, maxSurface1D,
+        maxSurface2D, maxSurface3D, maxSurface1DLayered, maxSurface2DLayered, maxSurfaceCubemap,
+        maxSurfaceCubemapLayered, surfaceAlignment, concurrentKernels, ECCEnabled, pciBusID,
+        pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing, memoryBusWidth,
+        l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor,
+        streamPrioritiesSupported, globalL1CacheSupported, localL1CacheSupported,
+        sharedMemPerMultiprocessor, regsPerMultiprocessor, managedMemory, isMultiGpuBoard,
+        multiGpuBoardGroupID, hostNativeAtomicSupported, pageableMemoryAccess,
+        concurrentManagedAccess, computePreemptionSupported, canUseHostPointerForRegisteredMem,
+        cooperativeLaunch, sharedMemPerBlockOptin, pageableMemoryAccessUsesHostPageTables,
+        directManagedMemAccessFromHost, maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize,
+        reservedSharedMemPerBlock, hostRegisterSupported, sparseCudaArraySupported,
+        hostRegisterReadOnlySupported, timelineSemaphoreInteropSupported, memoryPoolsSupported,
+        gpuDirectRDMASupported, gpuDirectRDMAFlushWritesOptions, gpuDirectRDMAWritesOrdering,
+        memoryPoolSupportedHandleTypes, deferredMappingCudaArraySupported, ipcEventSupported,
+        clusterLaunch, unifiedFunctionPointers,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_their_values_from_cuda_12() {
+        let mut older = c::cudaDeviceProp_cuda12 {
+            totalGlobalMem: 1 << 40,
+            major: 9,
+            maxGridSize: [1, 2, 3],
+            clusterLaunch: 1,
+            ..c::cudaDeviceProp_cuda12::default()
+        };
+        older.name[0] = b'H'.cast_signed();
+        let newer = from_cuda12(&older);
+        assert_eq!(newer.totalGlobalMem, 1 << 40);
+        assert_eq!((newer.major, newer.clusterLaunch), (9, 1));
+        assert_eq!(newer.maxGridSize, [1, 2, 3]);
+        assert_eq!(newer.name[0], b'H'.cast_signed());
+        assert_eq!(newer.mpsEnabled, 0);
+    }
+}

@@ -1,0 +1,710 @@
+//! What a function of the bindings is: data. The tables in `generated/` are made of these.
+
+#![allow(
+    dead_code,
+    reason = "the vocabulary is larger than what today's tables say with it"
+)]
+
+use std::ffi::c_void;
+
+use cupyrite_sys::loader::CudaLibrary;
+
+use crate::types::{ClassId, EnumId};
+
+/// Calls `symbol` with the words at the pointer, each taken as the C signature says (a by-value struct is a word
+/// with its address). One exists for each distinct C signature.
+pub type Thunk = unsafe fn(symbol: *const c_void, words: *const u64) -> i64;
+
+/// The most Python parameters a function has.
+pub const MAX_PARAMS: usize = 16;
+/// The most C parameters a function has.
+pub const MAX_WORDS: usize = 20;
+/// The most results a function has, besides its status.
+pub const MAX_RESULTS: usize = 8;
+/// The most results a plain function has.
+pub const PLAIN_RESULTS: usize = 4;
+/// The most structs a function takes apart.
+pub const MAX_REQUESTS: usize = 2;
+
+/// A function of `cuda.bindings`.
+#[derive(Debug)]
+pub struct Function {
+    /// Python name.
+    pub name: &'static str,
+    /// The library it belongs to.
+    pub library: CudaLibrary,
+    /// Index of its symbol in the library's table.
+    pub symbol: u16,
+    /// How it is called.
+    pub thunk: Thunk,
+    /// Whether the GIL stays held: reads that take no lock and never call back.
+    pub keep_gil: bool,
+    /// Python parameters in order.
+    pub params: &'static [Param],
+    /// C parameters in order.
+    pub words: &'static [Word],
+    /// What comes back after the status.
+    pub results: &'static [Output],
+    /// Set where the general engine does not do.
+    pub special: Special,
+    /// Whether every argument and result is one word, so that the short way through the engine does.
+    pub plain: bool,
+    /// For libraries whose functions raise ([`Special::Raising`] and the functions written by hand beside it): what
+    /// the general engine does not know of. `plain` is false then.
+    pub raising: Option<&'static Raising>,
+}
+
+/// What a function that raises has besides: it returns its values alone and turns a bad status into an exception.
+#[derive(Debug)]
+pub struct Raising {
+    /// The C function's name, empty where there is none.
+    pub symbol: &'static str,
+    /// What C returns.
+    pub ret: Ret,
+    /// How the number of elements is asked for first.
+    pub sizing: Option<Sizing>,
+    /// Structs that C takes and Python does not see, or sees with a part filled in.
+    pub requests: &'static [Request],
+    /// Whether the call can hang and so runs where Ctrl-C can leave it behind.
+    pub interruptible: bool,
+    /// Whether every argument is an [`Conv::Int`], [`Conv::Address`], [`Conv::Bool`] or [`Conv::Live`] passed as
+    /// [`Word::Arg`], every result an [`Out::Int`], [`Out::Address`] or [`Out::Bool`] passed as [`Word::Result`],
+    /// and there is neither sizing nor request: the short way does. `ret` is [`Ret::Status`].
+    pub short: bool,
+}
+
+/// What a C function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ret {
+    /// A status: zero is success.
+    Status,
+    /// `CUfileError_t`: the library's status in the low 32 bits, the driver's above.
+    CuFile,
+    /// `ssize_t`: the first result; -1 is an error told by `errno`.
+    Size,
+    /// The first result itself.
+    Value(Int),
+    /// `const char *`: the first result, a `str`.
+    Text,
+    /// Nothing.
+    Void,
+}
+
+/// A call that is made twice: first with no room, to learn the number of elements.
+#[derive(Debug)]
+pub struct Sizing {
+    /// The type of the number.
+    pub count: Int,
+    /// The results ([`Out::Slice`], [`Out::Pods`], [`Out::Str`] of [`Len::Counted`]) that are null the first time.
+    pub arrays: &'static [u8],
+}
+
+/// A struct made or completed by the engine ([`Word::Request`]).
+#[derive(Debug)]
+pub struct Request {
+    /// Where its bytes are.
+    pub store: Store,
+    /// What its first 32 bits hold: the size and number of the struct's version; 0 leaves them as they are.
+    pub version: u32,
+    /// What is written into it before the call: offset, type, Python parameter.
+    pub inputs: &'static [(u32, Int, u8)],
+    /// What is read from it after the call: offset, result. The result's kind says how ([`Out::Int`], [`Out::Bool`],
+    /// [`Out::Address`], [`Out::Str`] of [`Len::Const`]).
+    pub outputs: &'static [(u32, u8)],
+}
+
+/// Where the bytes of a [`Request`] are.
+#[derive(Clone, Copy, Debug)]
+pub enum Store {
+    /// Zeroed bytes of this size, for the call only.
+    Scratch(u32),
+    /// Those of the result with this index, an [`Out::Pod`].
+    Result(u8),
+    /// Those of the argument with this index, a [`Conv::Pod`].
+    Arg(u8),
+}
+
+/// A Python parameter.
+#[derive(Debug)]
+pub struct Param {
+    /// Name.
+    pub name: &'static str,
+    /// Documented type, e.g. `size_t`, `CUstream`.
+    pub doc: &'static str,
+    /// How the value is converted.
+    pub conv: Conv,
+    /// The value if it is not given.
+    pub default: Option<i64>,
+}
+
+/// C's integer types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Int {
+    /// `signed char`
+    I8,
+    /// `unsigned char`
+    U8,
+    /// `short`
+    I16,
+    /// `unsigned short`
+    U16,
+    /// `int`
+    I32,
+    /// `unsigned int`
+    U32,
+    /// `long long`
+    I64,
+    /// `unsigned long long`, `size_t`
+    U64,
+}
+
+impl Int {
+    /// Size in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Int::I8 | Int::U8 => 1,
+            Int::I16 | Int::U16 => 2,
+            Int::I32 | Int::U32 => 4,
+            Int::I64 | Int::U64 => 8,
+        }
+    }
+
+    /// As C writes it.
+    pub const fn c_name(self) -> &'static str {
+        match self {
+            Int::I8 => "signed char",
+            Int::U8 => "unsigned char",
+            Int::I16 => "short",
+            Int::U16 => "unsigned short",
+            Int::I32 => "int",
+            Int::U32 => "unsigned int",
+            Int::I64 => "long long",
+            Int::U64 => "unsigned long long",
+        }
+    }
+}
+
+/// How a Python argument becomes a C value.
+#[derive(Clone, Copy, Debug)]
+pub enum Conv {
+    /// An integer within the range of the type.
+    Int(Int),
+    /// The same, where `None` is zero.
+    IntOrNone(Int),
+    /// A float.
+    F32,
+    /// A double.
+    F64,
+    /// A member of an enum, or anything `int()` takes.
+    Enum(EnumId),
+    /// An instance of a handle class, an integer or `None`; the C type's range.
+    Handle(ClassId, Int),
+    /// The same, passed by address: the object's own storage where there is one, null for `None`.
+    HandlePtr(ClassId, Int),
+    /// The same as [`Conv::HandlePtr`], where C takes an array as long as the parameter with this index says, and
+    /// Python can give one element only.
+    HandleArray(ClassId, Int, u8),
+    /// A struct by address, `None` is null, where C takes an array as long as the parameter with this index says, and
+    /// Python can give one element only.
+    StructArray(ClassId, u8),
+    /// A struct by address, `None` is null.
+    Struct(ClassId),
+    /// A struct by value: the word is its address.
+    StructValue(ClassId),
+    /// A list or tuple as a C array, and its least length.
+    List(Element, Option<Count>),
+    /// `bytes` as `const char *`.
+    Bytes,
+    /// `bytes` that C writes into; the index of the parameter with its size, where there is one.
+    BytesOut(Option<u8>),
+    /// `void *`: an address, a buffer, an object that knows its pointer, `None`; the index of the parameter with
+    /// the number of bytes C touches there, where there is one.
+    VoidPtr(Option<u8>),
+    /// `void *` to rows: the parameters with the bytes from one row to the next, the bytes of a row that C touches, and
+    /// the number of rows.
+    Rows(u8, u8, u8),
+    /// `void *` to a value whose type the parameter with this index selects.
+    Attribute(EnumId, u8),
+    /// Option values: the enum of the options, the parameters with the options and their number.
+    Options(EnumId, u8, u8),
+    /// Arguments of a kernel.
+    KernelParams,
+    /// `void **` as an address.
+    VoidPtrPtr,
+    /// An address or foreign handle (`intptr_t`): an integer, no float.
+    Address,
+    /// C's `bool`: the truth of any object.
+    Bool,
+    /// `str` as UTF-8, nul-terminated.
+    Str,
+    /// A sequence of `str` or `bytes` as `const char **`, or the address of one; the index of the parameter with
+    /// the number of strings.
+    StrList(Option<u8>),
+    /// Memory C reads: `None`, an address, or a buffer with exactly the number of bytes that the parameter with this
+    /// index says.
+    Buffer(Option<u8>),
+    /// Memory C writes: `None`, an address, or a writable buffer with room enough.
+    BufferOut(OutSize),
+    /// A struct by address.
+    Pod(ClassId, PodRule),
+    /// A handle of the library that must be alive.
+    Live(HandleKind),
+    /// The same, and the call ends it.
+    Ended(HandleKind),
+}
+
+/// How much C writes into a buffer of the caller's.
+#[derive(Clone, Copy, Debug)]
+pub enum OutSize {
+    /// As many bytes as the parameter with this index says.
+    Arg(u8),
+    /// As many bytes as the module's function of this name says, called with the first argument.
+    Call(&'static str),
+    /// Known.
+    Const(u32),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What is taken for a struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodRule {
+    /// An instance of the class, an address, or `None` for null.
+    Address,
+    /// An instance of the class only.
+    Exact,
+    /// An address only.
+    Plain,
+}
+
+/// Handles that the engine keeps account of: the libraries crash on dead ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum HandleKind {
+    /// `nvJitLinkHandle`
+    NvJitLink,
+    /// `nvvmProgram`
+    Nvvm,
+    /// `nvFatbinHandle`
+    NvFatbin,
+    /// `nvmlEventSet_t`
+    NvmlEventSet,
+    /// `nvmlSystemEventSet_t`
+    NvmlSystemEventSet,
+}
+
+impl HandleKind {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+}
+
+/// The least length of a list: the value of a parameter, less a constant.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// Index of the parameter.
+    pub param: u8,
+    /// What is taken off its value.
+    pub less: u8,
+    /// Whether an empty list or `None` is a null pointer whatever the count.
+    pub optional: bool,
+}
+
+/// Element of a list.
+#[derive(Clone, Copy, Debug)]
+pub enum Element {
+    /// An integer.
+    Int(Int),
+    /// A float.
+    F32,
+    /// A double.
+    F64,
+    /// An enum member, 4 bytes.
+    Enum(EnumId),
+    /// A handle, and its C type's range.
+    Handle(ClassId, Int),
+    /// A struct, and its size.
+    Struct(ClassId, u32),
+    /// `const char *`.
+    Bytes,
+    /// `void *`.
+    VoidPtr,
+}
+
+impl Element {
+    /// Size in bytes in the C array.
+    pub const fn size(self) -> usize {
+        match self {
+            Element::Int(int) => int.size(),
+            Element::F32 | Element::Enum(_) => 4,
+            Element::F64 | Element::Bytes | Element::VoidPtr => 8,
+            Element::Handle(_, kind) => kind.size(),
+            Element::Struct(_, size) => size as usize,
+        }
+    }
+}
+
+/// Where a C argument comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Word {
+    /// The converted Python argument.
+    Arg(u8),
+    /// The address of the converted Python argument.
+    ArgAddress(u8),
+    /// The storage of a result.
+    Result(u8),
+    /// The storage of a result, holding the converted argument before the call.
+    InOut(u8, u8),
+    /// Zero.
+    Null,
+    /// A constant: the room in an array whose size is part of the interface.
+    Const(u64),
+    /// The address of the number of elements ([`Raising::sizing`]).
+    Count,
+    /// The address of the request with this index ([`Raising::requests`]).
+    Request(u8),
+    /// The number of structs that the argument with this index, a [`Conv::Pod`], stands for.
+    Elements(u8),
+}
+
+/// A result.
+#[derive(Debug)]
+pub struct Output {
+    /// Documented name.
+    pub name: &'static str,
+    /// Type as it shows in Python.
+    pub doc: &'static str,
+    /// How it is made.
+    pub kind: Out,
+}
+
+/// How a C output becomes a Python object.
+#[derive(Clone, Copy, Debug)]
+pub enum Out {
+    /// An int.
+    Int(Int),
+    /// A float.
+    F32,
+    /// A double.
+    F64,
+    /// An enum member.
+    Enum(EnumId),
+    /// A fresh handle, and its C type's range.
+    Handle(ClassId, Int),
+    /// A fresh struct.
+    Struct(ClassId),
+    /// `bytes` of a length; cut at the first nul if the flag says so.
+    Bytes(Len, bool),
+    /// `bytes` from `const char *`, `None` from null.
+    CString,
+    /// A list.
+    List(Element, Len),
+    /// An address as an int.
+    VoidPtr,
+    /// A value whose type the parameter with this index selects.
+    Attribute(EnumId, u8),
+    /// An address or foreign handle (`intptr_t`) as an int.
+    Address,
+    /// A fresh handle that the engine keeps account of, as an int.
+    Made(HandleKind),
+    /// C's `bool`.
+    Bool,
+    /// A `char` array of this length, as `str` up to the first nul; with [`Ret::Text`] the length means nothing.
+    Str(Len),
+    /// An array of integers, as a sequence with the buffer protocol.
+    Slice(Slice, Len),
+    /// A fresh struct.
+    Pod(ClassId),
+    /// A fresh array of structs.
+    Pods(ClassId, Len),
+}
+
+/// Element of an array of integers, as its buffer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// `unsigned int`, format `I`.
+    U32,
+    /// `unsigned long long`, format `Q`.
+    U64,
+    /// `unsigned long`, format `L`.
+    Ulong,
+    /// An address or foreign handle, format `q`.
+    Address,
+}
+
+impl Slice {
+    /// Size in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Slice::U32 => 4,
+            Slice::U64 | Slice::Ulong | Slice::Address => 8,
+        }
+    }
+}
+
+/// A number of elements.
+#[derive(Clone, Copy, Debug)]
+pub enum Len {
+    /// The value of a Python argument.
+    Arg(u8),
+    /// Known.
+    Const(u32),
+    /// What C said ([`Raising::sizing`]).
+    Counted,
+}
+
+/// Functions with a part written by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// Nothing special.
+    None,
+    /// `cuCtxCreate`: CUDA 12's two arguments too.
+    CtxCreate,
+    /// `cuCoredumpGetAttribute[Global]`
+    CoredumpGet,
+    /// `cuCoredumpSetAttribute[Global]`
+    CoredumpSet,
+    /// `cuPointerGetAttributes`
+    PointerGetAttributes,
+    /// `cuMemRangeGetAttribute`, `cudaMemRangeGetAttribute`
+    RangeGetAttribute,
+    /// `cuMemRangeGetAttributes`, `cudaMemRangeGetAttributes`
+    RangeGetAttributes,
+    /// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`
+    CaptureInfo,
+    /// `cuLinkCreate`: what the options point at lives until `cuLinkDestroy`.
+    LinkCreate,
+    /// `cuLinkDestroy`
+    LinkDestroy,
+    /// `nvrtcGetPTX` and its like: the buffer is checked against the size that another function tells.
+    NvrtcGet,
+    /// `nvrtcGetSupportedArchs`
+    NvrtcArchs,
+    /// `nvrtcGetErrorString`, `cudaGetErrorName`, `cudaGetErrorString`: C returns the text, not a status.
+    ErrorText,
+    /// `cudaGetDeviceProperties`: CUDA 12's struct has another layout.
+    DeviceProperties,
+    /// `cudaCreateChannelDesc`
+    CreateChannelDesc,
+    /// `make_cudaExtent`
+    MakeExtent,
+    /// `make_cudaPitchedPtr`
+    MakePitchedPtr,
+    /// `make_cudaPos`
+    MakePos,
+    /// `getLocalRuntimeVersion`
+    LocalRuntimeVersion,
+    /// `sizeof`
+    Sizeof,
+    /// Nothing special, in a library whose functions raise.
+    Raising,
+    /// `check_status`: raises for a bad status; the flag says whether a good one is returned.
+    CheckStatus(bool),
+    /// `nvml.check_status_size`: "too small" is a good status.
+    CheckStatusSize,
+    /// `nvml.device_get_field_values`, `device_clear_field_values`
+    FieldValues,
+    /// `nvml.device_get_handle_by_uuidv`
+    HandleByUuid,
+    /// `nvml.device_get_gpu_instances`, `gpu_instance_get_compute_instances`: another function tells the number.
+    Instances,
+    /// `nvml.event_set_get_context_data_v1`
+    ContextData,
+    /// `nvml.device_read_write_prm_v1`
+    ReadWritePrm,
+    /// `nvml.device_read_prm_counters_v1`
+    PrmCounters,
+    /// `nvml.device_set_hostname_v1`
+    SetHostname,
+    /// `nvml.device_get_supported_performance_states`
+    PerformanceStates,
+    /// `nvml.device_get_conf_compute_gpu_attestation_report`
+    AttestationReport,
+    /// `nvml.system_event_set_wait`
+    SystemEventSetWait,
+    /// Functions of NVML whose struct points at an array: asked for its length first.
+    ListInStruct,
+    /// `nvml.device_get_gsp_firmware_version`
+    GspFirmwareVersion,
+    /// `cufile.op_status_error`
+    OpStatusError,
+    /// `cudla.create_device`
+    CudlaCreateDevice,
+    /// `cudla.module_get_attributes`
+    CudlaModuleAttributes,
+    /// `cudla.submit_task`
+    CudlaSubmitTask,
+}
+
+impl Special {
+    /// Whether the function returns its value without a status in front.
+    pub const fn gives_value_alone(self) -> bool {
+        matches!(
+            self,
+            Special::Sizeof | Special::MakeExtent | Special::MakePitchedPtr | Special::MakePos
+        )
+    }
+}
+
+/// Checks a table while it is compiled: the engine reads it without checking again.
+///
+/// # Panics
+///
+/// An index leads out of its table, a table is too long for a call's frame, or the names are not sorted.
+pub const fn verify(functions: &[Function]) {
+    let mut at = 0;
+    while at < functions.len() {
+        let f = &functions[at];
+        assert!(f.params.len() <= MAX_PARAMS, "too many parameters");
+        assert!(f.words.len() <= MAX_WORDS, "too many C parameters");
+        assert!(f.results.len() <= MAX_RESULTS, "too many results");
+        assert!(
+            !f.plain || f.results.len() <= PLAIN_RESULTS,
+            "too many results"
+        );
+        let mut word = 0;
+        while word < f.words.len() {
+            match f.words[word] {
+                Word::Arg(arg) | Word::ArgAddress(arg) | Word::Elements(arg) => {
+                    assert!((arg as usize) < f.params.len(), "no such parameter");
+                }
+                Word::Result(result) => {
+                    assert!((result as usize) < f.results.len(), "no such result");
+                }
+                Word::InOut(arg, result) => {
+                    assert!((arg as usize) < f.params.len(), "no such parameter");
+                    assert!((result as usize) < f.results.len(), "no such result");
+                }
+                Word::Null | Word::Const(_) => {}
+                Word::Count => {
+                    let counted = match f.raising {
+                        Some(raising) => raising.sizing.is_some(),
+                        None => false,
+                    };
+                    assert!(counted, "no sizing");
+                }
+                Word::Request(request) => {
+                    let count = match f.raising {
+                        Some(raising) => raising.requests.len(),
+                        None => 0,
+                    };
+                    assert!((request as usize) < count, "no such request");
+                }
+            }
+            word += 1;
+        }
+        let mut param = 0;
+        while param < f.params.len() {
+            let other = match f.params[param].conv {
+                Conv::HandleArray(_, _, other) | Conv::StructArray(_, other) => other,
+                Conv::BytesOut(Some(other)) | Conv::VoidPtr(Some(other)) => other,
+                Conv::List(_, Some(count)) => count.param,
+                Conv::Attribute(_, other) => other,
+                Conv::StrList(Some(other)) | Conv::Buffer(Some(other)) => other,
+                Conv::BufferOut(OutSize::Arg(other)) => other,
+                Conv::Options(_, options, count) => {
+                    assert!((options as usize) < f.params.len(), "no such parameter");
+                    count
+                }
+                _ => 0,
+            };
+            assert!((other as usize) < f.params.len(), "no such parameter");
+            param += 1;
+        }
+        let mut result = 0;
+        while result < f.results.len() {
+            let other = match f.results[result].kind {
+                Out::Bytes(Len::Arg(other), _) | Out::List(_, Len::Arg(other)) => other,
+                Out::Str(Len::Arg(other))
+                | Out::Slice(_, Len::Arg(other))
+                | Out::Pods(_, Len::Arg(other)) => other,
+                Out::Attribute(_, other) => other,
+                _ => 0,
+            };
+            let known = (other as usize) < f.params.len();
+            assert!(other == 0 || known, "no such parameter");
+            result += 1;
+        }
+        if let Some(raising) = f.raising {
+            assert!(!f.plain, "a function that raises is not plain");
+            verify_raising(f, raising);
+        }
+        if at > 0 {
+            assert!(
+                before(functions[at - 1].name, f.name),
+                "names are not sorted"
+            );
+        }
+        at += 1;
+    }
+}
+
+/// The part of [`verify`] for functions that raise.
+const fn verify_raising(f: &Function, raising: &Raising) {
+    assert!(raising.requests.len() <= MAX_REQUESTS, "too many requests");
+    assert!(
+        !raising.short || (f.results.len() <= PLAIN_RESULTS && raising.requests.is_empty()),
+        "not short"
+    );
+    let returned = matches!(raising.ret, Ret::Size | Ret::Value(_) | Ret::Text);
+    assert!(!returned || !f.results.is_empty(), "no result to return");
+    if let Some(sizing) = &raising.sizing {
+        let mut at = 0;
+        while at < sizing.arrays.len() {
+            let array = sizing.arrays[at] as usize;
+            assert!(array < f.results.len(), "no such result");
+            at += 1;
+        }
+    }
+    let mut at = 0;
+    while at < raising.requests.len() {
+        let request = &raising.requests[at];
+        // What is read or written lies within the bytes there are; those of a class the engine checks.
+        let size = match request.store {
+            Store::Scratch(size) => size as usize,
+            Store::Result(result) => {
+                assert!((result as usize) < f.results.len(), "no such result");
+                usize::MAX
+            }
+            Store::Arg(arg) => {
+                assert!((arg as usize) < f.params.len(), "no such parameter");
+                usize::MAX
+            }
+        };
+        assert!(request.version == 0 || size >= 4, "no room for the version");
+        let mut input = 0;
+        while input < request.inputs.len() {
+            let (offset, kind, param) = request.inputs[input];
+            assert!(offset as usize + kind.size() <= size, "outside the struct");
+            assert!((param as usize) < f.params.len(), "no such parameter");
+            input += 1;
+        }
+        let mut output = 0;
+        while output < request.outputs.len() {
+            let (offset, result) = request.outputs[output];
+            assert!((result as usize) < f.results.len(), "no such result");
+            let bytes = match f.results[result as usize].kind {
+                Out::Int(kind) => kind.size(),
+                Out::Bool => 1,
+                Out::Address | Out::Made(_) => 8,
+                Out::Str(Len::Const(len)) => len as usize,
+                _ => panic!("a request has no result of this kind"),
+            };
+            assert!(offset as usize + bytes <= size, "outside the struct");
+            output += 1;
+        }
+        at += 1;
+    }
+}
+
+/// Whether `a` sorts before `b`, for constants.
+const fn before(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
+        }
+        at += 1;
+    }
+    a.len() < b.len()
+}

@@ -1,0 +1,241 @@
+//! Exceptions: every message names the function and the parameter.
+
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::ffi;
+
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
+
+/// Where a value was given: a function and one of its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Function (or class) name.
+    pub func: &'static str,
+    /// Parameter (or attribute) name.
+    pub param: &'static str,
+}
+
+impl Site {
+    /// The beginning of every message.
+    pub fn prefix(self) -> String {
+        format!("{}() argument '{}'", self.func, self.param)
+    }
+}
+
+/// The exception classes used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `TypeError`
+    Type,
+    /// `ValueError`
+    Value,
+    /// `OverflowError`
+    Overflow,
+    /// `RuntimeError`
+    Runtime,
+    /// `MemoryError`
+    Memory,
+    /// `SystemError`
+    System,
+    /// A sequence shorter than its count: both a `ValueError` (what it is) and a `RuntimeError` (what NVIDIA's
+    /// package raises).
+    ListTooSmall,
+    /// `FunctionNotFoundError`, a `RuntimeError`.
+    FunctionNotFound,
+}
+
+/// Sets an exception.
+pub fn raise(kind: Kind, message: &str) -> Raised {
+    let message: Vec<u8> = message.bytes().filter(|&b| b != 0).collect();
+    let message = CString::new(message).unwrap_or_default();
+    // SAFETY: the exception classes are immortal (or kept forever), the message ends with a nul.
+    unsafe {
+        let class = match kind {
+            Kind::Type => ffi::PyExc_TypeError,
+            Kind::Value => ffi::PyExc_ValueError,
+            Kind::Overflow => ffi::PyExc_OverflowError,
+            Kind::Runtime => ffi::PyExc_RuntimeError,
+            Kind::Memory => ffi::PyExc_MemoryError,
+            Kind::System => ffi::PyExc_SystemError,
+            Kind::ListTooSmall => match list_too_small() {
+                Ok(class) => class,
+                Err(Raised) => return Raised,
+            },
+            Kind::FunctionNotFound => match function_not_found() {
+                Ok(class) => class,
+                Err(Raised) => return Raised,
+            },
+        };
+        ffi::PyErr_SetString(class, message.as_ptr());
+    }
+    Raised
+}
+
+static LIST_TOO_SMALL: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The exception class for a sequence shorter than its count, made on first use and kept.
+pub fn list_too_small() -> R<*mut ffi::PyObject> {
+    let known = LIST_TOO_SMALL.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // SAFETY: the classes are immortal; the tuple takes its own references.
+    let made = unsafe {
+        let bases = Owned::take(ffi::PyTuple_Pack(
+            2,
+            ffi::PyExc_ValueError,
+            ffi::PyExc_RuntimeError,
+        ))?;
+        Owned::take(ffi::PyErr_NewExceptionWithDoc(
+            c"cupyrite._native.ListTooSmallError".as_ptr(),
+            c"A sequence has fewer items than the count passed with it.".as_ptr(),
+            bases.ptr(),
+            std::ptr::null_mut(),
+        ))?
+    };
+    Ok(cpython::publish(&LIST_TOO_SMALL, made))
+}
+
+/// `exception.add_note(text)`, which Python has since 3.11.
+///
+/// # Errors
+///
+/// Memory.
+pub fn add_note(exception: Obj<'_>, text: &Owned) -> R<()> {
+    let Some(method) = exception.attribute(c"add_note")? else {
+        return Ok(());
+    };
+    let null = std::ptr::null_mut::<ffi::PyObject>();
+    // SAFETY: both objects are live; null ends the arguments.
+    unsafe {
+        Owned::take(ffi::PyObject_CallFunctionObjArgs(
+            method.ptr(),
+            text.ptr(),
+            null,
+        ))?;
+    }
+    Ok(())
+}
+
+/// Adds a note to the exception that is set.
+pub fn note(text: &str) {
+    let mut class = std::ptr::null_mut();
+    let mut value = std::ptr::null_mut();
+    let mut trace = std::ptr::null_mut();
+    // SAFETY: what is fetched is given back; nothing of it is used meanwhile but the value, which is live.
+    unsafe {
+        ffi::PyErr_Fetch(&raw mut class, &raw mut value, &raw mut trace);
+        ffi::PyErr_NormalizeException(&raw mut class, &raw mut value, &raw mut trace);
+        if !value.is_null()
+            && crate::cpython::from_str(text)
+                .and_then(|text| add_note(Obj::new(value), &text))
+                .is_err()
+        {
+            // The exception itself matters more.
+            crate::cpython::clear();
+        }
+        ffi::PyErr_Restore(class, value, trace);
+    }
+}
+
+static FUNCTION_NOT_FOUND: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+static NOT_SUPPORTED: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// `cuda.bindings._internal.utils.FunctionNotFoundError`: a library has no function of this name (borrowed).
+///
+/// # Errors
+///
+/// Memory.
+pub fn function_not_found() -> R<*mut ffi::PyObject> {
+    runtime_error(
+        &FUNCTION_NOT_FOUND,
+        c"cuda.bindings._internal.utils.FunctionNotFoundError",
+        c"A library lacks a function: it is older than the function.",
+    )
+}
+
+/// `cuda.bindings._internal.utils.NotSupportedError` (borrowed).
+///
+/// # Errors
+///
+/// Memory.
+pub fn not_supported() -> R<*mut ffi::PyObject> {
+    runtime_error(
+        &NOT_SUPPORTED,
+        c"cuda.bindings._internal.utils.NotSupportedError",
+        c"Something that this platform has not.",
+    )
+}
+
+/// A class derived from `RuntimeError`, made on first use and kept.
+fn runtime_error(
+    place: &AtomicPtr<ffi::PyObject>,
+    name: &CStr,
+    doc: &CStr,
+) -> R<*mut ffi::PyObject> {
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // SAFETY: the base is immortal, the texts end with a nul.
+    let made = Owned::take(unsafe {
+        ffi::PyErr_NewExceptionWithDoc(
+            name.as_ptr(),
+            doc.as_ptr(),
+            ffi::PyExc_RuntimeError,
+            std::ptr::null_mut(),
+        )
+    })?;
+    Ok(cpython::publish(place, made))
+}
+
+/// `TypeError`: something else was wanted.
+#[cold]
+pub fn wrong_type(site: Site, wanted: &str, got: Obj<'_>) -> Raised {
+    let message = format!(
+        "{} must be {wanted}, not {}",
+        site.prefix(),
+        got.type_name()
+    );
+    raise(Kind::Type, &message)
+}
+
+/// `TypeError`: `None` where a value is needed.
+#[cold]
+pub fn not_none(site: Site) -> Raised {
+    raise(Kind::Type, &format!("{} must not be None", site.prefix()))
+}
+
+/// `OverflowError`: the integer does not fit the C type.
+#[cold]
+pub fn out_of_range(site: Site, c_type: &str, got: Obj<'_>) -> Raised {
+    // SAFETY: the object is live; a failure to print it is replaced by our message.
+    let text = match Owned::take(unsafe { ffi::PyObject_Str(got.ptr()) }) {
+        Ok(text) => text.obj().text().unwrap_or_default(),
+        Err(Raised) => {
+            crate::cpython::clear();
+            String::new()
+        }
+    };
+    let text = if text.len() > 40 { "value" } else { &text };
+    let message = format!("{}: {text} does not fit in {c_type}", site.prefix());
+    raise(Kind::Overflow, &message)
+}
+
+/// `RuntimeError` and `ValueError`: fewer items than the count says.
+#[cold]
+pub fn too_few(site: Site, have: usize, want: u64) -> Raised {
+    let message = format!("{}: List is too small: {have} < {want}", site.prefix());
+    raise(Kind::ListTooSmall, &message)
+}
+
+/// `MemoryError`.
+#[cold]
+pub fn no_memory() -> Raised {
+    raise(
+        Kind::Memory,
+        "not enough memory for the arguments of the call",
+    )
+}

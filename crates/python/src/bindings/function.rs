@@ -1,0 +1,516 @@
+//! The Python objects that stand for functions: a descriptor and nothing else.
+//!
+//! They are instances of one small type that speaks the vectorcall protocol, not `builtin_function_or_method`:
+//! a built-in whose `self` is a descriptor would have the wrong `__qualname__`, `repr` and pickle, and costs one
+//! indirection more.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicPtr;
+
+use cupyrite_sys::loader::CudaLibrary;
+use pyo3::ffi;
+
+use crate::bindings::call::fast;
+use crate::bindings::call::fast::Plan;
+use crate::bindings::call::general;
+use crate::bindings::descriptor::Function;
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::generated::{
+    cudla_functions, cufile_functions, driver_functions, nvfatbin_functions, nvjitlink_functions,
+    nvml_functions, nvrtc_functions, nvvm_functions, runtime_functions,
+};
+use crate::types::table::LIBRARIES;
+
+/// What the interpreter calls, with the arguments where they lie.
+pub type VectorCall = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    usize,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// A function object. C reads the vectorcall pointer at the offset the type declares.
+#[repr(C)]
+struct FunctionObject {
+    base: ffi::PyObject,
+    vectorcall: VectorCall,
+    weakrefs: *mut ffi::PyObject,
+    function: &'static Function,
+    plan: Plan,
+}
+
+const _: () = crate::bindings::descriptor::verify(driver_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(runtime_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(nvrtc_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(nvjitlink_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(nvvm_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(nvfatbin_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(nvml_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(cufile_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(cudla_functions::FUNCTIONS);
+
+/// All functions of a library, sorted by name.
+pub fn all(library: CudaLibrary) -> &'static [Function] {
+    match library {
+        CudaLibrary::Driver => driver_functions::FUNCTIONS,
+        CudaLibrary::Nvrtc => nvrtc_functions::FUNCTIONS,
+        CudaLibrary::NvJitLink => nvjitlink_functions::FUNCTIONS,
+        CudaLibrary::Nvvm => nvvm_functions::FUNCTIONS,
+        CudaLibrary::NvFatbin => nvfatbin_functions::FUNCTIONS,
+        CudaLibrary::Nvml => nvml_functions::FUNCTIONS,
+        CudaLibrary::CuFile => cufile_functions::FUNCTIONS,
+        CudaLibrary::Cudla => cudla_functions::FUNCTIONS,
+        CudaLibrary::Runtime => runtime_functions::FUNCTIONS,
+    }
+}
+
+/// The name of a library's Python module.
+pub const fn module_name(library: CudaLibrary) -> &'static str {
+    match library {
+        CudaLibrary::Driver => "cuda.bindings.driver",
+        CudaLibrary::Nvrtc => "cuda.bindings.nvrtc",
+        CudaLibrary::NvJitLink => "cuda.bindings.nvjitlink",
+        CudaLibrary::Nvvm => "cuda.bindings.nvvm",
+        CudaLibrary::NvFatbin => "cuda.bindings.nvfatbin",
+        CudaLibrary::Nvml => "cuda.bindings.nvml",
+        CudaLibrary::CuFile => "cuda.bindings.cufile",
+        CudaLibrary::Cudla => "cuda.bindings.cudla",
+        CudaLibrary::Runtime => "cuda.bindings.runtime",
+    }
+}
+
+fn index_of(library: CudaLibrary, name: &str) -> Option<usize> {
+    all(library).binary_search_by(|f| f.name.cmp(name)).ok()
+}
+
+/// The descriptor of the function called `name`.
+pub fn descriptor(library: CudaLibrary, name: &str) -> Option<&'static Function> {
+    index_of(library, name).map(|index| &all(library)[index])
+}
+
+/// The function object called `name`, always the same one; `None` if the library has no such function.
+///
+/// # Errors
+///
+/// Memory.
+pub fn get(library: CudaLibrary, name: &str) -> Option<R<Owned>> {
+    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; CudaLibrary::COUNT] =
+        [const { OnceLock::new() }; CudaLibrary::COUNT];
+    let index = index_of(library, name)?;
+    let places = OBJECTS[library as usize].get_or_init(|| {
+        all(library)
+            .iter()
+            .map(|_| AtomicPtr::new(std::ptr::null_mut()))
+            .collect()
+    });
+    // SAFETY: function objects are kept forever.
+    Some(
+        cpython::once(&places[index], || make(&all(library)[index]))
+            .map(|known| unsafe { Obj::new(known) }.owned()),
+    )
+}
+
+fn make(function: &'static Function) -> R<Owned> {
+    let ty = function_type()?;
+    // SAFETY: the type's basic size is that of `FunctionObject`; the allocation is zeroed and has its head set.
+    unsafe {
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let fields = object.ptr().cast::<FunctionObject>();
+        let plan = Plan::new(function);
+        let call = fast::vectorcall_of(&plan).unwrap_or(vectorcall);
+        (&raw mut (*fields).vectorcall).write(call);
+        (&raw mut (*fields).weakrefs).write(std::ptr::null_mut());
+        (&raw mut (*fields).function).write(function);
+        (&raw mut (*fields).plan).write(plan);
+        Ok(object)
+    }
+}
+
+/// The descriptor of a function object.
+///
+/// # Safety
+///
+/// It is one.
+#[inline(always)]
+pub unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
+    // SAFETY: an instance of the type, which cannot be derived from or made by Python.
+    unsafe { (*object.cast::<FunctionObject>()).function }
+}
+
+/// The plan of a function object.
+///
+/// # Safety
+///
+/// As [`function_of`].
+#[inline(always)]
+pub unsafe fn plan_of(object: *mut ffi::PyObject) -> *mut Plan {
+    // SAFETY: as above.
+    unsafe { &raw mut (*object.cast::<FunctionObject>()).plan }
+}
+
+/// Runs `f`; an exception becomes null, a panic an exception.
+pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
+    guard_here(f)
+}
+
+/// As [`guard`], as a part of the function that calls it.
+#[inline(always)]
+pub fn guard_here(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
+    match std::panic::catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(value)) => value.into_ptr(),
+        Ok(Err(Raised)) => std::ptr::null_mut(),
+        Err(payload) => {
+            report_panic(payload);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// Makes an exception of a panic.
+#[cold]
+#[inline(never)]
+fn report_panic(payload: Box<dyn std::any::Any + Send>) {
+    let what = payload
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    errors::raise(
+        Kind::System,
+        &format!("internal error of Cupyrite, please report it: {what}"),
+    );
+}
+
+/// A call of any function.
+///
+/// # Safety
+///
+/// By the vectorcall protocol, with a function object.
+pub unsafe extern "C" fn vectorcall(
+    callable: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargsf: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // The top bit only says that the place before the arguments may be used.
+    let nargs = nargsf & (usize::MAX >> 1);
+    if kwnames.is_null() {
+        // SAFETY: the protocol gives an instance and as many arguments as it says, on an attached thread; function
+        // objects are kept for ever.
+        let answer = unsafe {
+            let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
+            Plan::call(plan, function_of(callable), args, nargs)
+        };
+        match answer {
+            Some(Ok(value)) => return value.into_ptr(),
+            Some(Err(Raised)) => return std::ptr::null_mut(),
+            None => {}
+        }
+    }
+    // SAFETY: as above.
+    unsafe { general(callable, args, nargs, kwnames) }
+}
+
+#[inline(never)]
+unsafe fn general(
+    callable: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as promised by the caller; function objects are kept for ever.
+    guard(|| unsafe {
+        let f = function_of(callable);
+        let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
+        match Plan::launch(plan, f, args, nargs, kwnames) {
+            Some(answer) => answer,
+            None => general::vectorcall(f, args, nargs, kwnames),
+        }
+    })
+}
+
+/// `tp_call`, for callers that have a tuple and a dict.
+unsafe extern "C" fn tp_call(
+    callable: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(|| {
+        let mut flat = Vec::new();
+        // SAFETY: the protocol gives a tuple and null or a dict; both outlive the call. `PyDict_Next` visits each
+        // pair once, and nothing changes the dict meanwhile.
+        unsafe {
+            let nargs = ffi::PyTuple_Size(args).max(0);
+            for index in 0..nargs {
+                flat.push(ffi::PyTuple_GetItem(args, index));
+            }
+            let mut names = None;
+            if !kwargs.is_null() && ffi::PyDict_Size(kwargs) > 0 {
+                let tuple = Owned::take(ffi::PyTuple_New(ffi::PyDict_Size(kwargs)))?;
+                let (mut position, mut index) = (0, 0);
+                let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+                while ffi::PyDict_Next(kwargs, &raw mut position, &raw mut key, &raw mut value) != 0
+                {
+                    ffi::PyTuple_SetItem(tuple.ptr(), index, Obj::new(key).owned().into_ptr());
+                    flat.push(value);
+                    index += 1;
+                }
+                names = Some(tuple);
+            }
+            let names = names.as_ref().map_or(std::ptr::null_mut(), Owned::ptr);
+            general::vectorcall(
+                function_of(callable),
+                flat.as_ptr(),
+                nargs.cast_unsigned(),
+                names,
+            )
+        }
+    })
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Attributes
+
+/// `(bytesize)`, as `inspect.signature` reads it.
+pub fn text_signature(f: &Function) -> String {
+    let params: Vec<String> = f
+        .params
+        .iter()
+        .map(|p| match p.default {
+            Some(default) => format!("{}={default}", p.name),
+            None => p.name.to_owned(),
+        })
+        .collect();
+    format!("({})", params.join(", "))
+}
+
+/// The docstring: parameters, what comes back, where NVIDIA documents the function.
+pub fn doc(f: &Function) -> String {
+    use std::fmt::Write;
+    let (title, status, url) = match f.library {
+        CudaLibrary::Driver => (
+            "CUDA driver API",
+            "CUresult",
+            "https://docs.nvidia.com/cuda/cuda-driver-api/",
+        ),
+        CudaLibrary::Runtime => (
+            "CUDA runtime API",
+            "cudaError_t",
+            "https://docs.nvidia.com/cuda/cuda-runtime-api/",
+        ),
+        CudaLibrary::Nvrtc => (
+            "NVRTC",
+            "nvrtcResult",
+            "https://docs.nvidia.com/cuda/nvrtc/",
+        ),
+        other => {
+            let found = LIBRARIES.iter().find(|l| l.loader == other);
+            (other.name(), "", found.map_or("", |l| l.url))
+        }
+    };
+    let mut text = String::new();
+    if f.special == crate::bindings::descriptor::Special::Sizeof {
+        return "The size in bytes of the C type that a class of this module stands for.\n\nParameters\n----------\n\
+                objType : class\n\nReturns\n-------\nint\n"
+            .to_owned();
+    }
+    // Writing to a String cannot fail.
+    let symbol = f.raising.map_or(f.name, |raising| raising.symbol);
+    let _ = match symbol {
+        "" => writeln!(text, "{title}\n"),
+        symbol => writeln!(text, "{title}: {symbol}\n"),
+    };
+    if !f.params.is_empty() {
+        let _ = writeln!(text, "Parameters\n----------");
+        for p in f.params {
+            let _ = match p.default {
+                Some(default) => writeln!(text, "{} : {}, default {default}", p.name, p.doc),
+                None => writeln!(text, "{} : {}", p.name, p.doc),
+            };
+        }
+        text.push('\n');
+    }
+    let _ = match (f.raising, f.results.len()) {
+        _ if f.special.gives_value_alone() => writeln!(text, "Returns\n-------"),
+        (None, _) => writeln!(
+            text,
+            "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{status}"
+        ),
+        (Some(_), 0) => writeln!(text, "Returns\n-------\nNone"),
+        (Some(_), 1) => writeln!(text, "Returns\n-------"),
+        (Some(_), _) => writeln!(text, "Returns\n-------\nA tuple.\n"),
+    };
+    for result in f.results {
+        let _ = match result.name {
+            "" => writeln!(text, "{}", result.doc),
+            name => writeln!(text, "{name} : {}", result.doc),
+        };
+    }
+    text.push_str("\nRaises\n------\n");
+    if let Some(exception) = exception_name(f) {
+        let _ = writeln!(text, "{exception}\n    For a status that is no success.");
+    }
+    let _ = writeln!(
+        text,
+        "TypeError, ValueError, OverflowError\n    For an argument that does not convert; nothing \
+         is called then.\n\nWhat it does is documented by NVIDIA: {url}"
+    );
+    text
+}
+
+/// The base of the exceptions that a function's library raises.
+fn exception_name(f: &Function) -> Option<&'static str> {
+    let library = LIBRARIES.iter().find(|l| l.loader == f.library)?;
+    Some(library.errors?.exceptions.first()?.name)
+}
+
+unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| cpython::from_str(unsafe { function_of(object) }.name))
+}
+
+unsafe extern "C" fn get_doc(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| cpython::from_str(&doc(unsafe { function_of(object) })))
+}
+
+unsafe extern "C" fn get_text_signature(
+    object: *mut ffi::PyObject,
+    _: *mut c_void,
+) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| cpython::from_str(&text_signature(unsafe { function_of(object) })))
+}
+
+unsafe extern "C" fn reduce(
+    object: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // A global name: pickle and copy give back the same object.
+    // SAFETY: called with an instance.
+    guard(|| cpython::from_str(unsafe { function_of(object) }.name))
+}
+
+unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    guard(|| {
+        // SAFETY: called with an instance.
+        let f = unsafe { function_of(object) };
+        cpython::from_str(&format!("<built-in function {}>", f.name))
+    })
+}
+
+/// `__module__` is answered here: the type's own `__module__` would hide a getter.
+unsafe extern "C" fn getattro(
+    object: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the protocol gives an instance and a str.
+    unsafe {
+        if Obj::new(name).text().as_deref() == Some("__module__") {
+            return guard(|| cpython::from_str(module_name(function_of(object).library)));
+        }
+        ffi::PyObject_GenericGetAttr(object, name)
+    }
+}
+
+/// Functions are found on classes as they are: they do not bind. Having this makes `inspect` take them for what
+/// they are, routines with a text signature.
+unsafe extern "C" fn descr_get(
+    object: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    unsafe { Obj::new(object) }.owned().into_ptr()
+}
+
+fn getter(
+    name: &'static CStr,
+    get: unsafe extern "C" fn(*mut ffi::PyObject, *mut c_void) -> *mut ffi::PyObject,
+) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: std::ptr::null(),
+        closure: std::ptr::null_mut(),
+    }
+}
+
+fn offset_member(name: &'static CStr, offset: usize) -> ffi::PyMemberDef {
+    ffi::PyMemberDef {
+        name: name.as_ptr(),
+        type_code: ffi::Py_T_PYSSIZET,
+        offset: offset.cast_signed(),
+        flags: ffi::Py_READONLY,
+        doc: std::ptr::null::<c_char>(),
+    }
+}
+
+/// The type of all functions, made on first use.
+fn function_type() -> R<*mut ffi::PyTypeObject> {
+    static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
+    cpython::once(&TYPE, make_type)
+}
+
+fn make_type() -> R<Owned> {
+    // Tables that the type points at for as long as it lives.
+    let getset = Box::leak(Box::new([
+        getter(c"__name__", get_name),
+        getter(c"__qualname__", get_name),
+        getter(c"__doc__", get_doc),
+        getter(c"__text_signature__", get_text_signature),
+        // SAFETY: all null ends the table.
+        unsafe { std::mem::zeroed() },
+    ]));
+    let members = Box::leak(Box::new([
+        offset_member(
+            c"__vectorcalloffset__",
+            std::mem::offset_of!(FunctionObject, vectorcall),
+        ),
+        offset_member(
+            c"__weaklistoffset__",
+            std::mem::offset_of!(FunctionObject, weakrefs),
+        ),
+        // SAFETY: all null ends the table.
+        unsafe { std::mem::zeroed() },
+    ]));
+    let methods = Box::leak(Box::new([
+        ffi::PyMethodDef {
+            ml_name: c"__reduce__".as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunction: reduce,
+            },
+            ml_flags: ffi::METH_NOARGS,
+            ml_doc: std::ptr::null(),
+        },
+        ffi::PyMethodDef::zeroed(),
+    ]));
+    let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
+    let mut slots = [
+        slot(ffi::Py_tp_call, tp_call as *mut c_void),
+        slot(ffi::Py_tp_repr, repr as *mut c_void),
+        slot(ffi::Py_tp_getattro, getattro as *mut c_void),
+        slot(ffi::Py_tp_descr_get, descr_get as *mut c_void),
+        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
+        slot(0, std::ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"cupyrite._native.function".as_ptr(),
+        basicsize: c_int::try_from(size_of::<FunctionObject>()).unwrap_or(0),
+        itemsize: 0,
+        // The flags are bits 7 (no instances from Python), 8 (immutable), 11 (vectorcall; not in the limited API's
+        // headers before 3.12, but the same in every version).
+        flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT).unwrap_or(0) | 1 << 7 | 1 << 8 | 1 << 11,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the spec and its tables are well-formed; the spec itself is only read during the call.
+    Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
+}

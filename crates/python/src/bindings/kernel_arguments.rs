@@ -1,0 +1,613 @@
+//! Kernel arguments: what `kernelParams` takes, packed into C's array of pointers to values.
+//!
+//! The forms: `None` or 0; the address of a ready `void **`; an object with the buffer protocol that holds such an
+//! array (NumPy); and a pair (values, types), where each type is one of ctypes' simple types or `None` for a value
+//! that knows its own address. Up to [`INLINE`] arguments need no memory from the heap, and a ctypes type is
+//! recognised by its address.
+
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+use pyo3::ffi;
+
+use crate::bindings::call::convert;
+use crate::bindings::call::convert::Keep;
+use crate::bindings::descriptor::Int;
+use crate::bindings::errors;
+use crate::bindings::errors::{Kind, Site};
+use crate::cpython;
+use crate::cpython::{Buffer, Obj, Owned, R, Raised};
+use crate::types;
+
+/// Arguments packed without an allocation.
+pub const INLINE: usize = 32;
+
+/// How a value of a ctypes type is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pack {
+    Bool,
+    Char,
+    WChar,
+    I8,
+    I16,
+    I32,
+    U8,
+    U16,
+    U32,
+    Bits64,
+    Float,
+    Double,
+    Pointer,
+}
+
+/// The ctypes types by address, made on first use and never changed: a small open-addressed table.
+struct Known {
+    table: [(usize, Pack); Known::SIZE],
+    /// `ctypes.c_void_p`
+    void_p: usize,
+    /// The base of every ctypes class.
+    data: usize,
+}
+
+impl Known {
+    const SIZE: usize = 64;
+
+    #[inline(always)]
+    fn place(address: usize) -> usize {
+        (address >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58
+    }
+
+    fn load() -> R<Known> {
+        const NAMES: [(&std::ffi::CStr, Pack); 16] = [
+            (c"c_bool", Pack::Bool),
+            (c"c_char", Pack::Char),
+            (c"c_wchar", Pack::WChar),
+            (c"c_byte", Pack::I8),
+            (c"c_ubyte", Pack::U8),
+            (c"c_short", Pack::I16),
+            (c"c_ushort", Pack::U16),
+            (c"c_int", Pack::I32),
+            (c"c_uint", Pack::U32),
+            (c"c_long", Pack::Bits64),
+            (c"c_ulong", Pack::Bits64),
+            (c"c_longlong", Pack::Bits64),
+            (c"c_ulonglong", Pack::Bits64),
+            (c"c_float", Pack::Float),
+            (c"c_double", Pack::Double),
+            (c"c_void_p", Pack::Pointer),
+        ];
+        // SAFETY: the name ends with a nul.
+        let module = Owned::take(unsafe { ffi::PyImport_ImportModule(c"ctypes".as_ptr()) })?;
+        let get = |name: &std::ffi::CStr| -> R<usize> {
+            let class = module.obj().attribute(name)?.ok_or_else(|| {
+                errors::raise(Kind::Runtime, "the module ctypes lacks one of its types")
+            })?;
+            // The table keeps the class alive for as long as the process lives.
+            Ok(class.into_ptr().expose_provenance())
+        };
+        let mut known = Known {
+            table: [(0, Pack::Bool); Known::SIZE],
+            void_p: get(c"c_void_p")?,
+            data: 0,
+        };
+        for (name, pack) in NAMES {
+            let address = get(name)?;
+            let mut place = Known::place(address);
+            while known.table[place].0 != 0 && known.table[place].0 != address {
+                place = (place + 1) % Known::SIZE;
+            }
+            known.table[place] = (address, pack);
+        }
+        // Structure derives from _CData and object; _CData has no public name.
+        let structure = module.obj().attribute(c"Structure")?.ok_or(Raised)?;
+        let bases = structure.obj().attribute(c"__mro__")?.ok_or(Raised)?;
+        let bases = bases.obj().snapshot()?;
+        let base = bases.len().saturating_sub(2);
+        known.data = bases.get(base).owned().into_ptr().expose_provenance();
+        Ok(known)
+    }
+
+    fn get() -> R<&'static Known> {
+        static KNOWN: OnceLock<Known> = OnceLock::new();
+        if let Some(known) = KNOWN.get() {
+            return Ok(known);
+        }
+        let known = Known::load()?;
+        Ok(KNOWN.get_or_init(|| known))
+    }
+
+    #[inline]
+    fn pack(&self, address: usize) -> Option<Pack> {
+        let mut place = Known::place(address);
+        loop {
+            let (at, pack) = self.table[place];
+            if at == address {
+                return Some(pack);
+            }
+            if at == 0 {
+                return None;
+            }
+            place = (place + 1) % Known::SIZE;
+        }
+    }
+}
+
+/// Room for packed arguments. It must not move between [`Packer::pack`] and the end of the C call.
+pub struct Packer {
+    inline: MaybeUninit<[u64; 2 * INLINE]>,
+    heap: Vec<u64>,
+}
+
+impl Default for Packer {
+    fn default() -> Packer {
+        Packer::new()
+    }
+}
+
+impl Packer {
+    /// Empty; costs nothing.
+    #[inline(always)]
+    pub const fn new() -> Packer {
+        Packer {
+            inline: MaybeUninit::uninit(),
+            heap: Vec::new(),
+        }
+    }
+
+    /// Packs `obj` and gives the address of the array of pointers, 0 for none.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for what is none of the forms, tuples of different length, an unknown type, or a value that is
+    /// not of its type; `OverflowError` for an integer too large for its type.
+    pub fn pack(&mut self, obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
+        if obj.is_none() {
+            return Ok(0);
+        }
+        if obj.is_tuple() || obj.is_list() {
+            return self.pack_pair(obj, site, keep);
+        }
+        if obj.is_int() || types::handle_value(obj.ptr()).is_some() {
+            return convert::handle(obj, Int::U64, site);
+        }
+        // A NumPy scalar is an array of one address here, as in NVIDIA's package.
+        if let Some(view) = Buffer::get(obj)? {
+            let address = view.address();
+            keep.buffers.push(view);
+            return Ok(address);
+        }
+        if obj.has_slot(ffi::Py_nb_index) {
+            return convert::int(obj, Int::U64, site);
+        }
+        if let Some(address) = convert::get_ptr(obj, site)? {
+            return Ok(address);
+        }
+        Err(Packer::not_a_form(obj, site))
+    }
+
+    #[cold]
+    fn not_a_form(obj: Obj<'_>, site: Site) -> Raised {
+        let wanted = "None, an address, an object with the buffer protocol, or a pair of tuples (values, types)";
+        errors::wrong_type(site, wanted, obj)
+    }
+
+    fn pack_pair(&mut self, obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
+        let is_pair = |o: Obj<'_>| o.is_tuple() || o.is_list();
+        let pair = Fixed::new(obj)?;
+        if pair.len() != 2 || !is_pair(pair.get(0)) || !is_pair(pair.get(1)) {
+            return Err(Packer::not_a_form(obj, site));
+        }
+        let values = Fixed::new(pair.get(0))?;
+        let kinds = Fixed::new(pair.get(1))?;
+        let n = values.len();
+        if n != kinds.len() {
+            let message = format!(
+                "{} has tuples with different length: {n} values, {} types",
+                site.prefix(),
+                kinds.len()
+            );
+            return Err(errors::raise(Kind::Type, &message));
+        }
+        if n == 0 {
+            return Ok(0);
+        }
+        let known = Known::get()?;
+        // Pointers first, then the values they point at.
+        let base: *mut u64 = if n <= INLINE {
+            self.inline.as_mut_ptr().cast()
+        } else {
+            self.heap.clear();
+            if self.heap.try_reserve_exact(2 * n).is_err() {
+                return Err(errors::no_memory());
+            }
+            self.heap.as_mut_ptr()
+        };
+        let mut last = (0usize, Pack::Bool);
+        for index in 0..n {
+            let value = values.get(index);
+            let kind = kinds.get(index);
+            // SAFETY: `base` has room for `2 * n` words.
+            let (pointer, slot) = unsafe { (base.add(index), base.add(n + index)) };
+            let address = if kind.is_none() {
+                own_address(value, slot, known, index, site, keep)?
+            } else {
+                let at = kind.ptr().addr();
+                if at != last.0 {
+                    match known.pack(at) {
+                        Some(pack) => last = (at, pack),
+                        None => return Err(unsupported(kind, index, site)),
+                    }
+                }
+                let word = match quick_word(value, last.1) {
+                    Some(word) => word,
+                    None => pack_value(value, last.1, known, index, site)?,
+                };
+                // SAFETY: as above.
+                unsafe { slot.write(word) };
+                slot.addr() as u64
+            };
+            // SAFETY: as above.
+            unsafe { pointer.write(address) };
+        }
+        // A list could let go of its items, and an item of its memory, while C reads.
+        for fixed in [pair, values, kinds] {
+            keep.objects.extend(fixed.into_snapshot());
+        }
+        Ok(base.addr() as u64)
+    }
+}
+
+/// The items of a tuple as they are, those of a list as a copy.
+struct Fixed<'a> {
+    tuple: Obj<'a>,
+    /// Where they lie; null where that is not known.
+    items: *const *mut ffi::PyObject,
+    len: usize,
+    snapshot: Option<Owned>,
+}
+
+impl<'a> Fixed<'a> {
+    #[inline]
+    fn new(obj: Obj<'a>) -> R<Fixed<'a>> {
+        if obj.is_tuple() {
+            // SAFETY: it is a tuple.
+            let len = unsafe { ffi::PyTuple_Size(obj.ptr()) };
+            return Ok(Fixed {
+                tuple: obj,
+                items: cpython::tuple_items(obj).unwrap_or(std::ptr::null()),
+                len: len.max(0).cast_unsigned(),
+                snapshot: None,
+            });
+        }
+        let items = obj.snapshot()?;
+        let len = items.len();
+        let snapshot = items.into_owned();
+        // SAFETY: the copy is owned by the value returned with it.
+        let tuple = unsafe { Obj::new(snapshot.ptr()) };
+        Ok(Fixed {
+            tuple,
+            items: cpython::tuple_items(tuple).unwrap_or(std::ptr::null()),
+            len,
+            snapshot: Some(snapshot),
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> Obj<'a> {
+        debug_assert!(index < self.len);
+        // SAFETY: a tuple with more than `index` items, which it holds.
+        unsafe {
+            Obj::new(if self.items.is_null() {
+                ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())
+            } else {
+                *self.items.add(index)
+            })
+        }
+    }
+
+    fn into_snapshot(self) -> Option<Owned> {
+        self.snapshot
+    }
+}
+
+#[cold]
+fn unsupported(kind: Obj<'_>, index: usize, site: Site) -> Raised {
+    // SAFETY: the object is live.
+    let text = match Owned::take(unsafe { ffi::PyObject_Repr(kind.ptr()) }) {
+        Ok(text) => text.obj().text().unwrap_or_default(),
+        Err(Raised) => return Raised,
+    };
+    let message = format!(
+        "{}: Unsupported type: {text} (item {index}); use a simple ctypes type or None",
+        site.prefix()
+    );
+    errors::raise(Kind::Type, &message)
+}
+
+/// A value of type `None`: the address of the value itself.
+fn own_address(
+    value: Obj<'_>,
+    slot: *mut u64,
+    known: &Known,
+    index: usize,
+    site: Site,
+    keep: &mut Keep,
+) -> R<u64> {
+    if let Some(address) = convert::handle_storage(value) {
+        return Ok(address.addr() as u64);
+    }
+    if let Some(address) = types::any_struct_ptr(value.ptr()) {
+        if !types::prepare_struct(value.ptr()) {
+            return Err(Raised);
+        }
+        return Ok(address.addr() as u64);
+    }
+    if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data))
+        && let Some(view) = Buffer::get(value)?
+    {
+        let address = view.address();
+        keep.buffers.push(view);
+        return Ok(address);
+    }
+    if !value.is_int()
+        && let Some(address) = convert::get_ptr(value, site)?
+    {
+        return Ok(address);
+    }
+    if value.is_int() && !value.is_exact_int() && types::is_enum_member(value.ptr()) {
+        let word = convert::enumerator(value, site)?;
+        // SAFETY: the slot is one of the packer's words.
+        unsafe { slot.write(word) };
+        return Ok(slot.addr() as u64);
+    }
+    let message = format!(
+        "{}: item {index} has the type None, so it must know its own address (a ctypes instance or an object with \
+         getPtr()), but it is {}",
+        site.prefix(),
+        value.type_name()
+    );
+    Err(errors::raise(Kind::Type, &message))
+}
+
+/// The bits of an `int` for an integer or an address, or of a `float` for a number, where they fit.
+#[inline(always)]
+fn quick_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
+    if value.is_exact_int() {
+        let number = cpython::as_i64_if_fits(value)?;
+        let fits = match pack {
+            Pack::I32 => i32::try_from(number).is_ok(),
+            Pack::Bits64 => true,
+            Pack::Pointer => number >= 0,
+            _ => false,
+        };
+        let word = number.cast_unsigned();
+        return fits.then_some(if pack == Pack::I32 {
+            word & 0xFFFF_FFFF
+        } else {
+            word
+        });
+    }
+    if value.is_exact_float() && matches!(pack, Pack::Double | Pack::Float) {
+        // SAFETY: the object is a float, whose value needs no code of anybody's.
+        let number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
+        #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
+        return Some(if pack == Pack::Double {
+            number.to_bits()
+        } else {
+            u64::from((number as f32).to_bits())
+        });
+    }
+    None
+}
+
+/// The bits of `value` as `pack` says.
+#[inline(never)]
+fn pack_value(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
+    match pack {
+        Pack::Double | Pack::Float => {
+            // SAFETY: the object is live.
+            let mut number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
+            if number == -1.0 && cpython::raised() {
+                cpython::clear();
+                let inner = simple_value(value, known, index, pack, site)?;
+                number = convert::float(inner.obj(), site)?;
+            }
+            #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
+            Ok(if pack == Pack::Double {
+                number.to_bits()
+            } else {
+                u64::from((number as f32).to_bits())
+            })
+        }
+        Pack::Pointer => pointer(value, known, index, site),
+        Pack::Bool | Pack::Char | Pack::WChar => small(value, pack, known, index, site),
+        _ => {
+            if value.is_exact_int() {
+                return integer(value, pack, index, site);
+            }
+            integer_slow(value, pack, known, index, site)
+        }
+    }
+}
+
+fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
+    let mut overflow = 0;
+    // SAFETY: the object is an int.
+    let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.ptr(), &raw mut overflow) };
+    // As in ctypes itself, unsigned and wide types take the low bits; `c_byte` and `c_int` are checked, as in
+    // NVIDIA's package.
+    let fits = match pack {
+        Pack::I8 => overflow == 0 && i8::try_from(number).is_ok(),
+        Pack::I32 => overflow == 0 && i32::try_from(number).is_ok(),
+        _ => true,
+    };
+    if !fits {
+        let message = format!(
+            "{}: item {index} does not fit in its ctypes type",
+            site.prefix()
+        );
+        return Err(errors::raise(Kind::Overflow, &message));
+    }
+    let word = if overflow == 0 {
+        number.cast_unsigned()
+    } else {
+        // SAFETY: the object is an int.
+        unsafe { ffi::PyLong_AsUnsignedLongLongMask(value.ptr()) }
+    };
+    Ok(match pack {
+        Pack::I8 | Pack::U8 => word & 0xFF,
+        Pack::I16 | Pack::U16 => word & 0xFFFF,
+        Pack::I32 | Pack::U32 => word & 0xFFFF_FFFF,
+        _ => word,
+    })
+}
+
+#[inline(never)]
+fn integer_slow(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
+    if value.is_int() {
+        return integer(value, pack, index, site);
+    }
+    if value.has_slot(ffi::Py_nb_index) {
+        // SAFETY: the object is live.
+        let number = Owned::take(unsafe { ffi::PyNumber_Index(value.ptr()) })?;
+        return integer(number.obj(), pack, index, site);
+    }
+    let inner = simple_value(value, known, index, pack, site)?;
+    if !inner.obj().is_int() {
+        return Err(wrong_value(value, index, pack, site));
+    }
+    integer(inner.obj(), pack, index, site)
+}
+
+/// The `value` of a ctypes instance.
+fn simple_value(value: Obj<'_>, known: &Known, index: usize, pack: Pack, site: Site) -> R<Owned> {
+    if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data))
+        && let Some(inner) = value.attribute(c"value")?
+    {
+        return Ok(inner);
+    }
+    Err(wrong_value(value, index, pack, site))
+}
+
+#[cold]
+fn wrong_value(value: Obj<'_>, index: usize, pack: Pack, site: Site) -> Raised {
+    let wanted = match pack {
+        Pack::Float | Pack::Double => "a real number",
+        Pack::Pointer => "an integer, a ctypes.c_void_p, an object with getPtr() or None",
+        Pack::Char => "bytes of length 1 or an integer",
+        Pack::WChar => "a string of length 1 or an integer",
+        _ => "an integer",
+    };
+    let message = format!(
+        "{}: item {index} must be {wanted}, not {}",
+        site.prefix(),
+        value.type_name()
+    );
+    errors::raise(Kind::Type, &message)
+}
+
+fn pointer(value: Obj<'_>, known: &Known, index: usize, site: Site) -> R<u64> {
+    if value.is_int() {
+        return convert::int(value, Int::U64, site);
+    }
+    if value.is_none() {
+        return Ok(0);
+    }
+    // Objects that know their pointer pass it: the kernel sees the address of the handle or struct, as in NVIDIA's
+    // package. (`int(handle)` passes the handle.)
+    if let Some(address) = convert::handle_storage(value) {
+        return Ok(address.addr() as u64);
+    }
+    if let Some(address) = types::any_struct_ptr(value.ptr()) {
+        if !types::prepare_struct(value.ptr()) {
+            return Err(Raised);
+        }
+        return Ok(address.addr() as u64);
+    }
+    if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.void_p)) {
+        let inner = simple_value(value, known, index, Pack::Pointer, site)?;
+        if inner.obj().is_none() {
+            return Ok(0);
+        }
+        return convert::int(inner.obj(), Int::U64, site);
+    }
+    if let Some(address) = convert::get_ptr(value, site)? {
+        return Ok(address);
+    }
+    if value.has_slot(ffi::Py_nb_index) {
+        return convert::int(value, Int::U64, site);
+    }
+    Err(wrong_value(value, index, Pack::Pointer, site))
+}
+
+fn small(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
+    let inner;
+    let value = if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data)) {
+        inner = simple_value(value, known, index, pack, site)?;
+        inner.obj()
+    } else {
+        value
+    };
+    match pack {
+        Pack::Bool => {
+            // SAFETY: the object is live.
+            match unsafe { ffi::PyObject_IsTrue(value.ptr()) } {
+                -1 => Err(Raised),
+                truth => Ok(u64::from(truth != 0)),
+            }
+        }
+        Pack::Char if value.is_bytes() => {
+            let (data, len) = value.bytes_data();
+            if len != 1 {
+                return Err(wrong_value(value, index, pack, site));
+            }
+            // SAFETY: one byte is there.
+            Ok(u64::from(unsafe { *data }))
+        }
+        Pack::WChar if value.is_str() => {
+            let text = value.text().unwrap_or_default();
+            let mut chars = text.chars();
+            match (chars.next(), chars.next()) {
+                (Some(c), None) => Ok(u64::from(u32::from(c))),
+                _ => Err(wrong_value(value, index, pack, site)),
+            }
+        }
+        _ if value.is_int() => integer(value, Pack::U32, index, site),
+        _ => Err(wrong_value(value, index, pack, site)),
+    }
+}
+
+/// Kernel arguments that outlive a call: the `kernelParams` attribute of node parameters.
+pub struct Packed {
+    packer: Box<Packer>,
+    keep: Keep,
+    address: u64,
+}
+
+impl Packed {
+    /// Packs `obj`; see [`Packer::pack`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Packer::pack`].
+    pub fn new(obj: Obj<'_>, site: Site) -> R<Packed> {
+        let mut packed = Packed {
+            packer: Box::new(Packer::new()),
+            keep: Keep::default(),
+            address: 0,
+        };
+        packed.address = packed.packer.pack(obj, site, &mut packed.keep)?;
+        // Values that gave their own address have to stay.
+        packed.keep.objects.push(obj.owned());
+        Ok(packed)
+    }
+
+    /// The address of the array of pointers (`void **`), 0 for none.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}

@@ -1,0 +1,770 @@
+//! The engine for libraries whose functions raise: values come back alone, a bad status is an exception.
+//!
+//! It adds to the general engine ([`crate::bindings::call::general`]) what those libraries need: addresses and buffers with sizes, structs
+//! that C takes and Python does not see, arrays whose length is asked for first, handles that must be alive
+//! ([`handles`]), and calls that Ctrl-C can leave ([`interruptible`]).
+
+pub mod entry_points;
+pub mod exit_guard;
+pub mod interruptible;
+pub mod live_handles;
+pub mod short;
+
+use std::ffi::{CStr, c_char, c_void};
+
+use cupyrite_sys::loader::CudaLibrary;
+use pyo3::ffi;
+
+use crate::bindings::call::convert;
+use crate::bindings::call::general;
+use crate::bindings::call::general::{Bound, Frame, address, int_from, low_bytes};
+use crate::bindings::custom::nvml;
+use crate::bindings::descriptor::{
+    Conv, Function, HandleKind, Int, Len, MAX_REQUESTS, MAX_WORDS, Out, OutSize, Output, PodRule,
+    Raising, Ret, Special, Store, Word,
+};
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+pub use crate::bindings::raising::entry_points::{
+    by_words, call_named, dead, error_string, status_of,
+};
+use crate::bindings::raising::entry_points::{log, other_thread, size_named};
+use crate::bindings::symbols;
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types;
+use crate::types::exceptions;
+
+/// `NVML_ERROR_INSUFFICIENT_SIZE`: NVML alone has calls that ask for a size first.
+pub const TOO_SMALL: i64 = 7;
+
+/// How often a list is asked for that keeps growing meanwhile.
+const TRIES: usize = 8;
+
+/// Makes a call of a function that raises.
+///
+/// # Errors
+///
+/// An argument does not convert, the library or the function is missing, or C reports an error.
+#[inline]
+pub fn call(bound: Bound<'_>) -> R<Owned> {
+    match bound.f.raising {
+        Some(raising) if raising.short => short::call(bound),
+        Some(raising) if raising.interruptible && interruptible::applies() => {
+            interruptible::call(bound, raising)
+        }
+        Some(raising) => Call::new().run(bound, raising),
+        None => Err(no_descriptor(bound.f)),
+    }
+}
+
+#[cold]
+fn no_descriptor(f: &Function) -> Raised {
+    let message = format!("the table has no description of {}()", f.name);
+    errors::raise(Kind::System, &message)
+}
+
+/// `None`, one value or a tuple.
+#[inline]
+fn answer(count: usize, mut value: impl FnMut(usize) -> R<Owned>) -> R<Owned> {
+    match count {
+        0 => Ok(cpython::none()),
+        1 => value(0),
+        _ => {
+            // SAFETY: a fresh tuple that is filled before anybody sees it; references are handed over.
+            unsafe {
+                let tuple = Owned::take(ffi::PyTuple_New(count.cast_signed()))?;
+                for index in 0..count {
+                    let item = value(index)?;
+                    ffi::PyTuple_SetItem(tuple.ptr(), index.cast_signed(), item.into_ptr());
+                }
+                Ok(tuple)
+            }
+        }
+    }
+}
+
+/// The object for a result that is one word.
+#[inline]
+fn word_result(kind: Out, word: u64) -> R<Owned> {
+    match kind {
+        Out::Int(kind) => int_from(word, kind),
+        Out::Bool => cpython::from_bool(word & 0xFF != 0),
+        _ => cpython::from_i64(word.cast_signed()),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The general way
+
+/// A handle that a call works with.
+#[derive(Clone, Copy)]
+struct Live {
+    kind: HandleKind,
+    value: u64,
+    /// Whether the call ends it.
+    ends: bool,
+}
+
+/// Everything a call needs until it is over. It stays where it is: C gets addresses into it.
+pub struct Call {
+    /// Arguments and results.
+    pub frame: Frame,
+    /// The number of elements, as C reads and writes it.
+    count: u64,
+    /// Addresses of the requests.
+    requests: [u64; MAX_REQUESTS],
+    live: Option<Live>,
+    /// A buffer that C writes as much into as another function says: its parameter, and the room in it where it is
+    /// known.
+    room: Option<(u8, Option<usize>)>,
+}
+
+/// What came back from C.
+#[derive(Clone, Copy)]
+pub struct Returned {
+    /// The value.
+    pub value: i64,
+    /// `errno` right after the call.
+    pub errno: i32,
+}
+
+impl Call {
+    /// An empty call.
+    #[inline(always)]
+    pub fn new() -> Call {
+        Call {
+            frame: Frame::new(),
+            count: 0,
+            requests: [0; MAX_REQUESTS],
+            live: None,
+            room: None,
+        }
+    }
+
+    /// All of it, on this thread.
+    fn run(mut self, bound: Bound<'_>, raising: &'static Raising) -> R<Owned> {
+        let f = bound.f;
+        self.prepare(bound, raising)?;
+        let symbol = symbols::symbol(f)?;
+        if f.library == CudaLibrary::Nvml {
+            nvml::check_handle(bound, self.frame.vals[0])?;
+            if let [Output { kind, .. }] = f.results
+                && let Out::Slice(_, len @ Len::Arg(_)) = *kind
+                && self.frame.len(bound, len) == 0
+            {
+                // Nothing is asked for: NVML calls that an error, NVIDIA's package an empty answer.
+                return self.result(bound, 0);
+            }
+        }
+        if let [
+            Output {
+                kind: Out::Made(HandleKind::NvJitLink),
+                ..
+            },
+        ] = f.results
+        {
+            for mut left in live_handles::left_to_this_thread() {
+                let at = (&raw mut left).addr() as u64;
+                // A linker that cannot be destroyed is lost; the next one is what this call is about.
+                let _ = call_named(f.library, "destroy", &[at])?;
+            }
+        }
+        if let Some(sizing) = &raising.sizing {
+            let status = self.twice(bound, raising, symbol, sizing.count, sizing.arrays)?;
+            self.check(bound, raising, status, None)?;
+            return self.finish(bound, raising, status);
+        }
+        let words = self.words(bound, &[]);
+        let Some(live) = self.live else {
+            let mut returned = exit_guard::invoke(f, symbol, words.as_ptr());
+            symbols::check_interrupt()?;
+            if f.special == Special::ListInStruct {
+                returned = self.lists(f, symbol, &words, returned)?;
+            }
+            if returned.value == TOO_SMALL && nvml::fills_what_fits(f) {
+                returned.value = 0;
+            }
+            self.check(bound, raising, returned, None)?;
+            return self.finish(bound, raising, returned);
+        };
+        let (returned, log) = self.with_handle(bound, live, symbol, &words)?;
+        symbols::check_interrupt()?;
+        self.check(bound, raising, returned, log.as_deref())?;
+        self.finish(bound, raising, returned)
+    }
+
+    /// Converts the arguments and makes room for the results.
+    ///
+    /// # Errors
+    ///
+    /// An argument does not convert, or memory.
+    pub fn prepare(&mut self, bound: Bound<'_>, raising: &'static Raising) -> R<()> {
+        self.frame.convert(bound)?;
+        for (index, param) in bound.f.params.iter().enumerate() {
+            match param.conv {
+                Conv::Live(kind) | Conv::Ended(kind) => {
+                    self.live = Some(Live {
+                        kind,
+                        value: self.frame.vals[index],
+                        ends: matches!(param.conv, Conv::Ended(_)),
+                    });
+                }
+                Conv::BufferOut(size) => self.buffer_out(bound, index, size)?,
+                Conv::Pod(id, rule) => {
+                    if let Some(obj) = bound.get(index) {
+                        self.frame.vals[index] = pod(bound, index, obj, id, rule)?;
+                    }
+                }
+                _ => {}
+            }
+            if let Conv::Buffer(_) | Conv::BufferOut(_) = param.conv
+                && self.frame.vals[index] == 0
+            {
+                entry_points::check_null(bound.f, param.name)?;
+            }
+        }
+        for (index, result) in bound.f.results.iter().enumerate() {
+            self.frame.outs[index] = match result.kind {
+                Out::Pod(id) => {
+                    let (object, address) = types::new_pod(id, 1).ok_or(Raised)?;
+                    self.frame.objects.push((index, Owned::take(object)?));
+                    address.addr() as u64
+                }
+                Out::Str(len) | Out::Slice(_, len) | Out::Pods(_, len)
+                    if !matches!(len, Len::Counted) && raising.ret != Ret::Text =>
+                {
+                    let len = self.frame.len(bound, len);
+                    self.array(index, result.kind, len)?
+                }
+                _ => continue,
+            };
+        }
+        for (index, request) in raising.requests.iter().enumerate() {
+            let at = match request.store {
+                Store::Scratch(size) => self.frame.keep.array(size as usize)?.addr() as u64,
+                Store::Result(result) => self.frame.outs[result as usize],
+                Store::Arg(arg) => self.frame.vals[arg as usize],
+            };
+            self.requests[index] = at;
+            // Null is the library's to refuse.
+            if at == 0 {
+                continue;
+            }
+            let to = std::ptr::with_exposed_provenance_mut::<u8>(address(at));
+            // SAFETY: the bytes were made above, or belong to a struct of the caller's that is large enough; offsets
+            // lie within it (`desc::verify` for our own, the generator for those of a class). Little-endian: the low
+            // bytes of a word are the value.
+            unsafe {
+                if request.version != 0 {
+                    to.cast::<u32>().write_unaligned(request.version);
+                }
+                for (offset, kind, param) in request.inputs {
+                    let value = self.frame.vals[*param as usize];
+                    let from = (&raw const value).cast::<u8>();
+                    std::ptr::copy_nonoverlapping(from, to.add(*offset as usize), kind.size());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Storage for `len` elements of a result.
+    fn array(&mut self, index: usize, kind: Out, len: u64) -> R<u64> {
+        let len = usize::try_from(len).map_err(|_| errors::no_memory())?;
+        Ok(match kind {
+            Out::Str(_) => {
+                // One more than C knows of: text ends with a nul whatever C wrote.
+                let bytes = len.checked_add(1).ok_or_else(errors::no_memory)?;
+                let at = self.frame.keep.array(bytes)?;
+                if len == 0 { 0 } else { at.addr() as u64 }
+            }
+            Out::Slice(of, _) => {
+                let bytes = len.checked_mul(of.size()).ok_or_else(errors::no_memory)?;
+                self.frame.keep.array(bytes)?.addr() as u64
+            }
+            Out::Pods(id, _) => {
+                let (object, address) = types::new_pod(id, len).ok_or(Raised)?;
+                self.frame.objects.retain(|(at, _)| *at != index);
+                self.frame.objects.push((index, Owned::take(object)?));
+                if len == 0 { 0 } else { address.addr() as u64 }
+            }
+            _ => 0,
+        })
+    }
+
+    fn buffer_out(&mut self, bound: Bound<'_>, index: usize, size: OutSize) -> R<()> {
+        let Some(obj) = bound.get(index) else {
+            return Ok(());
+        };
+        let site = bound.site(index);
+        let (at, room) = convert::buffer_out(obj, site, &mut self.frame.keep)?;
+        self.frame.vals[index] = at;
+        let (needed, name) = match size {
+            OutSize::Arg(arg) => (
+                self.frame.vals[arg as usize],
+                bound.f.params[arg as usize].name,
+            ),
+            OutSize::Const(size) => (u64::from(size), "the size"),
+            // Asked for when the handle is locked.
+            OutSize::Call(_) => {
+                self.room = u8::try_from(index).ok().map(|index| (index, room));
+                return Ok(());
+            }
+            OutSize::Unknown => return Ok(()),
+        };
+        match room {
+            Some(room) => general::check_room(Some(room), needed, site, name),
+            None => convert::check_memory(at, needed, site),
+        }
+    }
+
+    /// Fills in C's arguments; the results with these indexes are null.
+    pub fn words(&mut self, bound: Bound<'_>, without: &[u8]) -> [u64; MAX_WORDS] {
+        let mut words = self.frame.words(bound);
+        for (word, from) in words.iter_mut().zip(bound.f.words) {
+            match *from {
+                Word::Count => *word = (&raw mut self.count).addr() as u64,
+                Word::Request(request) => *word = self.requests[request as usize],
+                Word::Elements(arg) => {
+                    let count = bound
+                        .get(arg as usize)
+                        .map(|obj| types::pod_count(obj.ptr()));
+                    *word = count.unwrap_or(0) as u64;
+                }
+                Word::Result(result) if without.contains(&result) => *word = 0,
+                Word::Result(result) => {
+                    if let Out::Str(_) | Out::Slice(..) | Out::Pod(_) | Out::Pods(..) =
+                        bound.f.results[result as usize].kind
+                    {
+                        *word = self.frame.outs[result as usize];
+                    }
+                }
+                _ => {}
+            }
+        }
+        words
+    }
+
+    /// The call with a handle that must be alive, and the library's log if it failed.
+    fn with_handle(
+        &mut self,
+        bound: Bound<'_>,
+        live: Live,
+        symbol: *const c_void,
+        words: &[u64; MAX_WORDS],
+    ) -> R<(Returned, Option<Vec<u8>>)> {
+        let f = bound.f;
+        let Live { kind, value, ends } = live;
+        let Some(entry) = live_handles::find(kind, value) else {
+            return Err(dead(f, kind, value));
+        };
+        let mut guard = None;
+        if kind.exclusive() {
+            guard = live_handles::lock(&entry);
+            if guard.is_none() {
+                return Err(dead(f, kind, value));
+            }
+        }
+        if let Some(state) = guard.as_deref_mut()
+            && state.elsewhere()
+        {
+            match (ends, state.thread) {
+                (true, Some(thread)) => {
+                    live_handles::ended(kind, value, state);
+                    live_handles::put_off(thread, value);
+                    return Ok((Returned { value: 0, errno: 0 }, None));
+                }
+                _ => {
+                    drop(guard);
+                    return Err(other_thread(f));
+                }
+            }
+        }
+        if let Some((param, room)) = self.room
+            && let Conv::BufferOut(OutSize::Call(name)) = f.params[param as usize].conv
+        {
+            let at = self.frame.vals[param as usize];
+            match size_named(f.library, name, value) {
+                Ok(Ok(size)) => {
+                    // Null is the library's to judge, and other addresses have no known end.
+                    let fits = match room {
+                        Some(room) => size <= room,
+                        None => at == 0 || size == 0 || types::readable(address(at), size),
+                    };
+                    if !fits {
+                        drop(guard);
+                        let site = bound.site(param as usize);
+                        return Err(match room {
+                            Some(room) => {
+                                let message = format!(
+                                    "{}: the buffer has {room} bytes, but {name}() says {size}",
+                                    site.prefix()
+                                );
+                                errors::raise(Kind::Value, &message)
+                            }
+                            None => convert::no_memory_at(at, size as u64, site),
+                        });
+                    }
+                }
+                // What keeps the library from telling the size keeps it from the rest too: its own answer counts.
+                Ok(Err(status)) => {
+                    let log = log(kind, value);
+                    drop(guard);
+                    return Ok((
+                        Returned {
+                            value: status,
+                            errno: 0,
+                        },
+                        log,
+                    ));
+                }
+                Err(Raised) => {
+                    drop(guard);
+                    return Err(Raised);
+                }
+            }
+        }
+        let mut words = *words;
+        if let Some(state) = guard.as_deref_mut() {
+            for (word, from) in words.iter_mut().zip(f.words) {
+                if let Word::Arg(arg) = *from
+                    && matches!(f.params[arg as usize].conv, Conv::Str)
+                    && *word != 0
+                {
+                    let text = std::ptr::with_exposed_provenance::<c_char>(address(*word));
+                    // SAFETY: the argument was converted to text that ends with a nul and lives as long as it.
+                    let text = unsafe { CStr::from_ptr(text) }.to_owned();
+                    *word = text.as_ptr().addr() as u64;
+                    state.texts.push(text);
+                }
+            }
+        }
+        let returned = exit_guard::invoke(f, symbol, words.as_ptr());
+        let log = if returned.value != 0 {
+            log(kind, value)
+        } else {
+            None
+        };
+        if ends && returned.value == 0 {
+            match guard.as_deref_mut() {
+                Some(state) => live_handles::ended(kind, value, state),
+                None => live_handles::ended_unlocked(kind, value),
+            }
+        }
+        if returned.value == 0
+            && f.name == "complete"
+            && let Some(state) = guard.as_deref_mut()
+        {
+            // Linked: what is left of the thread's memory does not matter any more.
+            state.thread = None;
+        }
+        drop(guard);
+        Ok((returned, log))
+    }
+
+    /// A call that asks for the number of elements first.
+    fn twice(
+        &mut self,
+        bound: Bound<'_>,
+        raising: &'static Raising,
+        symbol: *const c_void,
+        kind: Int,
+        arrays: &[u8],
+    ) -> R<Returned> {
+        let f = bound.f;
+        let words = self.words(bound, arrays);
+        let mut returned = exit_guard::invoke(f, symbol, words.as_ptr());
+        symbols::check_interrupt()?;
+        if returned.value == TOO_SMALL {
+            returned.value = 0;
+        }
+        self.check(bound, raising, returned, None)?;
+        let mut count = low_bytes(self.count(), kind);
+        for _ in 0..TRIES {
+            for array in arrays {
+                let index = *array as usize;
+                self.frame.outs[index] = self.array(index, f.results[index].kind, count)?;
+            }
+            if count == 0 {
+                break;
+            }
+            self.count = count;
+            let words = self.words(bound, &[]);
+            returned = exit_guard::invoke(f, symbol, words.as_ptr());
+            symbols::check_interrupt()?;
+            let now = low_bytes(self.count(), kind);
+            if returned.value == TOO_SMALL && now > count {
+                // It grew meanwhile.
+                count = now;
+                continue;
+            }
+            if returned.value == 0 && now < count {
+                self.shrink(bound, arrays, now)?;
+            }
+            self.count = now.min(count);
+            break;
+        }
+        if count == 0 {
+            self.count = 0;
+        }
+        Ok(returned)
+    }
+
+    /// Repeats a call whose struct points at arrays: C has written how many elements there are, and now there is room
+    /// for them.
+    fn lists(
+        &mut self,
+        f: &'static Function,
+        symbol: *const c_void,
+        words: &[u64; MAX_WORDS],
+        mut returned: Returned,
+    ) -> R<Returned> {
+        for turn in 0..TRIES {
+            if returned.value != 0 && returned.value != TOO_SMALL {
+                break;
+            }
+            let mut grew = false;
+            for (_, object) in &self.frame.objects {
+                grew |= types::provide_arrays(object.ptr()).ok_or(Raised)?;
+            }
+            if !grew {
+                if turn == 0 {
+                    // There is nothing: "too small" is how NVML says so of no room at all.
+                    returned.value = 0;
+                }
+                break;
+            }
+            returned = exit_guard::invoke(f, symbol, words.as_ptr());
+            symbols::check_interrupt()?;
+        }
+        Ok(returned)
+    }
+
+    /// The number of elements: C writes it.
+    fn count(&self) -> u64 {
+        // SAFETY: the address is that of a field.
+        unsafe { (&raw const self.count).read_volatile() }
+    }
+
+    /// Replaces arrays of structs by shorter ones, for C filled fewer than it said.
+    fn shrink(&mut self, bound: Bound<'_>, arrays: &[u8], count: u64) -> R<()> {
+        for array in arrays {
+            let index = *array as usize;
+            let Out::Pods(id, _) = bound.f.results[index].kind else {
+                continue;
+            };
+            let from = self.frame.outs[index];
+            let old = self.frame.object(index)?;
+            let to = self.array(index, bound.f.results[index].kind, count)?;
+            let bytes = address(count) * types::class_size(id);
+            // SAFETY: both have at least `count` structs, and the old object is alive until the end of this turn.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    std::ptr::with_exposed_provenance::<u8>(address(from)),
+                    std::ptr::with_exposed_provenance_mut::<u8>(address(to)),
+                    bytes,
+                );
+            }
+            self.frame.outs[index] = to;
+            drop(old);
+        }
+        Ok(())
+    }
+
+    /// Turns what C returned into an exception if it is an error.
+    ///
+    /// # Errors
+    ///
+    /// It is one.
+    pub fn check(
+        &self,
+        bound: Bound<'_>,
+        raising: &'static Raising,
+        returned: Returned,
+        log: Option<&[u8]>,
+    ) -> R<()> {
+        let library = bound.f.library;
+        match raising.ret {
+            Ret::Status if returned.value != 0 => Err(exceptions::raise_status(
+                library,
+                returned.value,
+                None,
+                log,
+                None,
+            )),
+            #[allow(clippy::cast_possible_truncation)] // two 32-bit values share the word
+            Ret::CuFile if returned.value as i32 != 0 => {
+                let status = i64::from(returned.value as i32);
+                let driver = i64::from((returned.value >> 32) as i32);
+                let driver = (status == CUDA_DRIVER_ERROR).then_some(driver);
+                Err(exceptions::raise_status(
+                    library, status, driver, None, None,
+                ))
+            }
+            Ret::Size if returned.value == -1 => {
+                // SAFETY: only this thread's `errno` is written; the class is immortal.
+                unsafe {
+                    *libc::__errno_location() = returned.errno;
+                    ffi::PyErr_SetFromErrno(ffi::PyExc_OSError);
+                }
+                Err(Raised)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The results as Python sees them.
+    ///
+    /// # Errors
+    ///
+    /// Memory, or text that is no UTF-8.
+    pub fn finish(
+        &mut self,
+        bound: Bound<'_>,
+        raising: &'static Raising,
+        returned: Returned,
+    ) -> R<Owned> {
+        let results = bound.f.results;
+        for (index, result) in results.iter().enumerate() {
+            // First of all: nothing that follows may lose a handle's account.
+            if let Out::Made(kind) = result.kind {
+                live_handles::made(kind, self.frame.outs[index]);
+            }
+        }
+        for (index, request) in raising.requests.iter().enumerate() {
+            let at = std::ptr::with_exposed_provenance::<u8>(address(self.requests[index]));
+            if at.is_null() {
+                continue;
+            }
+            for (offset, result) in request.outputs {
+                let result = *result as usize;
+                // SAFETY: what is read lies within the struct, as for the inputs.
+                unsafe {
+                    let from = at.add(*offset as usize);
+                    let size = match results[result].kind {
+                        Out::Int(kind) => kind.size(),
+                        Out::Bool => 1,
+                        Out::Str(_) => {
+                            self.frame.outs[result] = from.addr() as u64;
+                            continue;
+                        }
+                        _ => 8,
+                    };
+                    let to = self.frame.outs.as_mut_ptr().add(result);
+                    to.write(0);
+                    std::ptr::copy_nonoverlapping(from, to.cast::<u8>(), size);
+                    if let Out::Made(kind) = results[result].kind {
+                        live_handles::made(kind, to.read());
+                    }
+                }
+            }
+        }
+        answer(results.len(), |index| {
+            if index == 0 {
+                match raising.ret {
+                    Ret::Size => return cpython::from_i64(returned.value),
+                    Ret::Value(kind) => {
+                        return int_from(returned.value.cast_unsigned(), kind);
+                    }
+                    Ret::Text => return text(returned.value.cast_unsigned()),
+                    _ => {}
+                }
+            }
+            self.result(bound, index)
+        })
+    }
+
+    fn result(&mut self, bound: Bound<'_>, index: usize) -> R<Owned> {
+        let word = self.frame.outs[index];
+        let kind = bound.f.results[index].kind;
+        let len = match kind {
+            Out::Str(len) | Out::Slice(_, len) | Out::Pods(_, len) => match len {
+                Len::Counted => self.count,
+                len => self.frame.len(bound, len),
+            },
+            _ => 0,
+        };
+        match kind {
+            Out::Int(_) | Out::Bool | Out::Address | Out::Made(_) => word_result(kind, word),
+            Out::Str(_) => utf8(word, address(len)),
+            Out::Slice(of, _) => {
+                let bytes = address(len) * of.size();
+                let bytes: &[u8] = if bytes == 0 {
+                    &[]
+                } else {
+                    let from = std::ptr::with_exposed_provenance(address(word));
+                    // SAFETY: room for as many elements was made there.
+                    unsafe { std::slice::from_raw_parts(from, bytes) }
+                };
+                Owned::take(types::new_slice(of, bytes))
+            }
+            Out::Pod(_) | Out::Pods(..) => self.frame.object(index),
+            _ => self.frame.result(bound, index),
+        }
+    }
+}
+
+/// `CU_FILE_CUDA_DRIVER_ERROR`: the other half of cuFile's error is the driver's.
+const CUDA_DRIVER_ERROR: i64 = 5011;
+
+/// The address of a struct argument.
+fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: PodRule) -> R<u64> {
+    let site = bound.site(index);
+    if rule != PodRule::Plain
+        && let Some(address) = types::pod_ptr(obj.ptr(), Some(id))
+    {
+        if !types::prepare_struct(obj.ptr()) {
+            return Err(Raised);
+        }
+        return Ok(address.addr() as u64);
+    }
+    let class = types::class_name(id);
+    match rule {
+        PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
+        PodRule::Address if obj.is_none() && bound.f.library != CudaLibrary::Nvml => Ok(0),
+        _ if obj.is_int() => {
+            let at = convert::address(obj, site)?;
+            if at == 0 && bound.f.library == CudaLibrary::Nvml {
+                // NVML looks at the struct before it looks whether there is one.
+                let message = format!("{} must be {class}, not a null address", site.prefix());
+                return Err(errors::raise(Kind::Value, &message));
+            }
+            convert::check_memory(at, types::class_size(id) as u64, site)?;
+            Ok(at)
+        }
+        PodRule::Address => {
+            let wanted = match bound.f.library {
+                CudaLibrary::Nvml => format!("{class} or its address"),
+                _ => format!("{class}, its address or None"),
+            };
+            Err(errors::wrong_type(site, &wanted, obj))
+        }
+        PodRule::Plain => {
+            let wanted = format!("the address of {class}");
+            Err(errors::wrong_type(site, &wanted, obj))
+        }
+    }
+}
+
+/// `str` from at most `len` bytes of UTF-8, up to the first nul.
+fn utf8(at: u64, len: usize) -> R<Owned> {
+    if at == 0 || len == 0 {
+        return cpython::from_str("");
+    }
+    let from = std::ptr::with_exposed_provenance::<u8>(address(at));
+    // SAFETY: there are `len` bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(from, len) };
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(len);
+    cpython::from_utf8(&bytes[..end])
+}
+
+/// `str` from a constant string of C, an empty one from null.
+fn text(at: u64) -> R<Owned> {
+    if at == 0 {
+        return cpython::from_str("");
+    }
+    let from = std::ptr::with_exposed_provenance::<c_char>(address(at));
+    // SAFETY: the library returned the address of a constant string.
+    cpython::from_utf8(unsafe { CStr::from_ptr(from) }.to_bytes())
+}

@@ -1,0 +1,334 @@
+//! Between the descriptors and the libraries: symbols, statuses, the first use of the driver, Ctrl-C.
+
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use cupyrite_sys::driver;
+use cupyrite_sys::loader::{self, CudaLibrary, LoadError, LoadErrorKind};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::bindings::descriptor::Function;
+use crate::bindings::errors;
+use crate::bindings::errors::Kind;
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::generated::ids;
+use crate::pathfinder;
+use crate::site_packages;
+use crate::types;
+use crate::types::EnumId;
+
+/// The address of a function's symbol.
+///
+/// # Errors
+///
+/// `DynamicLibNotFoundError` for a missing library, `RuntimeError` for a broken one or a missing symbol, `ValueError` for an
+/// environment variable that means nothing.
+#[inline]
+pub fn symbol(f: &'static Function) -> R<*const c_void> {
+    symbol_at(f.library, f.symbol as usize, f.name)
+}
+
+/// The address of the symbol with this index in a library's table; `name` is for messages.
+///
+/// # Errors
+///
+/// As [`symbol`].
+#[inline]
+pub fn symbol_at(library: CudaLibrary, index: usize, name: &str) -> R<*const c_void> {
+    if library == CudaLibrary::Driver {
+        if !PREPARED.load(Ordering::Acquire) {
+            prepare()?;
+        }
+    } else if !LOADED[library as usize].load(Ordering::Acquire) {
+        match library {
+            CudaLibrary::Runtime => prepare_runtime()?,
+            library => try_load(library)?,
+        }
+    }
+    match cupyrite_sys::table(library).get(index) {
+        Ok(address) => Ok(address),
+        Err(error) => Err(raise_load_error(error, name)),
+    }
+}
+
+static PREPARED: AtomicBool = AtomicBool::new(false);
+/// Which libraries besides the driver are in the process.
+static LOADED: [AtomicBool; CudaLibrary::COUNT] =
+    [const { AtomicBool::new(false) }; CudaLibrary::COUNT];
+static WARNED: AtomicBool = AtomicBool::new(false);
+
+/// What happens before the driver is used for the first time.
+#[cold]
+pub fn prepare() -> R<()> {
+    loader::set_per_thread_default_stream(per_thread_default_stream()?);
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { Python::assume_attached() };
+    site_packages::refresh(py);
+    // Loading takes its time, and other threads have better things to do than to wait for it.
+    if let Err(error) = py.detach(loader::driver_backend) {
+        return Err(raise_load_error(&error, "the CUDA driver"));
+    }
+    PREPARED.store(true, Ordering::Release);
+    warn_of_cpu_device()
+}
+
+/// What happens before the runtime API is used for the first time. A missing driver is the runtime's own to tell.
+#[cold]
+fn prepare_runtime() -> R<()> {
+    loader::set_per_thread_default_stream(per_thread_default_stream()?);
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { Python::assume_attached() };
+    site_packages::refresh(py);
+    if let Err(error) = py.detach(loader::runtime_source) {
+        return Err(raise_load_error(&error, "the CUDA runtime"));
+    }
+    LOADED[CudaLibrary::Runtime as usize].store(true, Ordering::Release);
+    warn_of_cpu_device()
+}
+
+/// The one warning that the CPU device serves because there is no GPU, whichever library's call came to know it.
+///
+/// # Errors
+///
+/// Warnings are errors in this program.
+fn warn_of_cpu_device() -> R<()> {
+    if loader::is_cpu_fallback() && !WARNED.swap(true, Ordering::AcqRel) {
+        let reason = loader::backend_reason().unwrap_or_default();
+        let text = format!(
+            "{reason}. It runs CUDA programs on this machine's processor, for development and tests; \
+             set CUPYRITE_DEVICE=cpu to choose it without this warning, or CUPYRITE_DEVICE=gpu to insist on a GPU."
+        );
+        let text = std::ffi::CString::new(text).unwrap_or_default();
+        // SAFETY: the category is immortal, the text ends with a nul.
+        let status = unsafe { ffi::PyErr_WarnEx(ffi::PyExc_RuntimeWarning, text.as_ptr(), 1) };
+        if status != 0 {
+            return Err(Raised);
+        }
+    }
+    Ok(())
+}
+
+/// Loads a library while other threads go on. Where it is not there, the caller's own look at the table says so; the next
+/// call tries again, with what `sys.path` holds then.
+#[cold]
+fn try_load(library: CudaLibrary) -> R<()> {
+    // SAFETY: called on a thread that is attached to the interpreter.
+    let py = unsafe { Python::assume_attached() };
+    site_packages::refresh(py);
+    let loaded = py.detach(|| loader::library_handle(library).is_ok());
+    LOADED[library as usize].store(loaded, Ordering::Release);
+    // NVML and the runtime follow the driver's choice, and make it if need be.
+    warn_of_cpu_device()
+}
+
+/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, read as Python's `int()` reads it, from `os.environ`.
+fn per_thread_default_stream() -> R<bool> {
+    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
+    let Some(value) = std::env::var_os(NAME) else {
+        return Ok(false);
+    };
+    let text = cpython::from_str(&value.to_string_lossy())?;
+    // SAFETY: the object is live.
+    let number = match Owned::take(unsafe { ffi::PyNumber_Long(text.ptr()) }) {
+        Ok(number) => number,
+        Err(Raised) => {
+            cpython::clear();
+            let message = format!(
+                "{NAME} must be an integer, but it is {:?}",
+                value.to_string_lossy()
+            );
+            return Err(errors::raise(Kind::Value, &message));
+        }
+    };
+    // SAFETY: the object is live.
+    match unsafe { ffi::PyObject_IsTrue(number.ptr()) } {
+        -1 => Err(Raised),
+        truth => Ok(truth != 0),
+    }
+}
+
+/// Sets the exception for a missing library or symbol.
+#[cold]
+pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
+    let message = error.to_string();
+    match error.kind {
+        LoadErrorKind::LibraryNotFound | LoadErrorKind::LibraryFailed => {
+            let failed = error.kind == LoadErrorKind::LibraryFailed;
+            // SAFETY: errors are raised on a thread that is attached to the interpreter.
+            let py = unsafe { Python::assume_attached() };
+            pathfinder::raise(py, failed, message)
+        }
+        LoadErrorKind::SymbolNotFound => errors::raise(
+            Kind::FunctionNotFound,
+            &format!("{name}() cannot be called: {message}"),
+        ),
+        LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
+        LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Statuses
+
+/// What success returns, made once for each library: the enum member and the tuple that holds only it.
+struct Success {
+    member: AtomicPtr<ffi::PyObject>,
+    tuple: AtomicPtr<ffi::PyObject>,
+}
+
+static SUCCESS: [Success; CudaLibrary::COUNT] = [const {
+    Success {
+        member: AtomicPtr::new(std::ptr::null_mut()),
+        tuple: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; CudaLibrary::COUNT];
+
+/// The enum that the tuples of a library begin with. Functions of the other libraries raise.
+fn status_enum(library: CudaLibrary) -> EnumId {
+    match library {
+        CudaLibrary::Nvrtc => ids::enums::nvrtc::nvrtcResult,
+        CudaLibrary::Runtime => ids::enums::runtime::cudaError_t,
+        _ => ids::enums::driver::CUresult,
+    }
+}
+
+/// A reference that is kept forever, made by `make` on first use.
+fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<Owned> {
+    // SAFETY: what is stored is never released.
+    cpython::once(place, make).map(|known| unsafe { Obj::new(known) }.owned())
+}
+
+/// The status as a member of the library's enum.
+///
+/// # Errors
+///
+/// Memory.
+#[inline]
+pub fn status(library: CudaLibrary, value: i64) -> R<Owned> {
+    if value == 0 {
+        // SAFETY: the member is never released.
+        return success(library).map(|known| unsafe { Obj::new(known) }.owned());
+    }
+    Owned::take(types::enum_member(status_enum(library), value))
+}
+
+/// The member that says success, borrowed: it lives for ever.
+///
+/// # Errors
+///
+/// Memory.
+#[inline(always)]
+pub fn success(library: CudaLibrary) -> R<*mut ffi::PyObject> {
+    let known = SUCCESS[library as usize].member.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    cpython::once(&SUCCESS[library as usize].member, || {
+        Owned::take(types::enum_member(status_enum(library), 0))
+    })
+}
+
+/// A tuple with only the status.
+///
+/// # Errors
+///
+/// Memory.
+#[inline(always)]
+pub fn status_tuple(library: CudaLibrary, value: i64) -> R<Owned> {
+    if value == 0 {
+        let known = SUCCESS[library as usize].tuple.load(Ordering::Acquire);
+        if !known.is_null() {
+            // SAFETY: what is stored is never released.
+            return Ok(unsafe { Obj::new(known) }.owned());
+        }
+    }
+    new_status_tuple(library, value)
+}
+
+#[inline(never)]
+fn new_status_tuple(library: CudaLibrary, value: i64) -> R<Owned> {
+    let make = || {
+        let status = status(library, value)?;
+        // SAFETY: the tuple takes its own reference.
+        Owned::take(unsafe { ffi::PyTuple_Pack(1, status.ptr()) })
+    };
+    if value == 0 {
+        return once(&SUCCESS[library as usize].tuple, make);
+    }
+    make()
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The GIL
+
+/// Whether a call that neither waits nor takes a lock that is held across a wait may keep the GIL. Not in a program that
+/// has asked for log callbacks: whatever call fails writes to the driver's log, and waits there for the callback of
+/// another thread's failure, which is Python's as a rule and wants the GIL.
+#[inline(always)]
+pub fn keeps_gil() -> bool {
+    !driver::TABLE.is_resolved(driver::Symbol::cuLogsRegisterCallback as usize)
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Ctrl-C
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Asked by the CPU device while a call waits: whether the wait should end because a signal handler raised.
+pub fn interrupt_requested() -> bool {
+    // SAFETY: the interpreter lives as long as calls are made from it; the state taken is released again. A thread
+    // that Python does not know gets no signals, so it is not made known to it.
+    unsafe {
+        if ffi::Py_IsInitialized() == 0 || ffi::PyGILState_GetThisThreadState().is_null() {
+            return false;
+        }
+        let state = ffi::PyGILState_Ensure();
+        let raised = ffi::PyErr_CheckSignals() != 0;
+        if raised {
+            INTERRUPTED.store(true, Ordering::Release);
+        }
+        ffi::PyGILState_Release(state);
+        raised
+    }
+}
+
+/// Reports an exception that a signal handler raised during a call.
+///
+/// # Errors
+///
+/// There is one.
+#[inline]
+pub fn check_interrupt() -> R<()> {
+    if INTERRUPTED.load(Ordering::Relaxed) && cpython::raised() {
+        INTERRUPTED.store(false, Ordering::Relaxed);
+        return Err(Raised);
+    }
+    Ok(())
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// The end of the interpreter
+
+/// Asked by the CPU device before it calls a function of the program on a thread of its own: whether Python is there.
+/// Most of these functions are Python's (`ctypes`), and the memory of their code goes with the interpreter.
+pub fn python_is_there() -> bool {
+    type Finalizing = unsafe extern "C" fn() -> c_int;
+    static FINALIZING: OnceLock<Option<Finalizing>> = OnceLock::new();
+    let finalizing = FINALIZING.get_or_init(|| {
+        // Public since Python 3.13, and there under its old name in all versions before.
+        [c"Py_IsFinalizing", c"_Py_IsFinalizing"]
+            .iter()
+            .find_map(|name| {
+                // SAFETY: looks a name up; the symbol, if there is one, is a function of this type.
+                unsafe {
+                    let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+                    std::mem::transmute::<*mut c_void, Option<Finalizing>>(found)
+                }
+            })
+    });
+    // SAFETY: both may be asked at any time, by any thread.
+    unsafe { ffi::Py_IsInitialized() != 0 && finalizing.is_none_or(|finalizing| finalizing() == 0) }
+}

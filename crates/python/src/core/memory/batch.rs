@@ -1,0 +1,319 @@
+//! Several buffers at once: `copy_batch`, `prefetch_batch`, `discard_batch`, `discard_prefetch_batch`.
+
+use cupyrite::managed::{self, MemoryRange};
+use cupyrite::{
+    CopyOptions, CopyRange, MemoryLocation, Stream, copy_batch_async, enter_for_default_stream,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PySequence, PyTuple};
+
+use crate::core::errors::OrRaise;
+use crate::core::memory::buffer::PyBuffer;
+use crate::core::memory::copy_operand;
+use crate::core::memory::copy_operand::Operand;
+use crate::core::memory::location;
+use crate::core::memory::managed::not_managed;
+use crate::core::{device, stream};
+
+/// The elements of a sequence.
+fn elements<'py>(
+    given: &Bound<'py, PyAny>,
+    what: &dyn Fn() -> String,
+    of: &str,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    if given.cast::<PyList>().is_err()
+        && given.cast::<PyTuple>().is_err()
+        && given.cast::<PySequence>().is_err()
+    {
+        return Err(PyTypeError::new_err(format!(
+            "{} is of type {}; expected a list, tuple or other sequence of {of}",
+            what(),
+            given.get_type().name()?
+        )));
+    }
+    given.try_iter()?.collect()
+}
+
+/// The buffers of an argument, whose memory stays for as long as the result lives.
+fn buffers<'py>(
+    given: &Bound<'py, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<Vec<Operand<'py>>> {
+    let what = || format!("{function}() argument '{parameter}'");
+    let given = elements(given, &what, "Buffers")?;
+    if given.is_empty() {
+        return Err(PyValueError::new_err(format!(
+            "{} is empty; expected at least one Buffer",
+            what()
+        )));
+    }
+    let one = |(i, element): (usize, &Bound<'py, PyAny>)| match element.cast::<PyBuffer>() {
+        Ok(buffer) => Operand::of_buffer(buffer),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{}: element {i} is of type {}; expected a Buffer",
+            what(),
+            element.get_type().name()?
+        ))),
+    };
+    given.iter().enumerate().map(one).collect()
+}
+
+/// Runs something on the memory of buffers, in the order of a stream, which is noted.
+fn run(
+    py: Python<'_>,
+    operands: &[&Operand<'_>],
+    stream: &Stream,
+    body: impl FnOnce() -> cupyrite::Result<()> + Send,
+) -> PyResult<()> {
+    copy_operand::reap(py);
+    let device = if stream.is_default() {
+        let known = operands
+            .iter()
+            .filter_map(|operand| operand.buffer()?.device(py));
+        match known.into_iter().next() {
+            Some(device) => Some(device),
+            None => Some(device::current(py)?),
+        }
+    } else {
+        None
+    };
+    for operand in operands {
+        if let Some(buffer) = operand.buffer() {
+            buffer.used_in(py, stream, device);
+        }
+    }
+    py.detach(|| {
+        let _entered = device
+            .map(|device| enter_for_default_stream(stream, device))
+            .transpose()?;
+        body()
+    })
+    .or_raise(py)
+}
+
+/// Copies buffers into others, in the order of a stream; among themselves the copies may be made in any order.
+///
+/// Parameters
+/// ----------
+/// stream : Stream
+///     In whose order.
+/// srcs : sequence of Buffer
+///     Where from.
+/// dsts : sequence of Buffer
+///     Where to: as many, each of the size of its source.
+/// options : CopyOptions or sequence of CopyOptions, optional
+///     How: one for all copies, or one for each.
+///
+/// See `cuMemcpyBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html>`_. Where the driver has no
+/// such call, and for the default streams, the copies are made one by one.
+#[pyfunction]
+#[pyo3(signature = (stream, srcs, dsts, *, options=None))]
+fn copy_batch<'py>(
+    stream: &Bound<'py, PyAny>,
+    srcs: &Bound<'py, PyAny>,
+    dsts: &Bound<'py, PyAny>,
+    options: Option<&Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    const FUNCTION: &str = "copy_batch";
+    let py = stream.py();
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
+    let sources = buffers(srcs, FUNCTION, "srcs")?;
+    let destinations = buffers(dsts, FUNCTION, "dsts")?;
+    if sources.len() != destinations.len() {
+        return Err(PyValueError::new_err(format!(
+            "copy_batch(): 'srcs' has {} buffers, 'dsts' {}; expected as many of both",
+            sources.len(),
+            destinations.len()
+        )));
+    }
+    let pairs = || sources.iter().zip(&destinations);
+    let wrong = pairs().position(|(source, destination)| source.size() != destination.size());
+    if let Some(i) = wrong {
+        return Err(PyValueError::new_err(format!(
+            "copy_batch(): at index {i} the source has {} bytes, the destination {}; both must have the same size",
+            sources[i].size(),
+            destinations[i].size()
+        )));
+    }
+    let options = batch_options(options, sources.len())?;
+    let copies: Vec<CopyRange> = pairs()
+        .map(|(source, destination)| (destination.address(), source.address(), source.size()))
+        .collect();
+    let all: Vec<&Operand<'_>> = sources.iter().chain(&destinations).collect();
+    run(py, &all, &stream, || {
+        // SAFETY: both sides are pinned now and freed after this work, see `used_by`. That an address which somebody else
+        // gave is good for its bytes is what `from_handle` asks of its caller; overlapping copies have no defined order.
+        unsafe { copy_batch_async(&copies, &options, &stream) }
+    })
+}
+
+fn batch_options(given: Option<&Bound<'_, PyAny>>, count: usize) -> PyResult<Vec<CopyOptions>> {
+    let Some(given) = given.filter(|given| !given.is_none()) else {
+        return Ok(vec![CopyOptions::default()]);
+    };
+    let what = || "copy_batch() argument 'options'".to_owned();
+    if given.cast::<PySequence>().is_err() {
+        return Ok(vec![copy_operand::copy_options("copy_batch", Some(given))?]);
+    }
+    let given = elements(given, &what, "CopyOptions")?;
+    if given.len() != count {
+        return Err(PyValueError::new_err(format!(
+            "{} has {} elements for {count} buffers; expected one CopyOptions, or as many",
+            what(),
+            given.len()
+        )));
+    }
+    let one = |element: &Bound<'_, PyAny>| {
+        if element.is_none() {
+            return Err(PyTypeError::new_err(format!(
+                "an element of {} is None; expected CopyOptions",
+                what()
+            )));
+        }
+        copy_operand::copy_options("copy_batch", Some(element))
+    };
+    given.iter().map(one).collect()
+}
+
+/// Buffers of managed memory, and their ranges.
+fn managed_buffers<'py>(
+    given: &Bound<'py, PyAny>,
+    function: &str,
+) -> PyResult<(Vec<Operand<'py>>, Vec<MemoryRange>)> {
+    let py = given.py();
+    let operands = buffers(given, function, "buffers")?;
+    for buffer in operands.iter().filter_map(Operand::buffer) {
+        let (_, _, managed) = buffer.accessible(py)?;
+        if !managed {
+            return Err(not_managed(&format!("{function}()")));
+        }
+    }
+    let ranges = operands.iter().map(|o| (o.address(), o.size())).collect();
+    Ok((operands, ranges))
+}
+
+/// What messages call the places.
+fn locations_of(function: &str) -> String {
+    format!("{function}() argument 'locations'")
+}
+
+/// One place for all buffers, or one for each.
+fn places(given: &Bound<'_, PyAny>, function: &str, count: usize) -> PyResult<Vec<MemoryLocation>> {
+    let what = || locations_of(function);
+    if given.cast::<PySequence>().is_err() {
+        return Ok(vec![location::required(given, what)?]);
+    }
+    let given = elements(given, &what, "Devices and Hosts")?;
+    if given.len() != count {
+        return Err(PyValueError::new_err(format!(
+            "{} has {} places for {count} buffers; expected one place, or as many",
+            what(),
+            given.len()
+        )));
+    }
+    let element = || format!("an element of {}", what());
+    given
+        .iter()
+        .map(|place| location::required(place, element))
+        .collect()
+}
+
+/// Moves managed memory, in the order of a stream.
+///
+/// Parameters
+/// ----------
+/// stream : Stream
+///     In whose order.
+/// buffers : sequence of Buffer
+///     What; all of managed memory.
+/// locations : Device, Host or a sequence of them
+///     Where to: one place for all buffers, or one for each.
+///
+/// See `cuMemPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_. Where the driver
+/// has no such call, and for the default streams, the buffers are moved one by one.
+#[pyfunction]
+fn prefetch_batch<'py>(
+    stream: &Bound<'py, PyAny>,
+    buffers: &Bound<'py, PyAny>,
+    locations: &Bound<'py, PyAny>,
+) -> PyResult<()> {
+    const FUNCTION: &str = "prefetch_batch";
+    let py = stream.py();
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
+    let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
+    let places = places(locations, FUNCTION, ranges.len())?;
+    let all: Vec<&Operand<'_>> = operands.iter().collect();
+    run(py, &all, &stream, || {
+        managed::prefetch_async(&ranges, &places, &stream)
+            .map_err(|error| location::explain(error, &places, &locations_of(FUNCTION)))
+    })
+}
+
+/// Gives up the contents of managed memory, in the order of a stream: they are undefined until they are written again, and
+/// nothing has to be moved for them.
+///
+/// Parameters
+/// ----------
+/// stream : Stream
+///     In whose order; not the legacy default stream (``CUDA_ERROR_INVALID_VALUE``).
+/// buffers : sequence of Buffer
+///     What; all of managed memory.
+///
+/// See `cuMemDiscardBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
+#[pyfunction]
+fn discard_batch<'py>(stream: &Bound<'py, PyAny>, buffers: &Bound<'py, PyAny>) -> PyResult<()> {
+    const FUNCTION: &str = "discard_batch";
+    let py = stream.py();
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
+    let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
+    let all: Vec<&Operand<'_>> = operands.iter().collect();
+    run(py, &all, &stream, || {
+        // SAFETY: the caller has been told that the contents are gone.
+        unsafe { managed::discard_async(&ranges, &stream) }
+    })
+}
+
+/// `discard_batch` and `prefetch_batch` in one, for memory that is about to be written somewhere.
+///
+/// Parameters
+/// ----------
+/// stream : Stream
+///     In whose order; not the legacy default stream (``CUDA_ERROR_INVALID_VALUE``).
+/// buffers : sequence of Buffer
+///     What; all of managed memory.
+/// locations : Device, Host or a sequence of them
+///     Where to: one place for all buffers, or one for each.
+///
+/// See `cuMemDiscardAndPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
+#[pyfunction]
+fn discard_prefetch_batch<'py>(
+    stream: &Bound<'py, PyAny>,
+    buffers: &Bound<'py, PyAny>,
+    locations: &Bound<'py, PyAny>,
+) -> PyResult<()> {
+    const FUNCTION: &str = "discard_prefetch_batch";
+    let py = stream.py();
+    let stream = stream::lend(stream, FUNCTION, "stream", false)?;
+    let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
+    let places = places(locations, FUNCTION, ranges.len())?;
+    let all: Vec<&Operand<'_>> = operands.iter().collect();
+    run(py, &all, &stream, || {
+        // SAFETY: as in `discard_batch`.
+        unsafe { managed::discard_and_prefetch_async(&ranges, &places, &stream) }
+            .map_err(|error| location::explain(error, &places, &locations_of(FUNCTION)))
+    })
+}
+
+/// Adds the functions.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_function(wrap_pyfunction!(copy_batch, core)?)?;
+    core.add_function(wrap_pyfunction!(prefetch_batch, core)?)?;
+    core.add_function(wrap_pyfunction!(discard_batch, core)?)?;
+    core.add_function(wrap_pyfunction!(discard_prefetch_batch, core)?)
+}

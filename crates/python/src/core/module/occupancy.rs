@@ -1,0 +1,346 @@
+//! `KernelOccupancy`.
+
+use std::ffi::c_int;
+
+use cupyrite::sys::driver::CUresult;
+use cupyrite::{Device, DynamicSharedMemory, Error, Kernel, LaunchConfig, MaxPotentialBlockSize};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyTuple};
+
+use crate::core::closable::Unlocked;
+use crate::core::errors::{OrRaise, to_python};
+use crate::core::launch::config::PyLaunchConfig;
+use crate::core::{device, stream};
+use crate::generated::ids::class::driver as class;
+use crate::types;
+
+/// How much of a kernel fits on a device at once.
+///
+/// Take it from :attr:`Kernel.occupancy`. The device is the current one, or that of the stream.
+///
+/// See `Occupancy <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__OCCUPANCY.html>`_.
+#[pyclass(
+    frozen,
+    subclass,
+    module = "cuda.core._module",
+    name = "KernelOccupancy"
+)]
+pub struct PyKernelOccupancy {
+    kernel: Unlocked<Kernel>,
+}
+
+impl PyKernelOccupancy {
+    /// The occupancy of a kernel.
+    pub fn of(kernel: Kernel) -> PyKernelOccupancy {
+        PyKernelOccupancy {
+            kernel: Unlocked::new(kernel),
+        }
+    }
+}
+
+/// A count of threads or blocks; one below zero is refused as the driver would.
+fn count(
+    py: Python<'_>,
+    call: &'static str,
+    parameter: &str,
+    given: c_int,
+    least: c_int,
+) -> PyResult<u32> {
+    match u32::try_from(given) {
+        Ok(count) if given >= least => Ok(count),
+        _ => Err(to_python(
+            py,
+            &Error::Driver {
+                call,
+                status: CUresult::CUDA_ERROR_INVALID_VALUE,
+                log: format!("{parameter} is {given}; it must be at least {least}"),
+            },
+        )),
+    }
+}
+
+/// A number of bytes.
+fn bytes(function: &str, parameter: &str, given: &Bound<'_, PyAny>) -> PyResult<usize> {
+    // SAFETY: a live object; a new reference or null with an exception.
+    let index = unsafe {
+        Bound::from_owned_ptr_or_err(given.py(), pyo3::ffi::PyNumber_Index(given.as_ptr()))
+    };
+    let Ok(index) = index else {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected an int",
+            given.get_type().name()?
+        )));
+    };
+    index.extract::<usize>().map_err(|_| {
+        PyOverflowError::new_err(format!(
+            "{function}() argument '{parameter}' is {index}; expected a number of bytes, at least 0"
+        ))
+    })
+}
+
+#[pymethods]
+impl PyKernelOccupancy {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyKernelOccupancy> {
+        Err(PyRuntimeError::new_err(
+            "a KernelOccupancy is not made directly: take it from Kernel.occupancy",
+        ))
+    }
+
+    /// Blocks that a multiprocessor of the current device runs at the same time.
+    ///
+    /// Parameters
+    /// ----------
+    /// block_size : int
+    ///     Threads of a block.
+    /// dynamic_shared_memory_size : int
+    ///     Bytes of dynamic shared memory of a block.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    fn max_active_blocks_per_multiprocessor(
+        &self,
+        py: Python<'_>,
+        block_size: c_int,
+        dynamic_shared_memory_size: &Bound<'_, PyAny>,
+    ) -> PyResult<u32> {
+        let shared = bytes(
+            "max_active_blocks_per_multiprocessor",
+            "dynamic_shared_memory_size",
+            dynamic_shared_memory_size,
+        )?;
+        let call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+        let threads = count(py, call, "block_size", block_size, 1)?;
+        self.query(py, |kernel, device| {
+            kernel.max_active_blocks(device, threads, shared)
+        })
+    }
+
+    /// The size of block with which the kernel fills the current device best.
+    ///
+    /// Parameters
+    /// ----------
+    /// dynamic_shared_memory_needed : int or CUoccupancyB2DSize or callable
+    ///     Bytes of dynamic shared memory that a block needs; or a C function, or a Python one, which gets the threads
+    ///     of a block and answers with its bytes.
+    /// block_size_limit : int
+    ///     The most threads that a block may have; 0: as many as the device allows.
+    ///
+    /// Returns
+    /// -------
+    /// MaxPotentialBlockSizeOccupancyResult
+    ///     A named tuple: ``min_grid_size``, the fewest blocks that fill the device, and ``max_block_size``, the
+    ///     threads of each.
+    fn max_potential_block_size<'py>(
+        &self,
+        py: Python<'py>,
+        dynamic_shared_memory_needed: &Bound<'py, PyAny>,
+        block_size_limit: c_int,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let needed = dynamic_shared_memory_needed;
+        let limit = count(
+            py,
+            "cuOccupancyMaxPotentialBlockSize",
+            "block_size_limit",
+            block_size_limit,
+            0,
+        )?;
+        let best = if needed.cast::<PyInt>().is_ok() {
+            let function = "max_potential_block_size";
+            let shared = bytes(function, "dynamic_shared_memory_needed", needed)?;
+            self.query(py, |kernel, device| {
+                kernel.max_potential_block_size(device, DynamicSharedMemory::Bytes(shared), limit)
+            })?
+        } else if let Some(address) = types::own_handle(needed.as_ptr(), class::CUoccupancyB2DSize)
+        {
+            // SAFETY: the class holds the address of a C function of this type, or null, which is None.
+            let function = unsafe {
+                std::mem::transmute::<usize, Option<unsafe extern "C" fn(c_int) -> usize>>(
+                    address as usize,
+                )
+            };
+            self.query(py, |kernel, device| {
+                let shared =
+                    function.map_or(DynamicSharedMemory::Bytes(0), DynamicSharedMemory::Function);
+                kernel.max_potential_block_size(device, shared, limit)
+            })?
+        } else if needed.is_callable() {
+            self.best_of_callable(needed, limit)?
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "max_potential_block_size() argument 'dynamic_shared_memory_needed' is of type {}; expected an int, a \
+                 CUoccupancyB2DSize or a callable",
+                needed.get_type().name()?
+            )));
+        };
+        let class = PyModule::import(py, "cuda.core._module")?
+            .getattr("MaxPotentialBlockSizeOccupancyResult")?;
+        class.call1((best.min_grid_size, best.max_block_size))
+    }
+
+    /// Bytes of dynamic shared memory that a block may have for so many blocks to run on a multiprocessor of the current
+    /// device at the same time.
+    ///
+    /// Parameters
+    /// ----------
+    /// num_blocks_per_multiprocessor : int
+    ///     Blocks.
+    /// block_size : int
+    ///     Threads of a block.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    fn available_dynamic_shared_memory_per_block(
+        &self,
+        py: Python<'_>,
+        num_blocks_per_multiprocessor: c_int,
+        block_size: c_int,
+    ) -> PyResult<usize> {
+        let call = "cuOccupancyAvailableDynamicSMemPerBlock";
+        let blocks = count(
+            py,
+            call,
+            "num_blocks_per_multiprocessor",
+            num_blocks_per_multiprocessor,
+            1,
+        )?;
+        let threads = count(py, call, "block_size", block_size, 1)?;
+        self.query(py, |kernel, device| {
+            kernel.available_dynamic_shared(device, blocks, threads)
+        })
+    }
+
+    /// Blocks of the largest cluster that can be launched with a configuration; its own cluster does not matter.
+    ///
+    /// Parameters
+    /// ----------
+    /// config : LaunchConfig
+    ///     The launch.
+    /// stream : Stream
+    ///     Where it would be launched.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    #[pyo3(signature = (config, *, stream))]
+    fn max_potential_cluster_size(
+        &self,
+        config: &Bound<'_, PyAny>,
+        stream: &Bound<'_, PyAny>,
+    ) -> PyResult<u32> {
+        let py = config.py();
+        let function = "max_potential_cluster_size";
+        let config = accept_config(config, function)?;
+        let stream = stream::lend(stream, function, "stream", false)?;
+        py.detach(|| self.kernel.max_potential_cluster_size(&config, &stream))
+            .or_raise(py)
+    }
+
+    /// Clusters of a configuration that run on the stream's device at the same time.
+    ///
+    /// Parameters
+    /// ----------
+    /// config : LaunchConfig
+    ///     The launch.
+    /// stream : Stream
+    ///     Where it would be launched.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    #[pyo3(signature = (config, *, stream))]
+    fn max_active_clusters(
+        &self,
+        config: &Bound<'_, PyAny>,
+        stream: &Bound<'_, PyAny>,
+    ) -> PyResult<u32> {
+        let py = config.py();
+        let function = "max_active_clusters";
+        let config = accept_config(config, function)?;
+        let stream = stream::lend(stream, function, "stream", false)?;
+        py.detach(|| self.kernel.max_active_clusters(&config, &stream))
+            .or_raise(py)
+    }
+}
+
+impl PyKernelOccupancy {
+    fn best_of_callable(
+        &self,
+        callable: &Bound<'_, PyAny>,
+        limit: u32,
+    ) -> PyResult<MaxPotentialBlockSize> {
+        let py = callable.py();
+        let device = device::current(py)?;
+        let callable = callable.clone().unbind();
+        let mut raised: Option<PyErr> = None;
+        let best = py.detach(|| {
+            let mut ask = |threads: u32| -> usize {
+                if raised.is_some() {
+                    return 0;
+                }
+                let answer = Python::attach(|py| {
+                    let answer = callable.bind(py).call1((threads,))?;
+                    bytes(
+                        "max_potential_block_size",
+                        "dynamic_shared_memory_needed",
+                        &answer,
+                    )
+                });
+                match answer {
+                    Ok(bytes) => bytes,
+                    Err(error) => {
+                        raised = Some(error);
+                        0
+                    }
+                }
+            };
+            let best = self.kernel.max_potential_block_size(
+                &device,
+                DynamicSharedMemory::PerBlock(&mut ask),
+                limit,
+            );
+            (best, raised.take())
+        });
+        match best {
+            (_, Some(raised)) => Err(raised),
+            (best, None) => best.or_raise(py),
+        }
+    }
+
+    /// Asks about the current device.
+    fn query<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&Kernel, &Device) -> cupyrite::Result<T> + Send,
+    ) -> PyResult<T> {
+        let device = device::current(py)?;
+        py.detach(|| ask(&self.kernel, &device)).or_raise(py)
+    }
+}
+
+/// The configuration that an argument is.
+fn accept_config(given: &Bound<'_, PyAny>, function: &str) -> PyResult<LaunchConfig> {
+    match given.cast::<PyLaunchConfig>() {
+        Ok(config) => Ok(config.get().get()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{function}() argument 'config' is of type {}; expected a LaunchConfig",
+            given.get_type().name()?
+        ))),
+    }
+}
+
+/// Adds the class.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyKernelOccupancy>()
+}

@@ -1,0 +1,485 @@
+//! Program caches and their keys.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cupyrite::cache::{Expression, FileCache, KeyRequest, MemoryCache, PathError, ProgramCache};
+use cupyrite::{CodeKind, ObjectCode, SourceKind};
+use pyo3::exceptions::{PyOSError, PyRuntimeWarning, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use crate::core::errors::OrRaise;
+use crate::core::module::object_code;
+use crate::core::module::program::options;
+use crate::core::module::program::options::bytes_of;
+use crate::core::module::program::{kind_of, lower, source_kind, targets};
+use crate::site_packages;
+
+/// Adds the storages and the function that makes keys.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<CacheStorage>()?;
+    core.add_function(wrap_pyfunction!(memory_cache, core)?)?;
+    core.add_function(wrap_pyfunction!(file_cache, core)?)?;
+    core.add_function(wrap_pyfunction!(program_cache_key, core)?)
+}
+
+/// The storage behind the cache classes of `cuda.core.utils`.
+#[pyclass(frozen, module = "cupyrite._native.core")]
+pub struct CacheStorage {
+    cache: Arc<dyn ProgramCache>,
+}
+
+/// An `OSError` of the kind that the system's error is, with the file.
+fn os_error(error: &io::Error) -> PyErr {
+    let inner = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<PathError>());
+    let (system, path) = match inner {
+        Some(inner) => (inner.error(), Some(inner.path())),
+        None => (error, None),
+    };
+    let text = system.to_string();
+    // Python shows the number itself.
+    let text = text
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    match (system.raw_os_error(), path) {
+        (Some(number), Some(path)) => {
+            PyOSError::new_err((number, text, path.to_string_lossy().into_owned()))
+        }
+        (Some(number), None) => PyOSError::new_err((number, text)),
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// A key as bytes.
+fn key_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    bytes_of(key)?.ok_or_else(|| {
+        let kind = key.get_type();
+        let name = kind
+            .name()
+            .map_or_else(|_| "?".to_owned(), |n| n.to_string());
+        PyTypeError::new_err(format!(
+            "a key of a program cache is bytes or str, not {name}"
+        ))
+    })
+}
+
+/// The bytes of something with the buffer protocol; None for anything else.
+fn buffer_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(Some(bytes.clone()));
+    }
+    // SAFETY: a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } == 0 {
+        return Ok(None);
+    }
+    let bytes = value.py().get_type::<PyBytes>().call1((value,))?;
+    Ok(bytes.cast_into::<PyBytes>().ok())
+}
+
+#[pymethods]
+impl CacheStorage {
+    /// The bytes under a key, or None.
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let key = key_of(key)?;
+        let found = py
+            .detach(|| self.cache.get(&key))
+            .map_err(|error| os_error(&error))?;
+        Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// Keeps the bytes of a buffer or an `ObjectCode` under a key.
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let key = key_of(key)?;
+        let stored = if let Some(code) = object_code::borrow(value) {
+            let bytes = code.bytes().or_raise(py)?;
+            py.detach(|| self.cache.put(&key, &bytes))
+        } else if let Some(bytes) = buffer_of(value)? {
+            let bytes = bytes.as_bytes();
+            py.detach(|| self.cache.put(&key, bytes))
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "a value of a program cache is an ObjectCode or bytes-like, not {}",
+                value.get_type().name()?
+            )));
+        };
+        stored.map_err(|error| os_error(&error))
+    }
+
+    /// Forgets a key; whether it was there.
+    fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let key = key_of(key)?;
+        py.detach(|| self.cache.remove(&key))
+            .map_err(|error| os_error(&error))
+    }
+
+    /// Forgets everything.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.cache.clear())
+            .map_err(|error| os_error(&error))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| self.cache.len())
+            .map_err(|error| os_error(&error))
+    }
+
+    /// Lookups that found something.
+    #[getter]
+    fn hits(&self) -> u64 {
+        self.cache.hits()
+    }
+
+    /// Lookups that found nothing.
+    #[getter]
+    fn misses(&self) -> u64 {
+        self.cache.misses()
+    }
+}
+
+fn limit_of(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<Option<NonZeroU64>> {
+    let Some(given) = max_size_bytes.filter(|given| !given.is_none()) else {
+        return Ok(None);
+    };
+    let right = "it is a number of bytes above 0, or None for no limit";
+    match given.extract::<i128>() {
+        Ok(number) if number > 0 => Ok(NonZeroU64::new(u64::try_from(number).unwrap_or(u64::MAX))),
+        Ok(number) => Err(PyValueError::new_err(format!(
+            "max_size_bytes is {number}; {right}"
+        ))),
+        Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => Err(PyTypeError::new_err(
+            format!("max_size_bytes is {}; {right}", given.repr()?),
+        )),
+        Err(error) => Err(error),
+    }
+}
+
+/// The storage of an `InMemoryProgramCache`.
+#[pyfunction]
+#[pyo3(signature = (max_size_bytes=None))]
+fn memory_cache(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<CacheStorage> {
+    let cache = MemoryCache::new(limit_of(max_size_bytes)?);
+    Ok(CacheStorage {
+        cache: Arc::new(cache),
+    })
+}
+
+/// The storage of a `FileStreamProgramCache`.
+#[pyfunction]
+#[pyo3(signature = (path=None, max_size_bytes=None))]
+fn file_cache(
+    py: Python<'_>,
+    path: Option<&Bound<'_, PyAny>>,
+    max_size_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<CacheStorage> {
+    let limit = limit_of(max_size_bytes)?;
+    let path = match path.filter(|path| !path.is_none()) {
+        None => FileCache::default_directory().or_raise(py)?,
+        Some(path) if path.is_instance_of::<PyBytes>() => {
+            return Err(PyTypeError::new_err(
+                "path is of type bytes; it is a str or os.PathLike, or None",
+            ));
+        }
+        Some(path) => path.extract::<PathBuf>().map_err(|_| {
+            let kind = path.get_type();
+            let name = kind
+                .name()
+                .map_or_else(|_| "?".to_owned(), |n| n.to_string());
+            PyTypeError::new_err(format!(
+                "path is of type {name}; it is a str or os.PathLike, or None"
+            ))
+        })?,
+    };
+    let cache = py
+        .detach(|| FileCache::open(path, limit))
+        .map_err(|error| os_error(&error))?;
+    Ok(CacheStorage {
+        cache: Arc::new(cache),
+    })
+}
+
+/// Name expressions as keys take them.
+pub fn expressions_of(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<Expression>> {
+    given
+        .iter()
+        .map(|item| {
+            if let Ok(text) = item.cast::<PyString>() {
+                return Ok(Expression::Text(text.to_str()?.to_owned()));
+            }
+            match item.cast::<PyBytes>() {
+                Ok(bytes) => Ok(Expression::Bytes(bytes.as_bytes().to_vec())),
+                Err(_) => Err(PyTypeError::new_err(format!(
+                    "name_expressions has an item of type {}; its items are str or bytes",
+                    item.get_type().name()?
+                ))),
+            }
+        })
+        .collect()
+}
+
+/// What `make_program_cache_key` does.
+#[pyfunction]
+#[pyo3(signature = (code, code_type, options, target_type, name_expressions=None, extra_digest=None))]
+fn program_cache_key<'py>(
+    py: Python<'py>,
+    code: &Bound<'py, PyAny>,
+    code_type: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyAny>,
+    target_type: &Bound<'py, PyAny>,
+    name_expressions: Option<&Bound<'py, PyAny>>,
+    extra_digest: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let function = "make_program_cache_key()";
+    let Ok(source) = source_kind(code_type) else {
+        return Err(PyValueError::new_err(format!(
+            "{function} argument 'code_type' is {}; it is 'c++', 'ptx' or 'nvvm'",
+            code_type.repr()?
+        )));
+    };
+    let right = targets(source);
+    let target = kind_of(target_type)?.filter(|kind| right.iter().any(|row| row.0 == *kind));
+    let Some(target) = target else {
+        let names: Vec<String> = right.iter().map(|row| format!("'{}'", row.1)).collect();
+        return Err(PyValueError::new_err(format!(
+            "{function} argument 'target_type' is {}; of {} come {}",
+            target_type.repr()?,
+            lower(code_type)?,
+            names.join(", ")
+        )));
+    };
+    let class = py
+        .import(intern!(py, "cuda.core._program"))?
+        .getattr(intern!(py, "ProgramOptions"))?;
+    if !options.is_instance(&class)? {
+        return Err(PyTypeError::new_err(format!(
+            "{function} argument 'options' is of type {}; it is ProgramOptions",
+            options.get_type().name()?
+        )));
+    }
+    let program = crate::core::module::program::program(
+        function,
+        code,
+        source,
+        options::read(options, true)?,
+    )?;
+    let mut given = Vec::new();
+    if let Some(list) = name_expressions {
+        for item in list.try_iter()? {
+            given.push(item?);
+        }
+    }
+    let expressions = expressions_of(&given)?;
+    let extra_digest = match extra_digest.filter(|digest| !digest.is_none()) {
+        None => None,
+        Some(digest) => Some(buffer_of(digest)?.ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "{function} argument 'extra_digest' is bytes-like or None"
+            ))
+        })?),
+    };
+    let extra_digest = extra_digest.as_ref().map(|digest| digest.as_bytes());
+    // Reading Python's roots takes longer than all the rest, and only who has not found the compiler needs them.
+    static FOUND: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+    let found = &FOUND[source as usize];
+    if !found.load(Ordering::Relaxed) {
+        site_packages::refresh(py);
+    }
+    let request = KeyRequest {
+        program: &program,
+        target,
+        expressions: &expressions,
+        extra_digest,
+        reads_files: false,
+    };
+    let key = py.detach(|| request.key()).or_raise(py)?;
+    found.store(true, Ordering::Relaxed);
+    Ok(PyBytes::new(py, &key))
+}
+
+/// One use of a cache by `Program.compile`.
+pub struct Use<'a, 'py> {
+    cache: &'a Bound<'py, PyAny>,
+    compiler: &'a cupyrite::Compiler,
+    target: CodeKind,
+    given: &'a [Bound<'py, PyAny>],
+    expressions: Vec<Expression>,
+    key: [u8; 32],
+}
+
+impl<'a, 'py> Use<'a, 'py> {
+    /// Makes the key.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` if it is no cache; `ValueError` where no key can be made.
+    pub fn new(
+        cache: &'a Bound<'py, PyAny>,
+        compiler: &'a cupyrite::Compiler,
+        target: CodeKind,
+        given: &'a [Bound<'py, PyAny>],
+    ) -> PyResult<Use<'a, 'py>> {
+        let py = cache.py();
+        let class = py
+            .import(intern!(py, "cuda.core.utils._program_cache._abc"))?
+            .getattr(intern!(py, "ProgramCacheResource"))?;
+        if !cache.is_instance(&class)? {
+            return Err(PyTypeError::new_err(format!(
+                "compile() argument 'cache' is of type {}; it is a cuda.core.utils.ProgramCacheResource or None",
+                cache.get_type().name()?
+            )));
+        }
+        let mut this = Use {
+            cache,
+            compiler,
+            target,
+            given,
+            expressions: expressions_of(given)?,
+            key: [0; 32],
+        };
+        this.key = this.current_key()?;
+        Ok(this)
+    }
+
+    fn current_key(&self) -> PyResult<[u8; 32]> {
+        let py = self.cache.py();
+        let request = KeyRequest {
+            program: self.compiler.program(),
+            target: self.target,
+            expressions: &self.expressions,
+            extra_digest: None,
+            reads_files: true,
+        };
+        py.detach(|| request.key()).or_raise(py)
+    }
+
+    fn has_symbols(&self) -> bool {
+        self.compiler.program().source_kind() == SourceKind::Cxx && !self.given.is_empty()
+    }
+
+    /// The key of the entry with the mangled names, which are not in the code.
+    fn symbols_key(&self) -> Vec<u8> {
+        [self.key.as_slice(), b" symbols"].concat()
+    }
+
+    /// What the cache has.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the cache raises.
+    pub fn find(&self) -> PyResult<Option<Py<PyAny>>> {
+        let py = self.cache.py();
+        let get = |key: &[u8]| -> PyResult<Option<Bound<'py, PyBytes>>> {
+            let found = self
+                .cache
+                .call_method1(intern!(py, "get"), (PyBytes::new(py, key),))?;
+            if found.is_none() {
+                return Ok(None);
+            }
+            if let Some(code) = object_code::borrow(&found) {
+                return Ok(Some(PyBytes::new(py, &code.bytes().or_raise(py)?)));
+            }
+            match buffer_of(&found)? {
+                Some(bytes) => Ok(Some(bytes)),
+                None => Err(PyTypeError::new_err(format!(
+                    "the cache's get() gave {}; what a cache gives is bytes, or None",
+                    found.get_type().name()?
+                ))),
+            }
+        };
+        let Some(bytes) = get(&self.key)? else {
+            return Ok(None);
+        };
+        let symbols = PyDict::new(py);
+        let mut pairs = Vec::new();
+        if self.has_symbols() {
+            let Some(names) = get(&self.symbols_key())? else {
+                return Ok(None);
+            };
+            let Ok(names) = std::str::from_utf8(names.as_bytes()) else {
+                return Ok(None);
+            };
+            // One name a line, in the order of the expressions as keys sort them.
+            let mut order: Vec<usize> = (0..self.given.len()).collect();
+            order.sort_by_key(|at| &self.expressions[*at]);
+            let names: Vec<&str> = names.lines().collect();
+            if names.len() != order.len() {
+                return Ok(None);
+            }
+            let mut sorted = vec![""; order.len()];
+            for (at, name) in order.into_iter().zip(names) {
+                sorted[at] = name;
+            }
+            for (key, name) in self.given.iter().zip(sorted) {
+                symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
+                pairs.push((
+                    crate::core::module::program::expression(key)?,
+                    name.to_owned(),
+                ));
+            }
+        }
+        let code = ObjectCode::new(self.target, bytes.as_bytes())
+            .named(self.compiler.program().options().name())
+            .with_symbols(pairs);
+        object_code::make_with(py, code, symbols).map(Some)
+    }
+
+    /// Keeps what was compiled, unless a file that it was compiled from has changed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the cache raises, except that a storage which cannot be written is a warning: the program was compiled.
+    pub fn keep(&self, made: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
+        let py = self.cache.py();
+        if self.current_key()? != self.key {
+            return Ok(());
+        }
+        let mut kept = self
+            .cache
+            .set_item(PyBytes::new(py, &self.key), made.bind(py));
+        if kept.is_ok() && self.has_symbols() {
+            let mut order: Vec<usize> = (0..self.given.len()).collect();
+            order.sort_by_key(|at| &self.expressions[*at]);
+            let mut names = String::new();
+            for at in order {
+                let expression = crate::core::module::program::expression(&self.given[at])?;
+                names.push_str(code.lowered_name(&expression).unwrap_or_default());
+                names.push('\n');
+            }
+            let key = self.symbols_key();
+            kept = self
+                .cache
+                .set_item(PyBytes::new(py, &key), PyBytes::new(py, names.as_bytes()));
+        }
+        match kept {
+            Err(error) if error.is_instance_of::<PyOSError>(py) => {
+                let text =
+                    format!("the compiled program could not be kept in the cache: {error}\0");
+                let text = std::ffi::CStr::from_bytes_until_nul(text.as_bytes()).unwrap_or(c"?");
+                PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)
+            }
+            other => other,
+        }
+    }
+}

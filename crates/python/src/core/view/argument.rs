@@ -1,0 +1,65 @@
+//! Arguments that are arrays of any library, as a decorated function gets them.
+
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::core::view;
+use crate::core::view::import::{Consumer, Protocol};
+
+/// An argument that :func:`args_viewable_as_strided_memory` prepared: the array, and how to view it.
+#[pyclass(
+    frozen,
+    module = "cuda.core._memoryview",
+    name = "_StridedMemoryViewProxy"
+)]
+pub struct Proxy {
+    object: Py<PyAny>,
+    protocol: Protocol,
+}
+
+#[pymethods]
+impl Proxy {
+    #[new]
+    fn new(obj: &Bound<'_, PyAny>) -> PyResult<Proxy> {
+        Ok(Proxy {
+            object: obj.clone().unbind(),
+            protocol: Protocol::of(obj)?,
+        })
+    }
+
+    /// The array.
+    #[getter]
+    fn obj(&self, py: Python<'_>) -> Py<PyAny> {
+        self.object.clone_ref(py)
+    }
+
+    /// Whether it is viewed by DLPack.
+    #[getter]
+    fn has_dlpack(&self) -> bool {
+        self.protocol == Protocol::DlPack
+    }
+
+    /// Views the array.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream_ptr : int
+    ///     As in :meth:`StridedMemoryView.from_any_interface`.
+    ///
+    /// Returns
+    /// -------
+    /// StridedMemoryView
+    #[pyo3(signature = (stream_ptr=None))]
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        stream_ptr: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let consumer = Consumer::accept(stream_ptr)?;
+        view::make(py, self.protocol.view(self.object.bind(py), consumer)?)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.object)
+    }
+}

@@ -1,0 +1,153 @@
+//! Copies between views.
+
+use cupyrite::{Device, StridedMemory, copy_strided, enter_for_default_stream, is_capturing};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBool;
+
+use crate::core::errors::OrRaise;
+use crate::core::memory::copy_operand;
+use crate::core::memory::resource::PyMemoryResource;
+use crate::core::stream;
+use crate::core::view::PyView;
+
+/// A view as an argument.
+///
+/// # Errors
+///
+/// `TypeError` for anything else.
+pub fn accept<'py>(function: &str, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyView>> {
+    match other.cast::<PyView>() {
+        Ok(view) => Ok(view.clone()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{function}() argument 'other' is of type {}; expected a StridedMemoryView, which \
+             StridedMemoryView.from_any_interface() makes of an array",
+            other.get_type().name()?
+        ))),
+    }
+}
+
+/// Whether elements of the two views are of one type, as far as that is known.
+fn same_type(py: Python<'_>, a: &PyView, b: &PyView) -> PyResult<bool> {
+    if a.has_unknown_type() || b.has_unknown_type() {
+        return Ok(true);
+    }
+    if let (Ok(a), Ok(b)) = (a.data_type(py), b.data_type(py)) {
+        return Ok(a == b);
+    }
+    match (a.numpy(py)?, b.numpy(py)?) {
+        (Some(a), Some(b)) => a.eq(b),
+        _ => Ok(true),
+    }
+}
+
+/// Copies in the order of a stream; None is the default stream.
+///
+/// # Errors
+///
+/// `TypeError` and `ValueError` for arguments, `RuntimeError` where the stream is being captured, what the driver says.
+pub fn copy<'py>(
+    function: &str,
+    destination: &Bound<'py, PyView>,
+    source: &Bound<'py, PyView>,
+    stream: Option<&Bound<'py, PyAny>>,
+    allocator: Option<&Bound<'py, PyAny>>,
+    blocking: Option<&Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let py = destination.py();
+    let (to, from) = (destination.get(), source.get());
+    let stream = match stream {
+        Some(given) => stream::accept(given, function, "stream", false)?,
+        None => stream::default_object(py)?.get().get(py)?,
+    };
+    if let Some(given) = allocator
+        && given.cast::<PyMemoryResource>().is_err()
+    {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument 'allocator' is of type {}; expected a MemoryResource or None",
+            given.get_type().name()?
+        )));
+    }
+    let on_host = |view: &PyView| !view.device().kind.is_device_accessible();
+    let blocking = match blocking {
+        Some(given) => given
+            .cast::<PyBool>()
+            .map(|truth| truth.is_true())
+            .map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "{function}() argument 'blocking' must be a bool or None"
+                ))
+            })?,
+        None => on_host(to) != on_host(from),
+    };
+    let (shape, other) = (to.layout().shape(), from.layout().shape());
+    if shape != other {
+        return Err(PyValueError::new_err(format!(
+            "{function}(): the source has the shape {other:?}, the destination {shape:?}; both must have the same"
+        )));
+    }
+    if to.layout().item_size() != from.layout().item_size() || !same_type(py, to, from)? {
+        return Err(PyValueError::new_err(format!(
+            "{function}(): source and destination have elements of different types; view() one of them as the other"
+        )));
+    }
+    for view in [from, to] {
+        if view.parts().dtype.has_objects(py)? {
+            return Err(PyTypeError::new_err(format!(
+                "{function}(): the elements are references to Python objects, which nobody but Python can copy"
+            )));
+        }
+    }
+    if to.is_readonly() {
+        return Err(PyValueError::new_err(format!(
+            "{function}(): the destination is read-only"
+        )));
+    }
+    if to.layout().volume() == 0 {
+        return Ok(());
+    }
+    if is_capturing(&stream).or_raise(py)? {
+        return Err(PyRuntimeError::new_err(format!(
+            "{function}(): the stream is being captured, and a graph that runs later cannot keep an array alive; copy between \
+             Buffers"
+        )));
+    }
+    let device = match [to, from].into_iter().find(|view| !on_host(view)) {
+        Some(view) => {
+            let number = view.device().number;
+            Device::new(usize::try_from(number).unwrap_or(0)).or_raise(py)?
+        }
+        None => crate::core::device::current(py)?,
+    };
+    for view in [destination, source] {
+        if let Some(buffer) = view.get().buffer(py) {
+            buffer.get().used_in(py, &stream, Some(device));
+        }
+    }
+    let sides = [to, from].map(|view| StridedMemory {
+        base: view.base(),
+        layout: view.layout(),
+        on_host: on_host(view),
+    });
+    py.detach(|| {
+        let _entered = enter_for_default_stream(&stream, device)?;
+        // SAFETY: the views keep the memory, during this call and until the copy is done by what is held below; that it is
+        // what they say is the exporters' word. That the two do not overlap is asked of the caller.
+        let queued = unsafe { copy_strided(sides[0], sides[1], &stream) };
+        if blocking || queued.is_err() {
+            // Part of a copy that failed may be queued all the same: nothing is held for that.
+            let waited = stream.synchronize();
+            queued.and(waited)?;
+        }
+        Ok(())
+    })
+    .or_raise(py)?;
+    if blocking {
+        return Ok(());
+    }
+    let held = vec![
+        destination.clone().into_any().unbind(),
+        source.clone().into_any().unbind(),
+    ];
+    copy_operand::keep_until_done(py, Some(device), &stream, held)
+}

@@ -1,0 +1,628 @@
+//! Everyone else's arrays: what the array interfaces and the buffer protocol say of memory, as a view has it. DLPack has a
+//! module of its own.
+
+use cupyrite::dlpack::{DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned};
+use cupyrite::sys::driver::CUresult;
+use cupyrite::{Device, Error, MemoryKind, PointerInfo, Stream, StridedLayout, pointer_info};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+
+use crate::core::dlpack::number_of;
+use crate::core::errors::OrRaise;
+use crate::core::memory::buffer::PyBuffer;
+use crate::core::memory::copy_operand::View;
+use crate::core::numbers::shown;
+use crate::core::stream::PyStream;
+use crate::core::view::PyView;
+use crate::core::view::class;
+use crate::core::view::class::Way;
+use crate::core::view::dlpack::{Managed, by_class, from_dlpack};
+use crate::core::view::dtype::{Dtype, Typestr};
+use crate::core::view::layout::numbers;
+
+/// What a view holds.
+pub struct Parts {
+    /// The address that the layout counts from.
+    pub base: u64,
+    /// Where the elements are.
+    pub layout: StridedLayout,
+    /// What they are.
+    pub dtype: Dtype,
+    /// Whose memory it is.
+    pub device: DlDevice,
+    /// The same as the property `device_id` has it: -1 for memory of the host.
+    pub device_id: i32,
+    /// Whether the memory must not be written.
+    pub readonly: bool,
+    /// The bytes, counted from `base`, that are known to be there; `None` stands for those of the layout, which are counted
+    /// when somebody wants to know.
+    pub room: Option<(i64, i64)>,
+    /// The object that was viewed.
+    pub exporting: Option<Py<PyAny>>,
+    /// What keeps the memory.
+    pub keep: Keep,
+}
+
+impl Parts {
+    /// The bytes, counted from `base`, that are known to be there.
+    pub fn room(&self) -> (i64, i64) {
+        self.room.unwrap_or_else(|| room_of(&self.layout))
+    }
+}
+
+/// What keeps the memory of a view, besides the object that was viewed.
+pub enum Keep {
+    /// Nothing else.
+    Object,
+    /// Nothing else, of a device's memory that may be managed or page-locked: it is asked when somebody wants to know.
+    Asked,
+    /// A DLPack export of version 0.
+    Tensor(Managed<ManagedTensor>),
+    /// A DLPack export of version 1.
+    Versioned(Managed<ManagedTensorVersioned>),
+    /// A buffer with a pin.
+    Buffer(PinnedBuffer),
+    /// Memory that an object shows by the buffer protocol.
+    Shown(View),
+    /// The view that this one was made from, directly or not, and that is of another object.
+    Parent(Py<PyView>),
+}
+
+/// A pin of a buffer, undone when this is dropped, attached.
+pub struct PinnedBuffer(pub Py<PyBuffer>);
+
+impl Drop for PinnedBuffer {
+    fn drop(&mut self) {
+        // SAFETY: views are objects, which are dropped by attached threads; as is said above.
+        let py = unsafe { Python::assume_attached() };
+        self.0.get().unpin(py);
+    }
+}
+
+/// The stream that the maker of a view works on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Consumer {
+    /// Nothing is to be waited for.
+    Ignore,
+    /// This one; 0 is the legacy default stream.
+    Stream(usize),
+}
+
+impl Consumer {
+    /// Reads `stream_ptr`.
+    ///
+    /// # Errors
+    ///
+    /// `BufferError` where it was not given, `TypeError` for what is no stream, `ValueError` for negative numbers but -1.
+    pub fn accept(given: Option<&Bound<'_, PyAny>>) -> PyResult<Consumer> {
+        let Some(given) = given else {
+            return Err(PyBufferError::new_err(
+                "argument 'stream_ptr' is needed: the address of the stream that the view will be used on, 0 for the default \
+                 stream, or -1 to wait for nothing",
+            ));
+        };
+        let number = if let Ok(number) = given.cast::<PyInt>() {
+            number_of(number)
+        } else if let Ok(stream) = given.cast::<PyStream>() {
+            return Ok(Consumer::Stream(
+                stream.get().get(given.py())?.handle().addr(),
+            ));
+        } else if let Some(handle) = crate::types::handle_value(given.as_ptr()) {
+            i64::try_from(handle).ok()
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "argument 'stream_ptr' is of type {}; expected an int (the address of a stream, 0, or -1) or a Stream",
+                given.get_type().name()?
+            )));
+        };
+        match number {
+            Some(-1) => Ok(Consumer::Ignore),
+            Some(address) if address >= 0 => Ok(Consumer::Stream(address as usize)),
+            _ => Err(PyValueError::new_err(format!(
+                "argument 'stream_ptr' is {}; expected the address of a stream, 0, or -1",
+                shown(given)
+            ))),
+        }
+    }
+
+    /// As the argument `stream` of `__dlpack__`: the legacy default stream is 1.
+    pub fn as_number(self) -> i64 {
+        match self {
+            Consumer::Ignore => -1,
+            Consumer::Stream(address) => address.max(1) as i64,
+        }
+    }
+
+    /// Makes it wait for what `producer` holds now; both on that device.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn wait_for(self, py: Python<'_>, producer: usize, device: i32) -> PyResult<()> {
+        let Consumer::Stream(consumer) = self else {
+            return Ok(());
+        };
+        // 0 and 1 are both the legacy default stream.
+        let (consumer, producer) = (consumer.max(1), producer.max(1));
+        if consumer == producer {
+            return Ok(());
+        }
+        py.detach(|| {
+            let device = Device::new(usize::try_from(device).unwrap_or(0))?;
+            let _entered = device.enter()?;
+            let stream = |handle| {
+                // SAFETY: producer and consumer say that these are streams of theirs, alive during this call.
+                unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) }
+            };
+            stream(consumer).wait_for_stream(&stream(producer))
+        })
+        .or_raise(py)
+    }
+}
+
+/// The bytes that a layout spans, from its base on.
+pub fn room_of(layout: &StridedLayout) -> (i64, i64) {
+    let (low, high) = layout.bounds();
+    let item = layout.item_size() as i64;
+    // What a layout has, in bytes, fits: it was checked.
+    (low * item, (high + 1) * item)
+}
+
+/// The dictionary of an array interface.
+struct Interface<'py> {
+    dict: Bound<'py, PyDict>,
+    name: &'static str,
+}
+
+impl<'py> Interface<'py> {
+    fn of(obj: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Interface<'py>> {
+        let py = obj.py();
+        let given = obj.getattr(PyString::intern(py, name))?;
+        let Ok(dict) = given.cast::<PyDict>() else {
+            return Err(PyTypeError::new_err(format!(
+                "{name} is of type {}; expected a dict",
+                given.get_type().name()?
+            )));
+        };
+        let interface = Interface {
+            dict: dict.clone(),
+            name,
+        };
+        let version = match interface.get(intern!(py, "version"))? {
+            Some(version) => interface.convert::<i64>(&version, "version", "an int")?,
+            None => 0,
+        };
+        if version < 3 {
+            return Err(PyBufferError::new_err(format!(
+                "{name} is of version {version}; expected 3 or later"
+            )));
+        }
+        if interface.get(intern!(py, "mask"))?.is_some() {
+            return Err(PyBufferError::new_err(format!(
+                "{name} has a mask, which a view cannot have"
+            )));
+        }
+        Ok(interface)
+    }
+
+    /// An entry; `None` where it is missing or None.
+    fn get(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.dict.get_item(key)?.filter(|value| !value.is_none()))
+    }
+
+    fn required(&self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        self.dict
+            .get_item(key)?
+            .ok_or_else(|| PyKeyError::new_err(format!("{} has no entry '{key}'", self.name)))
+    }
+
+    fn convert<T>(&self, given: &Bound<'py, PyAny>, key: &str, expected: &str) -> PyResult<T>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        given.extract::<T>().map_err(|error| {
+            let error: PyErr = error.into();
+            let py = given.py();
+            let shown = shown(given);
+            let text = format!("{}['{key}'] is {shown}; expected {expected}", self.name);
+            if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py) {
+                pyo3::exceptions::PyOverflowError::new_err(text)
+            } else {
+                PyTypeError::new_err(text)
+            }
+        })
+    }
+
+    fn layout_and_type(&self, py: Python<'py>) -> PyResult<(StridedLayout, Dtype)> {
+        let text = self.required(intern!(py, "typestr"))?;
+        let text = text.cast_into::<PyString>().map_err(|error| {
+            let given = error.into_inner();
+            let class = given
+                .get_type()
+                .name()
+                .map_or_else(|_| "?".to_owned(), |n| n.to_string());
+            PyTypeError::new_err(format!(
+                "{}['typestr'] is of type {class}; expected a str",
+                self.name
+            ))
+        })?;
+        let parsed = Typestr::parse(&text.to_string_lossy()).ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "{}['typestr'] is '{text}'; expected byte order, kind and size, such as '<f4'",
+                self.name
+            ))
+        })?;
+        let shape = self.required(intern!(py, "shape"))?;
+        let shape = numbers(&shape, self.name, "shape")?;
+        let layout = match self.get(intern!(py, "strides"))? {
+            Some(strides) => {
+                let strides = numbers(&strides, self.name, "strides")?;
+                StridedLayout::with_byte_strides(&shape, &strides, parsed.size)
+            }
+            None => StridedLayout::new(&shape, None, parsed.size),
+        };
+        let descr = if parsed.kind == b'V' {
+            self.get(intern!(py, "descr"))?.map(Bound::unbind)
+        } else {
+            None
+        };
+        let dtype = Dtype::Interface(parsed, text.unbind(), descr);
+        Ok((layout.or_raise(py)?, dtype))
+    }
+
+    /// `data` as a pair.
+    fn address(&self, data: &Bound<'py, PyAny>) -> PyResult<(u64, bool)> {
+        let expected = "a tuple of an address and whether the memory is read-only";
+        let Ok(pair) = data.cast::<PyTuple>() else {
+            return Err(PyTypeError::new_err(format!(
+                "{}['data'] is of type {}; expected {expected}",
+                self.name,
+                data.get_type().name()?
+            )));
+        };
+        if pair.len() != 2 {
+            return Err(PyValueError::new_err(format!(
+                "{}['data'] has {} items; expected {expected}",
+                self.name,
+                pair.len()
+            )));
+        }
+        let address = self.convert::<u64>(&pair.get_item(0)?, "data", expected)?;
+        Ok((address, pair.get_item(1)?.is_truthy()?))
+    }
+}
+
+/// Views memory by `__cuda_array_interface__` (version 3).
+///
+/// # Errors
+///
+/// `AttributeError` without the attribute; `BufferError`, `KeyError`, `TypeError` and `ValueError` for interfaces that cannot
+/// be right; `CUDAError` for memory that the driver does not know.
+pub fn from_cuda_array_interface(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+    let py = obj.py();
+    let interface = Interface::of(obj, "__cuda_array_interface__")?;
+    let (layout, dtype) = interface.layout_and_type(py)?;
+    let (base, readonly) = interface.address(&interface.required(intern!(py, "data"))?)?;
+    let producer = match interface.get(intern!(py, "stream"))? {
+        Some(stream) => {
+            let handle = interface.convert::<i64>(
+                &stream,
+                "stream",
+                "the address of a stream, 1, 2 or None",
+            )?;
+            match usize::try_from(handle) {
+                Ok(handle) if handle != 0 => Some(handle),
+                _ => {
+                    return Err(PyValueError::new_err(format!(
+                        "{}['stream'] is {handle}; expected the address of a stream, 1 or 2 for the default streams, or None",
+                        interface.name
+                    )));
+                }
+            }
+        }
+        None => None,
+    };
+    let device = if base == 0 {
+        if layout.volume() != 0 {
+            return Err(PyBufferError::new_err(format!(
+                "{}['data'] is address 0 for {} elements",
+                interface.name,
+                layout.volume()
+            )));
+        }
+        DlDevice {
+            kind: DeviceType::CUDA,
+            number: Device::current().map_or(0, |device| device.ordinal() as i32),
+        }
+    } else {
+        let info = pointer_info(base).or_raise(py)?;
+        let number = info.device.map_or(0, |number| number as i32);
+        let kind = match info.kind {
+            MemoryKind::Device => DeviceType::CUDA,
+            MemoryKind::Managed => DeviceType::CUDA_MANAGED,
+            MemoryKind::Host => DeviceType::CUDA_HOST,
+            MemoryKind::Unknown => return Err(unknown_memory(py, base, interface.name)),
+        };
+        DlDevice { kind, number }
+    };
+    if let Some(producer) = producer {
+        consumer.wait_for(py, producer, device.number)?;
+    }
+    Ok(Parts {
+        base,
+        room: None,
+        layout,
+        dtype,
+        device,
+        device_id: device.number,
+        readonly,
+        exporting: Some(obj.clone().unbind()),
+        keep: Keep::Object,
+    })
+}
+
+fn unknown_memory(py: Python<'_>, address: u64, name: &str) -> PyErr {
+    crate::core::errors::to_python(
+        py,
+        &Error::Driver {
+            call: "cuPointerGetAttributes",
+            status: CUresult::CUDA_ERROR_INVALID_VALUE,
+            log: format!(
+                "{name} gives address {address:#x}, which is no memory of a device and not page-locked"
+            ),
+        },
+    )
+}
+
+/// Where memory of the host is: page-locked memory can be used by a device, too. A driver that was not used knows of none.
+fn host_memory(address: u64) -> (DlDevice, i32) {
+    let host = (
+        DlDevice {
+            kind: DeviceType::CPU,
+            number: 0,
+        },
+        -1,
+    );
+    let kind = |kind| DlDevice { kind, number: 0 };
+    // SAFETY of the answer: whether the driver knows it is asked where the driver runs already; it is not started for this.
+    if address == 0 || cupyrite::sys::loader::chosen_backend().is_none() {
+        return host;
+    }
+    match pointer_info(address) {
+        Ok(PointerInfo {
+            kind: MemoryKind::Host,
+            device,
+        }) => (kind(DeviceType::CUDA_HOST), device.map_or(0, |d| d as i32)),
+        Ok(PointerInfo {
+            kind: MemoryKind::Managed,
+            device,
+        }) => (
+            kind(DeviceType::CUDA_MANAGED),
+            device.map_or(0, |d| d as i32),
+        ),
+        _ => host,
+    }
+}
+
+/// Views memory of the host by `__array_interface__` (version 3).
+///
+/// # Errors
+///
+/// As [`from_cuda_array_interface`], but for the driver's.
+pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
+    let py = obj.py();
+    let interface = Interface::of(obj, "__array_interface__")?;
+    let (layout, mut dtype) = interface.layout_and_type(py)?;
+    if matches!(&dtype, Dtype::Interface(parsed, ..) if parsed.kind == b'V')
+        && matches!(class::of(obj)?, Way::Numpy)
+    {
+        // The interface calls types of other packages (bfloat16) plain bytes; the array knows better.
+        let known = obj.getattr(intern!(py, "dtype"))?;
+        if crate::core::view::dtype::item_size(&known)? == layout.item_size() {
+            dtype = Dtype::Numpy(known.unbind());
+        }
+    }
+    let data = interface.required(intern!(py, "data"))?;
+    let (base, readonly, keep) = if data.is_instance_of::<PyTuple>() {
+        let (base, readonly) = interface.address(&data)?;
+        (base, readonly, Keep::Object)
+    } else if !data.is_none() && has_buffer(&data) {
+        // An object with the memory, and perhaps where in it the first element is.
+        let view = View::take(&data, ffi::PyBUF_SIMPLE)?;
+        let offset = match interface.get(intern!(py, "offset"))? {
+            Some(offset) => interface.convert::<u64>(&offset, "offset", "a number of bytes")?,
+            None => 0,
+        };
+        let (low, high) = room_of(&layout);
+        let room = i64::try_from(view.len()).unwrap_or(i64::MAX);
+        let first = i64::try_from(offset).unwrap_or(i64::MAX);
+        if layout.volume() != 0
+            && (first.saturating_add(low) < 0 || first.saturating_add(high) > room)
+        {
+            return Err(PyValueError::new_err(format!(
+                "{}['data'] has {room} bytes, not enough for shape, strides and offset",
+                interface.name
+            )));
+        }
+        let base = (view.address() as u64).wrapping_add(offset);
+        (base, view.readonly(), Keep::Shown(view))
+    } else {
+        return Err(interface
+            .address(&data)
+            .err()
+            .unwrap_or_else(|| PyTypeError::new_err("__array_interface__['data'] is no memory")));
+    };
+    if base == 0 && layout.volume() != 0 {
+        return Err(PyBufferError::new_err(format!(
+            "{}['data'] is address 0 for {} elements",
+            interface.name,
+            layout.volume()
+        )));
+    }
+    let (device, device_id) = host_memory(base);
+    Ok(Parts {
+        base,
+        room: None,
+        layout,
+        dtype,
+        device,
+        device_id,
+        readonly,
+        exporting: Some(obj.clone().unbind()),
+        keep,
+    })
+}
+
+fn has_buffer(given: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::PyObject_CheckBuffer(given.as_ptr()) != 0 }
+}
+
+/// Views memory of the host by the buffer protocol.
+///
+/// # Errors
+///
+/// The exporter's; `BufferError` for pointers to pointers, `ValueError` for strides that are not whole elements.
+fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
+    let py = obj.py();
+    let view = View::take(obj, ffi::PyBUF_FULL_RO)?;
+    let (shape, strides, item) = view.extents()?;
+    let layout = match strides {
+        Some(strides) => StridedLayout::with_byte_strides(&shape, &strides, item),
+        None => StridedLayout::new(&shape, None, item),
+    }
+    .or_raise(py)?;
+    let base = view.address() as u64;
+    let dtype = match plain_format(view.format(), item) {
+        Some(text) => match Typestr::parse(&text) {
+            Some(parsed) => Dtype::Interface(parsed, PyString::new(py, &text).unbind(), None),
+            None => Dtype::Shown(obj.clone().unbind()),
+        },
+        None => Dtype::Shown(obj.clone().unbind()),
+    };
+    let (device, device_id) = host_memory(base);
+    Ok(Parts {
+        base,
+        room: None,
+        layout,
+        dtype,
+        device,
+        device_id,
+        readonly: view.readonly(),
+        exporting: Some(obj.clone().unbind()),
+        keep: Keep::Shown(view),
+    })
+}
+
+/// The array interface's name of a format of one native number; `None` for all others.
+fn plain_format(format: &[u8], item: usize) -> Option<String> {
+    let code = match format {
+        [code] | [b'@' | b'=', code] => *code,
+        [b'<', code] if cfg!(target_endian = "little") => *code,
+        [b'Z', b'f'] | [b'Z', b'd'] => b'Z',
+        _ => return None,
+    };
+    let kind = match code {
+        b'b' | b'h' | b'i' | b'l' | b'q' | b'n' => 'i',
+        b'B' | b'H' | b'I' | b'L' | b'Q' | b'N' => 'u',
+        b'e' | b'f' | b'd' => 'f',
+        b'?' => 'b',
+        b'Z' => 'c',
+        _ => return None,
+    };
+    let order = match item {
+        1 => '|',
+        _ if cfg!(target_endian = "little") => '<',
+        _ => '>',
+    };
+    Some(format!("{order}{kind}{item}"))
+}
+
+/// Views an object by the first protocol that it has.
+///
+/// # Errors
+///
+/// As [`Protocol::of`], for `stream_ptr` as [`Consumer::accept`], and as the functions of this module.
+pub fn from_any(obj: &Bound<'_, PyAny>, stream_ptr: Option<&Bound<'_, PyAny>>) -> PyResult<Parts> {
+    let consumer = Consumer::accept(stream_ptr);
+    if let Ok(consumer) = consumer {
+        match by_class(obj, consumer) {
+            Ok(Some(parts)) => return Ok(parts),
+            Ok(None) => {}
+            // NumPy has types that DLPack has not; its array interface has them.
+            Err(error)
+                if error.is_instance_of::<PyBufferError>(obj.py())
+                    && matches!(class::of(obj)?, Way::Numpy) =>
+            {
+                return from_array_interface(obj);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // An object that shows no memory is the first thing to complain about.
+    let protocol = Protocol::of(obj)?;
+    protocol.view(obj, consumer?)
+}
+
+/// By which protocol an object is viewed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// `__dlpack__`.
+    DlPack,
+    /// `__cuda_array_interface__`.
+    CudaArrayInterface,
+    /// `__array_interface__`.
+    ArrayInterface,
+    /// The buffer protocol.
+    Memory,
+}
+
+impl Protocol {
+    /// The first that the object has.
+    ///
+    /// # Errors
+    ///
+    /// `BufferError` where it has none, and what its attributes raise other than `AttributeError`.
+    pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Protocol> {
+        let py = obj.py();
+        let has = |name: &Bound<'_, PyString>| match obj.getattr_opt(name) {
+            Ok(found) => Ok(found.is_some_and(|found| !found.is_none())),
+            Err(error) if error.is_instance_of::<PyAttributeError>(py) => Ok(false),
+            Err(error) => Err(error),
+        };
+        // What is viewed by its class is viewed as by DLPack.
+        let by_class = !matches!(class::of(obj)?, Way::Methods | Way::Numpy);
+        if by_class || has(intern!(py, "__dlpack__"))? && has(intern!(py, "__dlpack_device__"))? {
+            Ok(Protocol::DlPack)
+        } else if has(intern!(py, "__cuda_array_interface__"))? {
+            Ok(Protocol::CudaArrayInterface)
+        } else if has(intern!(py, "__array_interface__"))? {
+            Ok(Protocol::ArrayInterface)
+        } else if has_buffer(obj) {
+            Ok(Protocol::Memory)
+        } else {
+            Err(PyBufferError::new_err(format!(
+                "an object of type {} shows no memory: it has neither __dlpack__ and __dlpack_device__, nor \
+                 __cuda_array_interface__, nor __array_interface__, nor the buffer protocol",
+                obj.get_type().name()?
+            )))
+        }
+    }
+
+    /// Views an object.
+    ///
+    /// # Errors
+    ///
+    /// As the functions of this module.
+    pub fn view(self, obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+        match self {
+            Protocol::DlPack => from_dlpack(obj, consumer),
+            Protocol::CudaArrayInterface => from_cuda_array_interface(obj, consumer),
+            Protocol::ArrayInterface => from_array_interface(obj),
+            Protocol::Memory => from_memory(obj),
+        }
+    }
+}

@@ -1,0 +1,591 @@
+//! `_StridedLayout`: how the elements of a view lie in memory.
+
+use cupyrite::{Index, StrideOrder, StridedLayout};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyInt, PySlice, PyString, PyTuple, PyType};
+
+use crate::core::errors::OrRaise;
+use crate::core::numbers::shown;
+
+/// Shape, strides and element size of an array.
+///
+/// The element at ``(i, j, ...)`` is ``slice_offset + i * strides[0] + j * strides[1] + ...`` elements behind the base
+/// address. Methods make new layouts and touch no memory; :meth:`StridedMemoryView.view` applies one.
+///
+/// Parameters
+/// ----------
+/// shape : tuple of int
+///     The extents; at most 64.
+/// strides : tuple of int or None
+///     From one element to the next along each axis, in elements; may be 0 or negative. None means C order.
+/// itemsize : int
+///     Bytes of an element.
+/// divide_strides : bool, optional
+///     Whether the strides are in bytes.
+///
+/// Raises
+/// ------
+/// ValueError
+///     Negative extents, another number of strides than extents, strides that are not whole elements, or elements that no
+///     address could have.
+#[pyclass(frozen, module = "cuda.core._layout", name = "_StridedLayout")]
+pub struct PyLayout {
+    layout: StridedLayout,
+    shape: PyOnceLock<Py<PyTuple>>,
+}
+
+/// A tuple of numbers, such as a shape.
+///
+/// # Errors
+///
+/// `TypeError` for what is no tuple of integers, `ValueError` for numbers beyond 64 bits.
+pub fn numbers(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<Vec<i64>> {
+    let Ok(tuple) = given.cast::<PyTuple>() else {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected a tuple of ints",
+            given.get_type().name()?
+        )));
+    };
+    let mut all = Vec::with_capacity(tuple.len());
+    for item in tuple.iter_borrowed() {
+        all.push(number(&item, function, parameter)?);
+    }
+    Ok(all)
+}
+
+fn number(item: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<i64> {
+    item.extract::<i64>().map_err(|error| {
+        let text = |expected: &str| {
+            format!(
+                "{function}() argument '{parameter}' holds {}; expected {expected}",
+                shown(item)
+            )
+        };
+        if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(item.py()) {
+            pyo3::exceptions::PyOverflowError::new_err(text("numbers of at most 64 bits"))
+        } else {
+            PyTypeError::new_err(text("ints"))
+        }
+    })
+}
+
+/// A tuple of these numbers.
+pub fn tuple<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, numbers)
+}
+
+/// Axes of a layout with `dims` dimensions; negative ones count from the end.
+fn axis(given: i64, dims: usize, parameter: &str) -> PyResult<usize> {
+    let dims_number = dims as i64;
+    let from_start = if given < 0 {
+        given + dims_number
+    } else {
+        given
+    };
+    usize::try_from(from_start)
+        .ok()
+        .filter(|&axis| axis < dims)
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "_StridedLayout: argument '{parameter}' is {given}; there are {dims} dimensions"
+            ))
+        })
+}
+
+fn axes(given: &[i64], dims: usize, parameter: &str) -> PyResult<Vec<usize>> {
+    given.iter().map(|&a| axis(a, dims, parameter)).collect()
+}
+
+/// `'C'`, `'F'` or a permutation; `None` for `'K'`.
+fn order(given: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<StrideOrder>> {
+    if let Ok(text) = given.cast::<PyString>() {
+        return match text.to_string_lossy().as_ref() {
+            "C" => Ok(Some(StrideOrder::C)),
+            "F" => Ok(Some(StrideOrder::Fortran)),
+            "K" => Ok(None),
+            _ => Err(PyValueError::new_err(format!(
+                "_StridedLayout: argument 'stride_order' is {}; expected 'C', 'F', 'K' or a permutation of the axes",
+                shown(given)
+            ))),
+        };
+    }
+    let axes = axes(
+        &numbers(given, "_StridedLayout", "stride_order")?,
+        dims,
+        "stride_order",
+    )?;
+    Ok(Some(StrideOrder::Axes(axes)))
+}
+
+impl PyLayout {
+    /// The shell of a layout.
+    pub fn make(py: Python<'_>, layout: StridedLayout) -> PyResult<Py<PyLayout>> {
+        Py::new(py, PyLayout::of(layout))
+    }
+
+    fn of(layout: StridedLayout) -> PyLayout {
+        PyLayout {
+            layout,
+            shape: PyOnceLock::new(),
+        }
+    }
+
+    /// What it is the shell of.
+    pub fn layout(&self) -> &StridedLayout {
+        &self.layout
+    }
+}
+
+#[pymethods]
+impl PyLayout {
+    #[new]
+    #[pyo3(signature = (shape, strides, itemsize, divide_strides=false))]
+    fn new(
+        py: Python<'_>,
+        shape: &Bound<'_, PyAny>,
+        strides: Option<&Bound<'_, PyAny>>,
+        itemsize: &Bound<'_, PyAny>,
+        divide_strides: bool,
+    ) -> PyResult<PyLayout> {
+        let function = "_StridedLayout";
+        let shape = numbers(shape, function, "shape")?;
+        let strides = strides
+            .map(|strides| numbers(strides, function, "strides"))
+            .transpose()?;
+        let itemsize = item_size(itemsize, "itemsize")?;
+        let layout = match strides {
+            Some(strides) if divide_strides => {
+                StridedLayout::with_byte_strides(&shape, &strides, itemsize)
+            }
+            strides => StridedLayout::new(&shape, strides.as_deref(), itemsize),
+        };
+        Ok(PyLayout::of(layout.or_raise(py)?))
+    }
+
+    /// A layout without gaps.
+    ///
+    /// Parameters
+    /// ----------
+    /// shape : tuple of int
+    ///     The extents.
+    /// itemsize : int
+    ///     Bytes of an element.
+    /// stride_order : str or tuple of int, optional
+    ///     ``'C'``, ``'F'``, or all axes from the one with the largest stride to the contiguous one.
+    #[classmethod]
+    #[pyo3(signature = (shape, itemsize, stride_order=None))]
+    fn dense(
+        cls: &Bound<'_, PyType>,
+        shape: &Bound<'_, PyAny>,
+        itemsize: &Bound<'_, PyAny>,
+        stride_order: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyLayout> {
+        let shape = numbers(shape, "_StridedLayout.dense", "shape")?;
+        let order = match stride_order {
+            Some(given) => order(given, shape.len())?.ok_or_else(|| {
+                PyValueError::new_err(
+                    "_StridedLayout.dense() argument 'stride_order' is 'K', which keeps an order; there is none to be kept",
+                )
+            })?,
+            None => StrideOrder::C,
+        };
+        let layout = StridedLayout::dense(&shape, item_size(itemsize, "itemsize")?, &order);
+        Ok(PyLayout::of(layout.or_raise(cls.py())?))
+    }
+
+    /// As :meth:`to_dense` of another layout.
+    #[classmethod]
+    #[pyo3(signature = (other, stride_order=None))]
+    fn dense_like(
+        cls: &Bound<'_, PyType>,
+        other: &Bound<'_, PyLayout>,
+        stride_order: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyLayout> {
+        other.get().to_dense(cls.py(), stride_order)
+    }
+
+    /// The extents.
+    #[getter]
+    fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
+        let made = || tuple(py, self.layout.shape()).map(Bound::unbind);
+        Ok(self.shape.get_or_try_init(py, made)?.clone_ref(py))
+    }
+
+    /// The strides in elements; None for a layout that was made without.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.layout
+            .has_explicit_strides()
+            .then(|| tuple(py, self.layout.strides()))
+            .transpose()
+    }
+
+    /// The strides in bytes; None for a layout that was made without.
+    #[getter]
+    fn strides_in_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.layout
+            .has_explicit_strides()
+            .then(|| tuple(py, &self.layout.strides_in_bytes()))
+            .transpose()
+    }
+
+    /// Bytes of an element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.layout.item_size()
+    }
+
+    /// The number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.layout.ndim()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn volume(&self) -> i64 {
+        self.layout.volume()
+    }
+
+    /// Where the element with all indices zero is, in elements behind the base address.
+    #[getter]
+    fn slice_offset(&self) -> i64 {
+        self.layout.offset()
+    }
+
+    /// The same, in bytes.
+    #[getter]
+    fn slice_offset_in_bytes(&self) -> i64 {
+        self.layout.offset_in_bytes()
+    }
+
+    /// The least and the greatest element, counted from the base address; ``(0, -1)`` where there are none.
+    #[getter]
+    fn offset_bounds(&self) -> (i64, i64) {
+        self.layout.bounds()
+    }
+
+    /// The least element, counted from the base address.
+    #[getter]
+    fn min_offset(&self) -> i64 {
+        self.layout.bounds().0
+    }
+
+    /// The greatest element, counted from the base address.
+    #[getter]
+    fn max_offset(&self) -> i64 {
+        self.layout.bounds().1
+    }
+
+    /// The axes from the one with the largest stride to the one with the smallest.
+    #[getter]
+    fn stride_order<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.layout.stride_order())
+    }
+
+    /// Whether the elements lie one behind the other, the last index running fastest.
+    #[getter]
+    fn is_contiguous_c(&self) -> bool {
+        self.layout.is_contiguous_c()
+    }
+
+    /// Whether the elements lie one behind the other, the first index running fastest.
+    #[getter]
+    fn is_contiguous_f(&self) -> bool {
+        self.layout.is_contiguous_f()
+    }
+
+    /// Whether the elements lie one behind the other in some order of the axes.
+    #[getter]
+    fn is_contiguous_any(&self) -> bool {
+        self.layout.is_contiguous_any()
+    }
+
+    /// Whether the elements lie one behind the other from the base address on.
+    #[getter]
+    fn is_dense(&self) -> bool {
+        self.layout.is_dense()
+    }
+
+    /// Whether no two elements share memory; True is certain, False may be caution about unusual strides.
+    #[getter]
+    fn is_unique(&self) -> bool {
+        self.layout.is_unique()
+    }
+
+    /// The bytes that memory needs to hold the layout from its base address on.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Elements lie before the base address.
+    fn required_size_in_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.layout.required_size().or_raise(py)
+    }
+
+    /// The dense layout of the same shape.
+    ///
+    /// Parameters
+    /// ----------
+    /// stride_order : str or tuple of int, optional
+    ///     ``'K'`` (the default) keeps the order of the axes; others as in :meth:`dense`.
+    #[pyo3(signature = (stride_order=None))]
+    fn to_dense(
+        &self,
+        py: Python<'_>,
+        stride_order: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyLayout> {
+        let order = match stride_order {
+            Some(given) => order(given, self.layout.ndim())?,
+            None => None,
+        };
+        let layout = self.layout.to_dense(order.as_ref()).or_raise(py)?;
+        Ok(PyLayout::of(layout))
+    }
+
+    /// Takes elements and ranges of the first axes; ``layout[1:, ::2]`` is the same.
+    ///
+    /// Parameters
+    /// ----------
+    /// slices : int, slice, or tuple of them
+    ///     What is taken of each axis; the axes of ints go.
+    fn sliced(&self, py: Python<'_>, slices: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
+        let given: Vec<Bound<'_, PyAny>> = match slices.cast::<PyTuple>() {
+            Ok(all) => all.iter().collect(),
+            Err(_) => vec![slices.clone()],
+        };
+        let mut indices = Vec::with_capacity(given.len());
+        for (place, index) in given.iter().enumerate() {
+            indices.push(if let Ok(slice) = index.cast::<PySlice>() {
+                // Too many of them are refused below.
+                let extent = self.layout.shape().get(place).copied().unwrap_or(0);
+                let parts = slice.indices(extent as isize)?;
+                Index::Range {
+                    start: parts.start as i64,
+                    len: parts.slicelength as i64,
+                    step: parts.step as i64,
+                }
+            } else if index.is_instance_of::<PyInt>() {
+                Index::At(number(index, "_StridedLayout.sliced", "slices")?)
+            } else {
+                return Err(PyTypeError::new_err(format!(
+                    "_StridedLayout.sliced() argument 'slices' holds {}; expected ints and slices",
+                    shown(index)
+                )));
+            });
+        }
+        let layout = self.layout.sliced(&indices).or_raise(py)?;
+        Ok(PyLayout::of(layout))
+    }
+
+    fn __getitem__(&self, py: Python<'_>, slices: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
+        self.sliced(py, slices)
+    }
+
+    /// The axes in another order.
+    ///
+    /// Parameters
+    /// ----------
+    /// axis_order : tuple of int
+    ///     All axes, in the order that the result has them.
+    fn permuted(&self, py: Python<'_>, axis_order: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
+        let given = numbers(axis_order, "_StridedLayout.permuted", "axis_order")?;
+        let axes = axes(&given, self.layout.ndim(), "axis_order")?;
+        Ok(PyLayout::of(self.layout.permuted(&axes).or_raise(py)?))
+    }
+
+    /// Another shape for the same elements in the same order.
+    ///
+    /// Parameters
+    /// ----------
+    /// shape : tuple of int
+    ///     The extents; one may be -1 and follows from the others.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Another number of elements, or the elements would have to be copied.
+    fn reshaped(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
+        let shape = numbers(shape, "_StridedLayout.reshaped", "shape")?;
+        Ok(PyLayout::of(self.layout.reshaped(&shape).or_raise(py)?))
+    }
+
+    /// Merges axes with the axis before them where both run through memory as one would.
+    ///
+    /// Parameters
+    /// ----------
+    /// start_axis, end_axis : int, optional
+    ///     Only these axes and those between them.
+    /// mask : int, optional
+    ///     Bit ``i`` allows it for axis ``i``; takes the place of the two others.
+    #[pyo3(
+        signature = (start_axis=0, end_axis=-1, mask=None),
+        text_signature = "($self, start_axis=0, end_axis=-1, mask=None)"
+    )]
+    fn flattened(
+        &self,
+        py: Python<'_>,
+        start_axis: i64,
+        end_axis: i64,
+        mask: Option<u64>,
+    ) -> PyResult<PyLayout> {
+        let dims = self.layout.ndim();
+        let mask = match mask {
+            Some(mask) => mask,
+            None if dims == 0 => 0,
+            None => {
+                let (first, last) = (
+                    axis(start_axis, dims, "start_axis")?,
+                    axis(end_axis, dims, "end_axis")?,
+                );
+                (first + 1..=last).fold(0, |mask, axis| mask | 1u64 << axis)
+            }
+        };
+        Ok(PyLayout::of(self.layout.flattened(mask).or_raise(py)?))
+    }
+
+    /// Which axes :meth:`flattened` can merge with the axis before them: bit ``i`` for axis ``i``.
+    fn flattened_axis_mask(&self) -> u64 {
+        self.layout.flattened_axis_mask()
+    }
+
+    /// Without the axes of extent 1; with one axis of extent 0 where there are no elements.
+    fn squeezed(&self, py: Python<'_>) -> PyResult<PyLayout> {
+        Ok(PyLayout::of(self.layout.squeezed().or_raise(py)?))
+    }
+
+    /// With axes of extent 1 added.
+    ///
+    /// Parameters
+    /// ----------
+    /// axis : int or tuple of int
+    ///     Where the result has them.
+    fn unsqueezed(&self, py: Python<'_>, axis: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
+        let given = if axis.is_instance_of::<PyTuple>() {
+            numbers(axis, "_StridedLayout.unsqueezed", "axis")?
+        } else {
+            vec![number(axis, "_StridedLayout.unsqueezed", "axis")?]
+        };
+        let axes = axes(&given, self.layout.ndim() + given.len(), "axis")?;
+        Ok(PyLayout::of(self.layout.unsqueezed(&axes).or_raise(py)?))
+    }
+
+    /// Repeats axes of extent 1, and the whole, up to another shape: what is repeated has stride 0.
+    ///
+    /// Parameters
+    /// ----------
+    /// shape : tuple of int
+    ///     The extents of the result.
+    fn broadcast_to(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
+        let shape = numbers(shape, "_StridedLayout.broadcast_to", "shape")?;
+        Ok(PyLayout::of(self.layout.broadcast_to(&shape).or_raise(py)?))
+    }
+
+    /// The same bytes as elements of another size: smaller ones split each element, larger ones take neighbours together.
+    ///
+    /// Parameters
+    /// ----------
+    /// itemsize : int
+    ///     Bytes of a new element.
+    /// data_ptr : int, optional
+    ///     The base address, which larger elements need aligned.
+    /// axis : int, optional
+    ///     Along which axis; its elements must be neighbours.
+    /// keep_dim : bool, optional
+    ///     Whether an axis stays of which one element is left.
+    #[pyo3(
+        signature = (itemsize, data_ptr=0, axis=-1, keep_dim=true),
+        text_signature = "($self, itemsize, data_ptr=0, axis=-1, keep_dim=True)"
+    )]
+    fn repacked(
+        &self,
+        py: Python<'_>,
+        itemsize: &Bound<'_, PyAny>,
+        data_ptr: u64,
+        axis: i64,
+        keep_dim: bool,
+    ) -> PyResult<PyLayout> {
+        let axis = self::axis(axis, self.layout.ndim(), "axis")?;
+        let size = item_size(itemsize, "itemsize")?;
+        let layout = self.layout.repacked(size, data_ptr, axis, keep_dim);
+        Ok(PyLayout::of(layout.or_raise(py)?))
+    }
+
+    /// The largest element size that :meth:`repacked` takes.
+    ///
+    /// Parameters
+    /// ----------
+    /// max_itemsize : int, optional
+    ///     The largest one wanted.
+    /// data_ptr, axis : int, optional
+    ///     As there.
+    #[pyo3(
+        signature = (max_itemsize=None, data_ptr=0, axis=-1),
+        text_signature = "($self, max_itemsize=16, data_ptr=0, axis=-1)"
+    )]
+    fn max_compatible_itemsize(
+        &self,
+        py: Python<'_>,
+        max_itemsize: Option<&Bound<'_, PyAny>>,
+        data_ptr: u64,
+        axis: i64,
+    ) -> PyResult<usize> {
+        let axis = self::axis(axis, self.layout.ndim(), "axis")?;
+        let most = match max_itemsize {
+            Some(given) => item_size(given, "max_itemsize")?,
+            None => 16,
+        };
+        self.layout
+            .max_compatible_item_size(most, data_ptr, axis)
+            .or_raise(py)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyLayout>) -> bool {
+        self.layout == other.get().layout
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let l = &self.layout;
+        let strides = match self.strides(py)? {
+            Some(strides) => strides.repr()?.to_string(),
+            None => "None".to_owned(),
+        };
+        let offset = match l.offset() {
+            0 => String::new(),
+            offset => format!(", _slice_offset={offset}"),
+        };
+        Ok(format!(
+            "_StridedLayout(shape={}, strides={strides}, itemsize={}{offset})",
+            tuple(py, l.shape())?.repr()?,
+            l.item_size()
+        ))
+    }
+}
+
+/// A number of bytes, 1 or more.
+///
+/// # Errors
+///
+/// `TypeError` for what is no int, `ValueError` for others.
+pub fn item_size(given: &Bound<'_, PyAny>, parameter: &str) -> PyResult<usize> {
+    let size = number(given, "_StridedLayout", parameter)?;
+    usize::try_from(size)
+        .ok()
+        .filter(|&size| size != 0)
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "_StridedLayout: argument '{parameter}' is {size}; expected 1 or more bytes"
+            ))
+        })
+}
+
+/// Adds the class.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyLayout>()
+}

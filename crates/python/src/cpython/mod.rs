@@ -1,0 +1,13 @@
+//! The FFI layer over CPython: objects, exceptions, methods, the GIL.
+//!
+//! Belongs here: whatever touches `pyo3::ffi` and knows nothing of CUDA.
+
+pub mod freelist;
+pub mod gil_lock;
+pub mod method;
+mod object;
+pub mod trashcan;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod unwinding;
+
+pub use self::object::*;

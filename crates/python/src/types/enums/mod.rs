@@ -1,0 +1,211 @@
+//! Enums of the generated tables, made when they are looked at: of our own kind ([`crate::types::enums::fast_enum`]), or of the
+//! standard library's.
+
+pub mod fast_enum;
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use pyo3::ffi;
+
+pub use crate::types::enums::fast_enum::{base, metaclass};
+use crate::types::errors::{Exc, raise};
+use crate::types::table;
+use crate::types::table::{Enum, EnumBase, EnumId, Library};
+
+/// An enum that has been made. Everything in it lives for ever.
+pub struct Made {
+    /// The Python class.
+    pub class: *mut ffi::PyObject,
+    /// Values and members, sorted by value.
+    members: Vec<(i64, *mut ffi::PyObject)>,
+}
+
+impl Made {
+    /// The member with this value (borrowed), null if there is none.
+    #[inline]
+    pub fn member(&self, value: i64) -> *mut ffi::PyObject {
+        // Most enums count from 0 or 1 without gaps.
+        if let Some((v, m)) = self.members.get(value as usize)
+            && *v == value
+        {
+            return *m;
+        }
+        match self.members.binary_search_by_key(&value, |m| m.0) {
+            Ok(i) => self.members[i].1,
+            Err(_) => null_mut(),
+        }
+    }
+}
+
+/// Reads a stored enum: a new reference to the member, or null with the `ValueError` of calling the enum.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn read(id: EnumId, raw: u32) -> *mut ffi::PyObject {
+    // SAFETY: members live for ever.
+    unsafe {
+        let Some(made) = crate::types::registry::enum_of(id) else {
+            return null_mut();
+        };
+        for value in [i64::from(raw as i32), i64::from(raw)] {
+            let member = made.member(value);
+            if !member.is_null() {
+                ffi::Py_INCREF(member);
+                return member;
+            }
+        }
+        let name = table::enumeration(id).1.name;
+        raise(Exc::Value, &format!("{raw} is not a valid {name}"));
+        null_mut()
+    }
+}
+
+/// Owned reference that is released when dropped.
+pub struct Owned(pub *mut ffi::PyObject);
+
+impl Owned {
+    /// Gives the reference away.
+    pub fn into_ptr(self) -> *mut ffi::PyObject {
+        let object = self.0;
+        std::mem::forget(self);
+        object
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: null or a reference of ours; the GIL is held where these are used.
+        unsafe { ffi::Py_XDECREF(self.0) };
+    }
+}
+
+/// Takes a new reference over; None for null.
+///
+/// # Safety
+/// `obj` is null or a new reference; the GIL is held.
+pub unsafe fn owned(obj: *mut ffi::PyObject) -> Option<Owned> {
+    if obj.is_null() {
+        None
+    } else {
+        Some(Owned(obj))
+    }
+}
+
+/// A `str`.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn string(text: &str) -> Option<Owned> {
+    // SAFETY: the pointer and length are those of a str; the GIL is held.
+    unsafe {
+        owned(ffi::PyUnicode_FromStringAndSize(
+            text.as_ptr().cast(),
+            text.len() as isize,
+        ))
+    }
+}
+
+/// Makes the Python class of a generated enum.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn make(id: EnumId) -> Option<Made> {
+    let (lib, spec) = table::enumeration(id);
+    // SAFETY: references are owned by guards or kept for ever.
+    unsafe {
+        let class = match lib.enum_base {
+            EnumBase::Fast => make_fast(lib, spec)?,
+            EnumBase::Int => make_standard(lib, spec)?,
+        };
+        let mut members = Vec::with_capacity(spec.members.len());
+        for (name, value) in spec.members {
+            let key = string(name)?;
+            let member = ffi::PyObject_GetAttr(class.0, key.0);
+            if member.is_null() {
+                return None;
+            }
+            members.push((*value, member));
+        }
+        members.sort_by_key(|m| m.0);
+        members.dedup_by_key(|m| m.0);
+        let object = class.0;
+        std::mem::forget(class);
+        Some(Made {
+            class: object,
+            members,
+        })
+    }
+}
+
+fn describe(lib: &Library, spec: &Enum) -> String {
+    format!("C `{}`. See {}", spec.name, lib.url)
+}
+
+unsafe fn number(spec: &Enum, value: i64) -> Option<Owned> {
+    // SAFETY: the GIL is held.
+    unsafe {
+        owned(if spec.unsigned {
+            ffi::PyLong_FromUnsignedLongLong(value as u64)
+        } else {
+            ffi::PyLong_FromLongLong(value)
+        })
+    }
+}
+
+unsafe fn make_fast(lib: &Library, spec: &Enum) -> Option<Owned> {
+    // SAFETY: references are owned by guards.
+    unsafe {
+        let base = base()?;
+        let space = owned(ffi::PyDict_New())?;
+        set_text(&space, c"__module__", lib.module)?;
+        set_text(&space, c"__doc__", &describe(lib, spec))?;
+        for (name, value) in spec.members {
+            let key = string(name)?;
+            let number = number(spec, *value)?;
+            if ffi::PyDict_SetItem(space.0, key.0, number.0) != 0 {
+                return None;
+            }
+        }
+        crate::types::enums::fast_enum::call_meta(spec.name, base, &space)
+    }
+}
+
+/// A class of the standard library's `enum.IntEnum`, which is imported for it.
+unsafe fn make_standard(lib: &Library, spec: &Enum) -> Option<Owned> {
+    // SAFETY: references are owned by guards; PyTuple_SetItem and PyList_SetItem take them over.
+    unsafe {
+        let module = owned(ffi::PyImport_ImportModule(c"enum".as_ptr()))?;
+        let base = owned(ffi::PyObject_GetAttrString(module.0, c"IntEnum".as_ptr()))?;
+        let members = owned(ffi::PyList_New(0))?;
+        for (name, value) in spec.members {
+            let pair = owned(ffi::PyTuple_New(2))?;
+            let (key, number) = (string(name)?, number(spec, *value)?);
+            ffi::PyTuple_SetItem(pair.0, 0, key.into_ptr());
+            ffi::PyTuple_SetItem(pair.0, 1, number.into_ptr());
+            if ffi::PyList_Append(members.0, pair.0) != 0 {
+                return None;
+            }
+        }
+        let args = owned(ffi::PyTuple_New(2))?;
+        ffi::PyTuple_SetItem(args.0, 0, string(spec.name)?.into_ptr());
+        ffi::PyTuple_SetItem(args.0, 1, members.into_ptr());
+        let named = owned(ffi::PyDict_New())?;
+        set_text(&named, c"module", lib.module)?;
+        let class = owned(ffi::PyObject_Call(base.0, args.0, named.0))?;
+        let doc = string(&describe(lib, spec))?;
+        (ffi::PyObject_SetAttrString(class.0, c"__doc__".as_ptr(), doc.0) == 0).then_some(class)
+    }
+}
+
+/// Sets a text in a dictionary.
+///
+/// # Safety
+/// Live references; the GIL is held.
+pub unsafe fn set_text(dict: &Owned, key: &CStr, text: &str) -> Option<()> {
+    // SAFETY: live references; the GIL is held.
+    unsafe {
+        let value = string(text)?;
+        (ffi::PyDict_SetItemString(dict.0, key.as_ptr(), value.0) == 0).then_some(())
+    }
+}

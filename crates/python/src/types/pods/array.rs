@@ -1,0 +1,332 @@
+//! Structs as a sequence: `len(x)`, `x[i]`, `x[a:b]`, `x["pid"]`, and assigning through them.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+use pyo3::ffi;
+
+use crate::cpython::{Buffer, Obj, Owned, R, Raised};
+use crate::types::convert::Site;
+use crate::types::errors::{Exc, guard, raise, type_name};
+use crate::types::numpy;
+use crate::types::numpy::Item;
+use crate::types::object::slot;
+use crate::types::pods;
+use crate::types::pods::{Pod, answer, done};
+use crate::types::pods::{columns, from_memory};
+use crate::types::slices::selected;
+use crate::types::table;
+use crate::types::table::Field;
+
+/// What makes a class a sequence.
+pub fn slots() -> Vec<ffi::PyType_Slot> {
+    vec![
+        slot(ffi::Py_sq_length, length as *mut c_void),
+        slot(ffi::Py_sq_item, item as *mut c_void),
+        slot(ffi::Py_mp_length, length as *mut c_void),
+        slot(ffi::Py_mp_subscript, subscript as *mut c_void),
+        slot(ffi::Py_mp_ass_subscript, assign as *mut c_void),
+    ]
+}
+
+/// `_data`: the structs as a record array.
+pub fn attribute_data() -> ffi::PyGetSetDef {
+    unsafe extern "C" fn get(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+        guard(null_mut(), || {
+            // SAFETY: called with an instance.
+            answer(unsafe { records(obj.cast()) })
+        })
+    }
+    ffi::PyGetSetDef {
+        name: c"_data".as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: c"The structs as a NumPy record array of the same memory.".as_ptr(),
+        closure: null_mut(),
+    }
+}
+
+unsafe fn records(this: *mut Pod) -> R<Owned> {
+    // SAFETY: `this` is a live pod.
+    unsafe {
+        // Without NumPy there is nothing to stand in for it.
+        numpy::module()?;
+        let item = Item::Record((*this).id());
+        numpy::of_pod(
+            this,
+            (*this).base.data,
+            item,
+            &[((*this).count, (*this).stride)],
+        )
+    }
+}
+
+unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
+    // SAFETY: called with an instance.
+    unsafe { (*obj.cast::<Pod>()).count as isize }
+}
+
+unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
+    // SAFETY: the element lies in the memory of `this`.
+    unsafe {
+        if i < 0 || i as usize >= (*this).count {
+            raise(Exc::Index, "index is out of bounds");
+            return Err(Raised);
+        }
+        pods::view((*this).id(), this, (*this).at(i as usize), 1)
+    }
+}
+
+unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
+    guard(null_mut(), || {
+        // SAFETY: called with an instance; the interpreter has added the length to a negative index already.
+        unsafe { element(obj.cast(), i) }.map_or(null_mut(), <*mut Pod>::cast)
+    })
+}
+
+/// What a key selects.
+enum Key {
+    One(isize),
+    Part(isize, isize, isize),
+    Field(&'static Field),
+    /// What NumPy makes of it.
+    Other,
+}
+
+unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
+    // SAFETY: `this` is a live pod, the key live.
+    unsafe {
+        if key.ty() == &raw mut ffi::PySlice_Type {
+            let (start, step, count) = selected(key.ptr(), (*this).count as isize).ok_or(Raised)?;
+            return Ok(Key::Part(start, step, count));
+        }
+        if let Some(name) = key.text() {
+            let class = table::class((*this).id()).1;
+            let field = class.fields.iter().find(|f| table::text(f.name) == name);
+            return match field {
+                Some(field) => Ok(Key::Field(field)),
+                None => {
+                    let text = format!("{} has no member {name}", class.name());
+                    raise(Exc::Value, &text);
+                    Err(Raised)
+                }
+            };
+        }
+        // Arrays have __index__ too, and are NumPy's business unless they have no dimensions; bool is a mask there.
+        let scalar = ffi::PySequence_Check(key.ptr()) == 0 || ffi::PySequence_Size(key.ptr()) < 0;
+        ffi::PyErr_Clear();
+        if scalar && ffi::PyIndex_Check(key.ptr()) != 0 && ffi::PyBool_Check(key.ptr()) == 0 {
+            let mut i = ffi::PyNumber_AsSsize_t(key.ptr(), ffi::PyExc_IndexError);
+            if i == -1 && crate::cpython::raised() {
+                return Err(Raised);
+            }
+            if i < 0 {
+                i += (*this).count as isize;
+            }
+            return Ok(Key::One(i));
+        }
+        Ok(Key::Other)
+    }
+}
+
+unsafe extern "C" fn subscript(
+    obj: *mut ffi::PyObject,
+    at: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(null_mut(), || {
+        // SAFETY: called with an instance and a key.
+        answer(unsafe { get(obj.cast(), Obj::new(at)) })
+    })
+}
+
+unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
+    // SAFETY: `this` is a live pod; what is selected lies in its memory.
+    unsafe {
+        match key(this, at)? {
+            Key::One(i) => Owned::take(element(this, i)?.cast()),
+            Key::Part(start, step, count) => Owned::take(part(this, start, step, count)?.cast()),
+            Key::Field(field) => columns::column(this, field),
+            Key::Other => {
+                let records = records(this)?;
+                let found = Owned::take(ffi::PyObject_GetItem(records.ptr(), at.ptr()))?;
+                from_memory::wrapped((*this).id(), found)
+            }
+        }
+    }
+}
+
+unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<*mut Pod> {
+    // SAFETY: the selected structs lie in the memory of `this`; an empty part looks at nothing.
+    unsafe {
+        let data = (*this)
+            .base
+            .data
+            .wrapping_offset(start.wrapping_mul((*this).stride));
+        let data = if count == 0 { (*this).base.data } else { data };
+        let view = pods::view((*this).id(), this, data, count as usize)?;
+        (*view).stride = (*this).stride.wrapping_mul(step);
+        Ok(view)
+    }
+}
+
+unsafe extern "C" fn assign(
+    obj: *mut ffi::PyObject,
+    at: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+) -> c_int {
+    guard(-1, || {
+        // SAFETY: called with an instance and a key; null stands for `del`.
+        unsafe {
+            if value.is_null() {
+                let text = format!("elements of a {} cannot be deleted", type_name(obj));
+                raise(Exc::Type, &text);
+                return -1;
+            }
+            done(set(obj.cast(), Obj::new(at), Obj::new(value)))
+        }
+    })
+}
+
+unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
+    // SAFETY: `this` is a live pod; what is selected lies in its memory.
+    unsafe {
+        pods::writable(this)?;
+        let site = Site {
+            ty: ffi::Py_TYPE(this.cast()),
+            attr: "[]",
+        };
+        let target = match key(this, at)? {
+            Key::One(i) => Some(element(this, i)?),
+            Key::Part(start, step, count) => Some(part(this, start, step, count)?),
+            Key::Field(field) if field.settable => {
+                return columns::set(this, field, value, &site);
+            }
+            _ => None,
+        };
+        let target = match target {
+            Some(target) => Some(Owned::take(target.cast())?),
+            None => None,
+        };
+        if let Some(other) = pods::cast(value.ptr()) {
+            let class = table::class((*this).id()).1.name();
+            if (*other).id() != (*this).id() {
+                site.wrong(class, value.ptr());
+                return Err(Raised);
+            }
+            if let Some(target) = &target {
+                return copy_all(target.ptr().cast(), other, &site);
+            }
+        }
+        if value.is_none() || value.is_str() {
+            site.wrong(table::class((*this).id()).1.name(), value.ptr());
+            return Err(Raised);
+        }
+        // Tuples, numbers, arrays: NumPy knows what they mean for a struct.
+        let (records, at) = match &target {
+            Some(target) => {
+                let all = ffi::PySlice_New(null_mut(), null_mut(), null_mut());
+                (records(target.ptr().cast())?, Owned::take(all)?)
+            }
+            None => (records(this)?, at.owned()),
+        };
+        match ffi::PyObject_SetItem(records.ptr(), at.ptr(), value.ptr()) {
+            0 => Ok(()),
+            _ => Err(Raised),
+        }
+    }
+}
+
+/// One struct for all selected ones, or one for each. Both may be parts of the same object.
+unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
+    // SAFETY: both are live pods of one class.
+    unsafe {
+        let (n, given) = ((*target).count, (*from).count);
+        if given != n && given != 1 {
+            let text = format!("could not broadcast {given} structs to {n}");
+            site.fail(Exc::Value, &text);
+            return Err(Raised);
+        }
+        let copy = pods::copy_of(from)?;
+        let _held = Owned::take(copy.cast())?;
+        for i in 0..n {
+            let source = (*copy).at(if given == 1 { 0 } else { i });
+            pods::copy_struct(target, (*target).at(i), copy, source)?;
+        }
+    }
+    Ok(())
+}
+
+// ---- classes for one struct
+
+/// `x[0] = bytes` copies a whole struct, `x["bus"] = 5` sets an attribute.
+///
+/// # Safety
+/// Called by the interpreter.
+pub unsafe extern "C" fn assign_single(
+    obj: *mut ffi::PyObject,
+    at: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+) -> c_int {
+    guard(-1, || {
+        // SAFETY: called with an instance and a key; null stands for `del`.
+        unsafe {
+            if value.is_null() {
+                let text = format!("members of a {} cannot be deleted", type_name(obj));
+                raise(Exc::Type, &text);
+                return -1;
+            }
+            done(set_single(obj.cast(), Obj::new(at), Obj::new(value)))
+        }
+    })
+}
+
+unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
+    // SAFETY: `this` is a live pod; the buffer is held while it is copied.
+    unsafe {
+        if at.is_str() {
+            return match ffi::PyObject_SetAttr(this.cast(), at.ptr(), value.ptr()) {
+                0 => Ok(()),
+                _ => Err(Raised),
+            };
+        }
+        let name = || type_name(this.cast());
+        if ffi::PyIndex_Check(at.ptr()) == 0 {
+            let text = format!("{} indices are 0 or names, not {}", name(), at.type_name());
+            raise(Exc::Type, &text);
+            return Err(Raised);
+        }
+        let i = ffi::PyNumber_AsSsize_t(at.ptr(), ffi::PyExc_IndexError);
+        if i == -1 && crate::cpython::raised() {
+            return Err(Raised);
+        }
+        if i != 0 {
+            raise(
+                Exc::Index,
+                &format!("{} is one struct: its index is 0, not {i}", name()),
+            );
+            return Err(Raised);
+        }
+        pods::writable(this)?;
+        let id = (*this).id();
+        if let Some(from) = pods::cast_to(value.ptr(), id) {
+            return pods::copy_struct(this, (*this).base.data, from, (*from).base.data);
+        }
+        if !value.has_buffer() {
+            let text = format!(
+                "a bytes-like object is required, not '{}'",
+                value.type_name()
+            );
+            raise(Exc::Type, &text);
+            return Err(Raised);
+        }
+        let buffer = Buffer::get(value)?.ok_or(Raised)?;
+        let size = (*this).size();
+        if buffer.len() != size {
+            let text = format!("buffer length must be {size} bytes, is {}", buffer.len());
+            raise(Exc::Value, &text);
+            return Err(Raised);
+        }
+        let bytes = std::slice::from_raw_parts(buffer.address() as *const u8, size).to_vec();
+        pods::poke(this, (*this).base.data, &bytes)
+    }
+}

@@ -1,0 +1,221 @@
+//! The buffer protocol of struct objects: `memoryview(x)`, `bytes(x)`, `numpy.asarray(x)`.
+//!
+//! A class for one struct exports its bytes; a class for any number exports structs, with a format string that NumPy
+//! understands. Unions have no such string, since their members overlap: they export rows of bytes.
+
+use std::ffi::{CString, c_char, c_int};
+use std::fmt::Write;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::ffi;
+
+use crate::cpython::Raised;
+use crate::generated::ids::CLASS_COUNT;
+use crate::types::errors::{guard, type_name};
+use crate::types::handles::c_string;
+use crate::types::pods;
+use crate::types::pods::Pod;
+use crate::types::table;
+use crate::types::table::{ClassId, FieldKind, Prim};
+
+/// Any of C, Fortran or either contiguous, without the strides that each of them includes.
+const CONTIGUOUS: c_int =
+    (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
+        & !ffi::PyBUF_STRIDES;
+
+/// Whether a request can be met where the elements do not follow each other.
+pub fn takes_strides(flags: c_int) -> bool {
+    flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES && flags & CONTIGUOUS == 0
+}
+
+/// Sets `BufferError`.
+///
+/// # Safety
+/// The GIL is held; `buffer` may be written.
+pub unsafe fn refuse(buffer: *mut ffi::Py_buffer, text: &str) -> c_int {
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        (*buffer).obj = null_mut();
+        ffi::PyErr_SetString(ffi::PyExc_BufferError, text.as_ptr());
+    }
+    -1
+}
+
+/// `bf_getbuffer`
+///
+/// # Safety
+/// Called by the interpreter.
+pub unsafe extern "C" fn get(
+    obj: *mut ffi::PyObject,
+    buffer: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> c_int {
+    guard(-1, || {
+        // SAFETY: called with an instance and a buffer to fill.
+        unsafe { fill(obj.cast(), buffer, flags) }
+    })
+}
+
+unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_int {
+    // SAFETY: as promised by the caller; shape and strides are freed in `release`.
+    unsafe {
+        let obj = this.cast::<ffi::PyObject>();
+        (*buffer).obj = null_mut();
+        let name = || type_name(obj);
+        if (*this).readonly && flags & ffi::PyBUF_WRITABLE != 0 {
+            return refuse(buffer, &format!("this {} is read-only", name()));
+        }
+        if !(*this).contiguous() && !takes_strides(flags) {
+            let text = format!("the structs of this {} do not follow each other", name());
+            return refuse(buffer, &text);
+        }
+        if let Err(Raised) = pods::present(this) {
+            return -1;
+        }
+        let (size, count) = ((*this).size() as isize, (*this).count as isize);
+        let structured = if (*this).array {
+            format_of((*this).id())
+        } else {
+            null_mut()
+        };
+        // Structs; where members overlap rows of bytes, and for one struct its bytes.
+        let (format, ndim, item, dims) = if !structured.is_null() {
+            let dims = [[count, 0], [(*this).stride, 0]];
+            (structured, 1, size, dims)
+        } else if (*this).array {
+            let dims = [[count, size], [(*this).stride, 1]];
+            (c"B".as_ptr().cast_mut(), 2, 1, dims)
+        } else {
+            (c"b".as_ptr().cast_mut(), 1, 1, [[size, 0], [1, 0]])
+        };
+        // Shape and strides, which must live as long as the buffer.
+        let dims = Box::into_raw(Box::new(dims)).cast::<[isize; 2]>();
+        (*buffer).buf = (*this).base.data.cast();
+        (*buffer).len = size * count;
+        (*buffer).itemsize = item;
+        (*buffer).readonly = (*this).readonly.into();
+        (*buffer).ndim = ndim;
+        (*buffer).format = null_mut();
+        (*buffer).shape = null_mut();
+        (*buffer).strides = null_mut();
+        if flags & ffi::PyBUF_FORMAT != 0 {
+            (*buffer).format = format;
+        }
+        if flags & ffi::PyBUF_ND != 0 {
+            (*buffer).shape = dims.cast();
+        } else {
+            (*buffer).ndim = 1;
+        }
+        if flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES {
+            (*buffer).strides = dims.add(1).cast();
+        }
+        (*buffer).suboffsets = null_mut();
+        (*buffer).internal = dims.cast();
+        ffi::Py_INCREF(obj);
+        (*buffer).obj = obj;
+        0
+    }
+}
+
+/// `bf_releasebuffer`
+///
+/// # Safety
+/// Called by the interpreter.
+pub unsafe extern "C" fn release(_: *mut ffi::PyObject, buffer: *mut ffi::Py_buffer) {
+    // SAFETY: the pointer is null or came from Box::into_raw in `fill`.
+    unsafe {
+        let dims = std::mem::replace(&mut (*buffer).internal, null_mut());
+        if !dims.is_null() {
+            drop(Box::from_raw(dims.cast::<[[isize; 2]; 2]>()));
+        }
+    }
+}
+
+/// The letter of a number in a format string, on 64-bit Linux and elsewhere of the same size.
+pub fn letter(prim: Prim) -> char {
+    match prim {
+        Prim::I8 => 'b',
+        Prim::U8 => 'B',
+        Prim::I16 => 'h',
+        Prim::U16 => 'H',
+        Prim::I32 => 'i',
+        Prim::U32 => 'I',
+        Prim::I64 if cfg!(windows) => 'q',
+        Prim::I64 => 'l',
+        Prim::U64 if cfg!(windows) => 'Q',
+        Prim::U64 => 'L',
+        Prim::F32 => 'f',
+        Prim::F64 => 'd',
+    }
+}
+
+static FORMATS: [AtomicPtr<c_char>; CLASS_COUNT] =
+    [const { AtomicPtr::new(null_mut()) }; CLASS_COUNT];
+
+/// The format of a class, made once; null where members overlap.
+fn format_of(id: ClassId) -> *mut c_char {
+    let place = &FORMATS[id.0 as usize];
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    let mut text = String::new();
+    if !write_format(id, &mut text) {
+        return null_mut();
+    }
+    let made = c_string(&text).into_raw();
+    match place.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        Err(winner) => {
+            // SAFETY: ours lost the race and nobody has seen it.
+            drop(unsafe { CString::from_raw(made) });
+            winner
+        }
+    }
+}
+
+fn write_format(id: ClassId, out: &mut String) -> bool {
+    let class = table::class(id).1;
+    let mut pos = 0;
+    out.push_str("T{");
+    for field in class.fields {
+        let at = field.offset as usize;
+        if at < pos {
+            return false;
+        }
+        out.extend(std::iter::repeat_n('x', at - pos));
+        pos = at + crate::types::pods::fields::width(field.kind);
+        let mut numbers = |prim: Prim, len: u32| {
+            if len != 0 {
+                let _ = write!(out, "({len})");
+            }
+            out.push(letter(prim));
+            true
+        };
+        let fine = match field.kind {
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => numbers(p, 0),
+            FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
+                numbers(p, n)
+            }
+            FieldKind::Str(n) => numbers(Prim::I8, n),
+            FieldKind::Pod(inner) => write_format(inner, out),
+            FieldKind::Pods(inner, n, _) | FieldKind::Records(inner, n) => {
+                if n != 0 {
+                    let _ = write!(out, "({n})");
+                }
+                write_format(inner, out)
+            }
+            _ => numbers(Prim::I64, 0),
+        };
+        if !fine {
+            return false;
+        }
+        let _ = write!(out, ":{}:", table::text(field.name));
+    }
+    let end = class.size as usize;
+    out.extend(std::iter::repeat_n('x', end.saturating_sub(pos)));
+    out.push('}');
+    true
+}

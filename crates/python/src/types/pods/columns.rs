@@ -1,0 +1,326 @@
+//! Attributes over any number of structs (`ProcessInfo(3).pid`): a plain value for one, a NumPy array otherwise.
+//!
+//! Assigning takes one value for all structs or one for each, and needs no NumPy for numbers.
+
+use pyo3::ffi;
+
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::convert::Site;
+use crate::types::errors::{Exc, prefix, raise};
+use crate::types::numpy;
+use crate::types::numpy::Item;
+use crate::types::pods;
+use crate::types::pods::fields::{bytes_of, count_at, number, pointer_bytes};
+use crate::types::pods::{Pod, poke};
+use crate::types::table;
+use crate::types::table::{ClassId, Count, Field, FieldKind, Prim};
+
+/// The value of an attribute.
+///
+/// # Errors
+/// Foreign memory that is gone; memory.
+///
+/// # Safety
+/// `this` is a live pod of a class for any number, which has the field; the GIL is held.
+pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match field.kind {
+            FieldKind::Int(p)
+            | FieldKind::Long(p)
+            | FieldKind::Float(p)
+            | FieldKind::Hidden(p, 0)
+                if (*this).count == 1 =>
+            {
+                number(this, (*this).base.data.add(field.offset as usize), p)
+            }
+            FieldKind::Intptr if (*this).count == 1 => number(
+                this,
+                (*this).base.data.add(field.offset as usize),
+                Prim::I64,
+            ),
+            FieldKind::Pods(id, max, count) => structs(this, field, id, max, count),
+            _ => column(this, field),
+        }
+    }
+}
+
+/// The array over all structs, whatever their number.
+///
+/// # Errors
+/// Foreign memory that is gone; memory.
+///
+/// # Safety
+/// As for `get`.
+pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let data = (*this).base.data.wrapping_add(field.offset as usize);
+        let rows = ((*this).count, (*this).stride);
+        let (item, len) = match field.kind {
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => (Item::Number(p), 0),
+            FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) => (Item::Number(p), n),
+            FieldKind::Str(n) => (Item::Number(Prim::I8), n),
+            FieldKind::Records(id, n) => (Item::Record(id), n),
+            FieldKind::Pod(id) => (Item::Struct(id), 0),
+            FieldKind::Pods(id, n, _) => (Item::Struct(id), n),
+            _ => (Item::Number(Prim::I64), 0),
+        };
+        if len == 0 {
+            return numpy::of_pod(this, data, item, &[rows]);
+        }
+        let size = match item {
+            Item::Number(p) => p.size(),
+            Item::Struct(id) | Item::Record(id) => table::class(id).1.size as usize,
+        };
+        numpy::of_pod(this, data, item, &[rows, (len as usize, size as isize)])
+    }
+}
+
+/// An array of structs inside each struct: an object for one, a tuple of objects for more.
+///
+/// How many of its elements count is what each struct says itself; no more than there are, whatever it says.
+unsafe fn structs(
+    this: *mut Pod,
+    field: &Field,
+    id: ClassId,
+    max: u32,
+    count: Option<Count>,
+) -> R<Owned> {
+    let one = |i: usize| {
+        // SAFETY: the structs and their counts lie in the memory of `this`.
+        unsafe {
+            let start = (*this).at(i);
+            let n = match count {
+                Some(count) => count_at(this, start, count)?.min(max.into()),
+                None => max.into(),
+            };
+            let at = start.wrapping_add(field.offset as usize);
+            Owned::take(pods::view(id, this, at, n as usize)?.cast())
+        }
+    };
+    // SAFETY: `this` is live; PyList_AsTuple makes a new object.
+    unsafe {
+        if (*this).count == 1 {
+            return one(0);
+        }
+        let list = cpython::list((0..(*this).count).map(one))?;
+        Owned::take(ffi::PyList_AsTuple(list.ptr()))
+    }
+}
+
+/// Assigns an attribute.
+///
+/// # Errors
+/// `TypeError` for a wrong kind of value, `ValueError` for a wrong number of values, `OverflowError`.
+///
+/// # Safety
+/// As for `get`, and `this` may be written.
+pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match field.kind {
+            FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => {
+                spread(this, field.offset, p.size(), value, site, &|v| {
+                    bytes_of(v, p, site)
+                })
+            }
+            FieldKind::Intptr => spread(this, field.offset, 8, value, site, &|v| {
+                pointer_bytes(v, site)
+            }),
+            FieldKind::Fixed(p, n) => set_rows(this, field.offset, p, n as usize, value, site),
+            FieldKind::Records(id, n) => set_records(this, field, id, n as usize, value, site),
+            kind => {
+                let text = format!("{kind:?} cannot be assigned in a class for any number");
+                raise(Exc::Runtime, &text);
+                Err(Raised)
+            }
+        }
+    }
+}
+
+/// The items of a sequence; none where the value is a single one.
+///
+/// # Errors
+/// `TypeError` for text, and for what is no number either.
+pub fn items(value: Obj<'_>, site: &Site) -> R<Option<cpython::Items>> {
+    if value.is_str() || value.is_bytes() || value.is_none() {
+        // SAFETY: the value is live.
+        unsafe { site.wrong("an integer or a sequence of integers", value.ptr()) };
+        return Err(Raised);
+    }
+    // SAFETY: the value is live.
+    unsafe {
+        if value.is_int() || ffi::PySequence_Check(value.ptr()) == 0 {
+            return Ok(None);
+        }
+        // An array without dimensions looks like a sequence but is a number.
+        if ffi::PySequence_Size(value.ptr()) < 0 {
+            if ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) == 0 {
+                return Err(Raised);
+            }
+            ffi::PyErr_Clear();
+            return Ok(None);
+        }
+    }
+    value.snapshot().map(Some)
+}
+
+type Convert<'a> = &'a dyn Fn(Obj<'_>) -> R<[u8; 8]>;
+
+/// One number for all structs, or one for each.
+unsafe fn spread(
+    this: *mut Pod,
+    offset: u32,
+    size: usize,
+    value: Obj<'_>,
+    site: &Site,
+    convert: Convert<'_>,
+) -> R<()> {
+    // SAFETY: every value is converted before the first is written; places lie in the structs.
+    unsafe {
+        let count = (*this).count;
+        let values = match items(value, site)? {
+            None => vec![convert(value)?; count],
+            Some(list) if list.len() == 1 => vec![convert(list.get(0))?; count],
+            Some(list) => {
+                fits(list.len(), count, site)?;
+                (0..count)
+                    .map(|i| convert(list.get(i)))
+                    .collect::<R<Vec<_>>>()?
+            }
+        };
+        for (i, bytes) in values.iter().enumerate() {
+            poke(this, (*this).at(i).add(offset as usize), &bytes[..size])?;
+        }
+    }
+    Ok(())
+}
+
+fn fits(given: usize, wanted: usize, site: &Site) -> R<()> {
+    if given == wanted {
+        return Ok(());
+    }
+    site.fail(
+        Exc::Value,
+        &format!("could not broadcast {given} values to {wanted}"),
+    );
+    Err(Raised)
+}
+
+/// Arrays of numbers inside the structs: one number, one row for all structs, or a row for each.
+unsafe fn set_rows(
+    this: *mut Pod,
+    offset: u32,
+    prim: Prim,
+    len: usize,
+    value: Obj<'_>,
+    site: &Site,
+) -> R<()> {
+    let row = |list: &cpython::Items| -> R<Vec<u8>> {
+        let one = list.len() == 1;
+        if !one {
+            fits(list.len(), len, site)?;
+        }
+        let mut out = Vec::with_capacity(len * prim.size());
+        for i in 0..len {
+            let bytes = bytes_of(list.get(if one { 0 } else { i }), prim, site)?;
+            out.extend_from_slice(&bytes[..prim.size()]);
+        }
+        Ok(out)
+    };
+    // SAFETY: every value is converted before the first is written; places lie in the structs.
+    unsafe {
+        let count = (*this).count;
+        let mut rows = Vec::new();
+        match items(value, site)? {
+            None => rows.push(bytes_of(value, prim, site)?[..prim.size()].repeat(len)),
+            Some(list) => {
+                let mut nested = Vec::new();
+                for i in 0..list.len() {
+                    match items(list.get(i), site)? {
+                        Some(inner) => nested.push(inner),
+                        None => break,
+                    }
+                }
+                if nested.is_empty() {
+                    rows.push(row(&list)?);
+                } else {
+                    fits(nested.len(), list.len(), site)?;
+                    if nested.len() != 1 {
+                        fits(nested.len(), count, site)?;
+                    }
+                    for inner in &nested {
+                        rows.push(row(inner)?);
+                    }
+                }
+            }
+        }
+        for i in 0..count {
+            let bytes = &rows[if rows.len() == 1 { 0 } else { i }];
+            poke(this, (*this).at(i).add(offset as usize), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Structs inside the structs: objects of their class, or what NumPy can assign to a record array.
+unsafe fn set_records(
+    this: *mut Pod,
+    field: &'static Field,
+    id: ClassId,
+    len: usize,
+    value: Obj<'_>,
+    site: &Site,
+) -> R<()> {
+    // SAFETY: the sources are live; places lie in the structs.
+    unsafe {
+        if let Some(from) = pods::cast_to(value.ptr(), id) {
+            let (rows, n) = ((*this).count, len.max(1));
+            let given = (*from).count;
+            if given != 1 && given != rows * n && given != n {
+                fits(given, rows * n, site)?;
+            }
+            let copy = pods::copy_of(from)?;
+            let _held = Owned::take(copy.cast())?;
+            let size = (*copy).size();
+            for i in 0..rows * n {
+                let at = (*this)
+                    .at(i / n)
+                    .add(field.offset as usize + size * (i % n));
+                pods::copy_struct(this, at, copy, (*copy).at(i % given.max(1)))?;
+            }
+            return Ok(());
+        }
+        let wrong = value.is_none()
+            || value.is_str()
+            || value.is_bytes()
+            || pods::cast(value.ptr()).is_some()
+            || ffi::PyDict_Check(value.ptr()) != 0;
+        if wrong {
+            let wanted = format!(
+                "{}, a number or what NumPy can assign to {}",
+                table::class(id).1.name(),
+                numpy::dtype_name(id)
+            );
+            site.wrong(&wanted, value.ptr());
+            return Err(Raised);
+        }
+        // The values are NumPy's to convert: without it the error names it.
+        numpy::module()?;
+        let target = column(this, field)?;
+        let all = Owned::take(ffi::PySlice_New(
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        ))?;
+        match ffi::PyObject_SetItem(target.ptr(), all.ptr(), value.ptr()) {
+            0 => Ok(()),
+            _ => {
+                prefix(&format!("{}: ", site.name()));
+                Err(Raised)
+            }
+        }
+    }
+}

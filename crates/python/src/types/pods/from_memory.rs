@@ -1,0 +1,371 @@
+//! `from_data`, `from_buffer`, `from_ptr`: objects that look at memory from elsewhere.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use pyo3::ffi;
+
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::convert;
+use crate::types::convert::Site;
+use crate::types::errors::{Exc, guard, name_of_type, raise};
+use crate::types::numpy;
+use crate::types::numpy::attribute;
+use crate::types::pods;
+use crate::types::pods::{Pod, answer};
+use crate::types::table;
+use crate::types::table::{ARRAY, ClassId, Prim};
+use crate::types::{memory, object, structs};
+
+type Method = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// The methods of a class.
+pub fn methods(array: bool) -> Vec<ffi::PyMethodDef> {
+    let method = |name: &'static CStr, function: Method, doc: &'static CStr| ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionWithKeywords: function,
+        },
+        ml_flags: ffi::METH_CLASS | ffi::METH_VARARGS | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    };
+    vec![
+        method(
+            c"from_data",
+            from_data,
+            c"from_data($type, /, data)\n--\n\nAn object that looks at the memory of a NumPy array of this class's dtype, and keeps it alive.",
+        ),
+        method(
+            c"from_buffer",
+            from_buffer,
+            c"from_buffer($type, /, buffer)\n--\n\nAn object that looks at the memory of a bytes-like object, and keeps it alive.\n\nIts length must be that of the struct (or of whole structs); a read-only buffer makes a read-only object.",
+        ),
+        if array {
+            method(
+                c"from_ptr",
+                from_ptr,
+                c"from_ptr($type, /, ptr, size=1, readonly=False, owner=None)\n--\n\nAn object that looks at `size` structs at address `ptr`, and keeps `owner` alive.",
+            )
+        } else {
+            method(
+                c"from_ptr",
+                from_ptr,
+                c"from_ptr($type, /, ptr, readonly=False, owner=None)\n--\n\nA copy of the struct at address `ptr`; with an `owner`, an object that looks at it and keeps `owner` alive.",
+            )
+        },
+    ]
+}
+
+/// The class a class method was called on, and its arguments by name; a null for one that was not given.
+unsafe fn given<const N: usize>(
+    ty: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+    method: &str,
+    names: [&CStr; N],
+) -> R<(ClassId, [*mut ffi::PyObject; N])> {
+    // SAFETY: `ty` is a type derived from ours, `args` a tuple, `kwargs` null or a dict.
+    unsafe {
+        let id = structs::class_of_type(ty.cast()).ok_or(Raised)?;
+        let what = format!("{}.{method}", name_of_type(ty.cast()));
+        let values = structs::arguments_of(&what, args, kwargs, names).ok_or(Raised)?;
+        if values[0].is_null() {
+            let text = format!(
+                "{what}() needs the argument '{}'",
+                names[0].to_string_lossy()
+            );
+            raise(Exc::Type, &text);
+            return Err(Raised);
+        }
+        Ok((id, values))
+    }
+}
+
+fn is_array(id: ClassId) -> bool {
+    table::class(id).1.flags & ARRAY != 0
+}
+
+fn value_error(text: &str) -> Raised {
+    raise(Exc::Value, text);
+    Raised
+}
+
+// ---- from_data
+
+unsafe extern "C" fn from_data(
+    ty: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(null_mut(), || {
+        // SAFETY: called with a type of ours, a tuple and a dict or null.
+        answer(unsafe {
+            given(ty, args, kwargs, "from_data", [c"data"])
+                .and_then(|(id, [data])| at_array(id, Obj::new(data)))
+        })
+    })
+}
+
+/// The array's memory as an object of the class.
+unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
+    // SAFETY: the array is live; the object holds it.
+    unsafe {
+        let is_array_object = match numpy::loaded()? {
+            None => false,
+            Some(module) => {
+                let class = attribute(module, c"ndarray")?;
+                ffi::PyObject_IsInstance(data.ptr(), class.ptr()) == 1
+            }
+        };
+        if !is_array_object {
+            ffi::PyErr_Clear();
+            raise(
+                Exc::Type,
+                &format!(
+                    "data argument must be a NumPy ndarray, not {}",
+                    data.type_name()
+                ),
+            );
+            return Err(Raised);
+        }
+        let same = ffi::PyObject_RichCompareBool(
+            attribute(data, c"dtype")?.ptr(),
+            numpy::dtype(id)?.ptr(),
+            ffi::Py_EQ,
+        );
+        match same {
+            1 => {}
+            0 => {
+                let text = format!("data array must be of dtype {}", numpy::dtype_name(id));
+                return Err(value_error(&text));
+            }
+            _ => return Err(Raised),
+        }
+        let shape = dims(&attribute(data, c"shape")?)?;
+        let strides = dims(&attribute(data, c"strides")?)?;
+        let count: isize = shape.iter().product();
+        if !is_array(id) && count != 1 {
+            return Err(value_error("data array must have a size of 1"));
+        }
+        if is_array(id) && shape.len() != 1 {
+            return Err(value_error("data array must be 1D"));
+        }
+        let (address, readonly) = interface(data)?;
+        let pod = pods::bare(pods::type_of(id)?, id, count as usize)?;
+        let made = Owned::take(pod.cast())?;
+        (*pod).base.data = address as *mut u8;
+        (*pod).readonly = readonly;
+        (*pod).keeper = data.owned().into_ptr();
+        if is_array(id) && count > 1 {
+            (*pod).stride = strides[0];
+        }
+        Ok(made)
+    }
+}
+
+/// A tuple of ints.
+unsafe fn dims(tuple: &Owned) -> R<Vec<isize>> {
+    let items = tuple.obj().snapshot()?;
+    let mut out = Vec::with_capacity(items.len());
+    for i in 0..items.len() {
+        // SAFETY: the item is live.
+        let n = unsafe { ffi::PyLong_AsSsize_t(items.get(i).ptr()) };
+        if n == -1 && crate::cpython::raised() {
+            return Err(Raised);
+        }
+        out.push(n);
+    }
+    Ok(out)
+}
+
+/// Address and read-only flag of an array (a buffer cannot be had where members of the dtype overlap).
+unsafe fn interface(data: Obj<'_>) -> R<(usize, bool)> {
+    // SAFETY: references are live while used; dictionary and tuple lend theirs.
+    unsafe {
+        let interface = attribute(data, c"__array_interface__")?;
+        let pair = ffi::PyDict_GetItemString(interface.ptr(), c"data".as_ptr());
+        if pair.is_null() || ffi::PyTuple_Check(pair) == 0 || ffi::PyTuple_Size(pair) != 2 {
+            return Err(value_error("the array does not tell where its data is"));
+        }
+        let address = ffi::PyLong_AsUnsignedLongLong(ffi::PyTuple_GetItem(pair, 0));
+        let readonly = ffi::PyObject_IsTrue(ffi::PyTuple_GetItem(pair, 1));
+        if crate::cpython::raised() {
+            return Err(Raised);
+        }
+        Ok((address as usize, readonly != 0))
+    }
+}
+
+/// What indexing `_data` gave: an array of the class's structs as an object of the class, anything else as it is.
+///
+/// # Errors
+/// `ValueError` for structs in more than one dimension.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn wrapped(id: ClassId, found: Owned) -> R<Owned> {
+    // SAFETY: `found` is live.
+    unsafe {
+        let class = attribute(numpy::module()?, c"ndarray")?;
+        if ffi::PyObject_IsInstance(found.ptr(), class.ptr()) != 1 {
+            return Ok(found);
+        }
+        let same = ffi::PyObject_RichCompareBool(
+            attribute(found.obj(), c"dtype")?.ptr(),
+            numpy::dtype(id)?.ptr(),
+            ffi::Py_EQ,
+        );
+        match same {
+            1 => at_array(id, found.obj()),
+            0 => Ok(found),
+            _ => Err(Raised),
+        }
+    }
+}
+
+// ---- from_buffer
+
+unsafe extern "C" fn from_buffer(
+    ty: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(null_mut(), || {
+        // SAFETY: called with a type of ours, a tuple and a dict or null.
+        answer(unsafe {
+            given(ty, args, kwargs, "from_buffer", [c"buffer"])
+                .and_then(|(id, [buffer])| at_buffer(id, Obj::new(buffer)))
+        })
+    })
+}
+
+unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
+    // SAFETY: the object releases the buffer when it dies, also if this fails.
+    unsafe {
+        if !buffer.has_buffer() {
+            let text = format!(
+                "a bytes-like object is required, not '{}'",
+                buffer.type_name()
+            );
+            raise(Exc::Type, &text);
+            return Err(Raised);
+        }
+        let pod = pods::bare(pods::type_of(id)?, id, 1)?;
+        let made = Owned::take(pod.cast())?;
+        // Boxed: exporters may keep pointers into it.
+        let mut view = Box::new(ffi::Py_buffer::new());
+        if ffi::PyObject_GetBuffer(buffer.ptr(), &raw mut *view, ffi::PyBUF_WRITABLE) != 0 {
+            if ffi::PyErr_ExceptionMatches(ffi::PyExc_BufferError) == 0
+                && ffi::PyErr_ExceptionMatches(ffi::PyExc_ValueError) == 0
+            {
+                return Err(Raised);
+            }
+            ffi::PyErr_Clear();
+            *view = ffi::Py_buffer::new();
+            if ffi::PyObject_GetBuffer(buffer.ptr(), &raw mut *view, ffi::PyBUF_SIMPLE) != 0 {
+                return Err(Raised);
+            }
+        }
+        let (data, len, readonly) = (view.buf, view.len as usize, view.readonly != 0);
+        (*pod).buffer = Box::into_raw(view);
+        (*pod).base.data = data.cast();
+        (*pod).readonly = readonly;
+        let size = (*pod).size();
+        if !is_array(id) && len != size {
+            let text = format!("buffer length must be {size} bytes, is {len}");
+            return Err(value_error(&text));
+        }
+        if !len.is_multiple_of(size) {
+            let text =
+                format!("buffer size must be a multiple of element size: {len} bytes, {size} each");
+            return Err(value_error(&text));
+        }
+        (*pod).count = len / size;
+        Ok(made)
+    }
+}
+
+// ---- from_ptr
+
+unsafe extern "C" fn from_ptr(
+    ty: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(null_mut(), || {
+        // SAFETY: called with a type of ours, a tuple and a dict or null.
+        answer(unsafe { at_address(ty, args, kwargs) })
+    })
+}
+
+unsafe fn at_address(
+    ty: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> R<Owned> {
+    // SAFETY: as promised by the caller; memory of others is only touched through checked copies.
+    unsafe {
+        let id = structs::class_of_type(ty.cast()).ok_or(Raised)?;
+        let (ptr, size, readonly, owner) = if is_array(id) {
+            let names = [c"ptr", c"size", c"readonly", c"owner"];
+            let (_, [p, s, r, o]) = given(ty, args, kwargs, "from_ptr", names)?;
+            (p, s, r, o)
+        } else {
+            let names = [c"ptr", c"readonly", c"owner"];
+            let (_, [p, r, o]) = given(ty, args, kwargs, "from_ptr", names)?;
+            (p, null_mut(), r, o)
+        };
+        let site = Site {
+            ty: ty.cast(),
+            attr: "from_ptr(): ptr",
+        };
+        if ffi::PyIndex_Check(ptr) == 0 {
+            site.wrong("an int", ptr);
+            return Err(Raised);
+        }
+        let address = convert::ranged(ptr, Prim::U64, &site).ok_or(Raised)? as usize;
+        if address == 0 {
+            return Err(value_error("ptr must not be null (0)"));
+        }
+        let what = || format!("{}.from_ptr(): size", name_of_type(ty.cast()));
+        let count = if size.is_null() {
+            1
+        } else {
+            pods::count_of(size, &what)?
+        };
+        let readonly = !readonly.is_null()
+            && match ffi::PyObject_IsTrue(readonly) {
+                -1 => return Err(Raised),
+                truth => truth == 1,
+            };
+        let bytes = (table::class(id).1.size as usize).saturating_mul(count);
+        if !memory::readable(address, bytes) {
+            let text = format!("ptr: the {bytes} bytes at {address:#x} are not readable memory");
+            return Err(value_error(&text));
+        }
+        let owner = Some(owner).filter(|o| !o.is_null() && *o != ffi::Py_None());
+        let pod: *mut Pod = if owner.is_none() && !is_array(id) {
+            let pod = pods::fresh(id, 1)?;
+            let target = std::slice::from_raw_parts_mut((*pod).base.data, bytes);
+            if !memory::read(address, target) {
+                ffi::Py_DECREF(pod.cast());
+                return Err(value_error("ptr: the memory is gone"));
+            }
+            pod
+        } else {
+            let pod = pods::bare(pods::type_of(id)?, id, count)?;
+            (*pod).base.data = address as *mut u8;
+            (*pod).base.state = object::FOREIGN;
+            if let Some(owner) = owner {
+                (*pod).keeper = Obj::new(owner).owned().into_ptr();
+            }
+            pod
+        };
+        (*pod).readonly = readonly;
+        Owned::take(pod.cast())
+    }
+}

@@ -1,0 +1,564 @@
+//! The one getter and the one setter behind every attribute of every struct class.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+use pyo3::ffi;
+
+use crate::types::convert;
+use crate::types::convert::Site;
+use crate::types::errors::{Exc, guard};
+use crate::types::object;
+use crate::types::object::Instance;
+use crate::types::structs::lists;
+use crate::types::table;
+use crate::types::table::{ClassId, Elem, Field, FieldKind, Prim};
+use crate::types::{enums, handles, memory, registry};
+
+/// The descriptor of an attribute; the field itself is the closure.
+pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: field.name.as_ptr(),
+        get: Some(getter),
+        set: if field.settable { Some(setter) } else { None },
+        doc: std::ptr::null(),
+        closure: std::ptr::from_ref(field).cast_mut().cast(),
+    }
+}
+
+unsafe extern "C" fn getter(obj: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
+    guard(null_mut(), || {
+        // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
+        unsafe { get(obj.cast(), &*closure.cast::<Field>()) }
+    })
+}
+
+unsafe extern "C" fn setter(
+    obj: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+    closure: *mut c_void,
+) -> c_int {
+    guard(-1, || {
+        // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
+        unsafe {
+            let field = &*closure.cast::<Field>();
+            let site = Site {
+                ty: ffi::Py_TYPE(obj),
+                attr: table::text(field.name),
+            };
+            if value.is_null() {
+                site.fail(Exc::Attribute, "a C struct's attribute cannot be deleted");
+                return -1;
+            }
+            match set(obj.cast(), field, value, &site) {
+                Some(()) => 0,
+                None => -1,
+            }
+        }
+    })
+}
+
+/// Bytes as a Python int of type `prim`.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
+    let raw = u64::from_le_bytes(bytes);
+    // SAFETY: the GIL is held.
+    unsafe {
+        match prim {
+            Prim::I8 => ffi::PyLong_FromLong((raw as i8).into()),
+            Prim::I16 => ffi::PyLong_FromLong((raw as i16).into()),
+            Prim::I32 => ffi::PyLong_FromLong((raw as i32).into()),
+            Prim::I64 => ffi::PyLong_FromLongLong(raw as i64),
+            _ => ffi::PyLong_FromUnsignedLongLong(raw),
+        }
+    }
+}
+
+/// Bytes as a Python float of type `prim`.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
+    let value = if prim == Prim::F32 {
+        f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into()
+    } else {
+        f64::from_le_bytes(bytes)
+    };
+    // SAFETY: the GIL is held.
+    unsafe { ffi::PyFloat_FromDouble(value) }
+}
+
+/// The value of an attribute: a new reference, or null with an exception.
+///
+/// # Safety
+/// `obj` is an instance of a class that has the field; the GIL is held.
+pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObject {
+    let offset = field.offset as usize;
+    let mut bytes = [0u8; 8];
+    // SAFETY: offsets and sizes come from the C layout of the class.
+    unsafe {
+        match field.kind {
+            FieldKind::Int(prim) => {
+                if !object::read(obj, offset, &mut bytes[..prim.size()]) {
+                    return null_mut();
+                }
+                to_int(bytes, prim)
+            }
+            FieldKind::Float(prim) => {
+                if !object::read(obj, offset, &mut bytes[..prim.size()]) {
+                    return null_mut();
+                }
+                to_float(bytes, prim)
+            }
+            FieldKind::Enum(id) => {
+                if !object::read(obj, offset, &mut bytes[..4]) {
+                    return null_mut();
+                }
+                enums::read(id, u64::from_le_bytes(bytes) as u32)
+            }
+            FieldKind::Handle(id) | FieldKind::View(id) => {
+                let ty = registry::type_of(id);
+                if ty.is_null() {
+                    return null_mut();
+                }
+                object::view(ty, id, obj, (*obj).data.add(offset))
+            }
+            FieldKind::Bytes(len) | FieldKind::HexBytes(len) => {
+                let mut data = vec![0u8; len as usize];
+                if !object::read(obj, offset, &mut data) {
+                    return null_mut();
+                }
+                ffi::PyBytes_FromStringAndSize(data.as_ptr().cast(), data.len() as isize)
+            }
+            FieldKind::Array(elem, len) => {
+                let mut data = vec![0u8; element_size(elem) * len as usize];
+                if !object::read(obj, offset, &mut data) {
+                    return null_mut();
+                }
+                let list = list_of(elem, &data, len as usize, None);
+                if let Elem::Struct(_) = elem
+                    && !list.is_null()
+                {
+                    // The copies hold what the pointers among their bytes lead to.
+                    let size = element_size(elem);
+                    for i in 0..len as usize {
+                        let item = ffi::PyList_GetItem(list, i as isize);
+                        object::keep_same(item.cast(), 0, obj, offset + i * size, size);
+                    }
+                }
+                list
+            }
+            FieldKind::Chars(len) => {
+                let mut data = vec![0u8; len as usize];
+                if !object::read(obj, offset, &mut data) {
+                    return null_mut();
+                }
+                let end = data.iter().position(|&b| b == 0).unwrap_or(data.len());
+                ffi::PyBytes_FromStringAndSize(data.as_ptr().cast(), end as isize)
+            }
+            FieldKind::List(..)
+            | FieldKind::RawList(..)
+            | FieldKind::CountedList(..)
+            | FieldKind::PairedList(..) => lists::get(obj, field),
+            FieldKind::Pointee(id) => {
+                if !object::read(obj, offset, &mut bytes) {
+                    return null_mut();
+                }
+                let ty = registry::type_of(id);
+                if ty.is_null() {
+                    return null_mut();
+                }
+                let item = object::new_handle(ty, id, 0);
+                let at = u64::from_le_bytes(bytes) as usize;
+                if !item.is_null() && memory::readable(at, handles::prim(id).size()) {
+                    object::look_at(item, at);
+                }
+                item
+            }
+            FieldKind::Address | FieldKind::PlainAddress | FieldKind::KernelParams => {
+                if !object::read(obj, offset, &mut bytes) {
+                    return null_mut();
+                }
+                to_int(bytes, Prim::U64)
+            }
+            FieldKind::CString => {
+                if !object::read(obj, offset, &mut bytes) {
+                    return null_mut();
+                }
+                let held = object::held(obj, offset);
+                if held.is_null() {
+                    to_int(bytes, Prim::U64)
+                } else {
+                    held
+                }
+            }
+            _ => misplaced(field),
+        }
+    }
+}
+
+/// The tables give the other kinds to `Kind::Pod` classes only.
+fn misplaced(field: &Field) -> *mut ffi::PyObject {
+    let text = format!("{:?} is no kind of a record's attribute", field.kind);
+    crate::types::errors::raise(Exc::Runtime, &text);
+    null_mut()
+}
+
+/// Size in bytes of an element.
+pub fn element_size(elem: Elem) -> usize {
+    match elem {
+        Elem::Int(p) | Elem::Float(p) => p.size(),
+        Elem::Enum(_) => 4,
+        Elem::Handle(id) | Elem::Struct(id) => table::class(id).1.size as usize,
+        Elem::Address => 8,
+    }
+}
+
+/// A list of `len` values read from `data`; what `source` holds for structs is held by the copies too.
+///
+/// # Safety
+/// `data` has `len` elements; `source` is live storage of the same elements; the GIL is held.
+pub unsafe fn list_of(
+    elem: Elem,
+    data: &[u8],
+    len: usize,
+    source: Option<*mut crate::types::structs::list_storage::Storage>,
+) -> *mut ffi::PyObject {
+    let size = element_size(elem);
+    // SAFETY: PyList_SetItem takes each reference over; slices stay within `data`.
+    unsafe {
+        let list = ffi::PyList_New(len as isize);
+        if list.is_null() {
+            return list;
+        }
+        for i in 0..len {
+            let at = &data[i * size..(i + 1) * size];
+            let mut bytes = [0u8; 8];
+            bytes[..size.min(8)].copy_from_slice(&at[..size.min(8)]);
+            let item = match elem {
+                Elem::Int(prim) => to_int(bytes, prim),
+                Elem::Float(prim) => to_float(bytes, prim),
+                Elem::Enum(id) => enums::read(id, u64::from_le_bytes(bytes) as u32),
+                Elem::Address => to_int(bytes, Prim::U64),
+                Elem::Handle(id) => {
+                    let ty = registry::type_of(id);
+                    if ty.is_null() {
+                        null_mut()
+                    } else {
+                        object::new_handle(ty, id, u64::from_le_bytes(bytes))
+                    }
+                }
+                Elem::Struct(id) => copy_of(id, at, source.map(|s| (s, i * size))),
+            };
+            if item.is_null() {
+                ffi::Py_DECREF(list);
+                return null_mut();
+            }
+            ffi::PyList_SetItem(list, i as isize, item);
+        }
+        list
+    }
+}
+
+unsafe fn copy_of(
+    id: ClassId,
+    bytes: &[u8],
+    source: Option<(*mut crate::types::structs::list_storage::Storage, usize)>,
+) -> *mut ffi::PyObject {
+    // SAFETY: the new object has room for the C type, whose size `bytes` has.
+    unsafe {
+        let ty = registry::type_of(id);
+        if ty.is_null() {
+            return null_mut();
+        }
+        let obj = object::new_record(ty, id, table::class(id).1.align as usize);
+        if obj.is_null() {
+            return obj;
+        }
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*obj.cast::<Instance>()).data, bytes.len());
+        if let Some((storage, at)) = source {
+            object::keep_same(obj.cast(), 0, storage.cast(), at, bytes.len());
+        }
+        obj
+    }
+}
+
+/// Assigns an attribute; None with an exception.
+///
+/// # Safety
+/// `obj` is an instance of a class that has the field, `value` a live object; the GIL is held.
+pub unsafe fn set(
+    obj: *mut Instance,
+    field: &'static Field,
+    value: *mut ffi::PyObject,
+    site: &Site,
+) -> Option<()> {
+    let offset = field.offset as usize;
+    // SAFETY: offsets and sizes come from the C layout of the class.
+    unsafe {
+        match field.kind {
+            FieldKind::Int(prim) => {
+                let v = convert::ranged(value, prim, site)?;
+                put(obj, offset, &v.to_le_bytes()[..prim.size()])
+            }
+            FieldKind::Float(prim) => {
+                let v = convert::float(value, site)?;
+                if prim == Prim::F32 {
+                    put(obj, offset, &(v as f32).to_le_bytes())
+                } else {
+                    put(obj, offset, &v.to_le_bytes())
+                }
+            }
+            FieldKind::Enum(_) => {
+                let v = convert::enum_value(value, site)?;
+                put(obj, offset, &v.to_le_bytes())
+            }
+            FieldKind::Handle(id) => {
+                let prim = handles::prim(id);
+                let v = convert::handle(value, prim, site)?;
+                put(obj, offset, &v.to_le_bytes()[..prim.size()])
+            }
+            FieldKind::View(id) => set_view(obj, offset, id, value, site),
+            FieldKind::Bytes(len) | FieldKind::HexBytes(len) => {
+                let data = convert::with_bytes(value, site, <[u8]>::to_vec)?;
+                if data.len() != len as usize {
+                    site.fail(
+                        Exc::Value,
+                        &format!("length must be {len}, is {}", data.len()),
+                    );
+                    return None;
+                }
+                put(obj, offset, &data)
+            }
+            FieldKind::Chars(len) => {
+                let mut data = convert::with_bytes(value, site, <[u8]>::to_vec)?;
+                if data.len() > len as usize {
+                    site.fail(
+                        Exc::Value,
+                        &format!("at most {len} bytes fit, not {}", data.len()),
+                    );
+                    return None;
+                }
+                data.resize(len as usize, 0);
+                put(obj, offset, &data)
+            }
+            FieldKind::Array(elem, len) => set_array(obj, offset, elem, len as usize, value, site),
+            FieldKind::List(elem, _) => lists::set(obj, offset, elem, false, value, site).map(drop),
+            FieldKind::CountedList(elem, count) => {
+                let n = lists::set(obj, offset, elem, false, value, site)? as u64;
+                put(
+                    obj,
+                    count.offset as usize,
+                    &n.to_le_bytes()[..count.size as usize],
+                )
+            }
+            FieldKind::RawList(elem, _) => {
+                lists::set(obj, offset, elem, true, value, site).map(drop)
+            }
+            FieldKind::PairedList(..) => {
+                site.fail(
+                    Exc::Attribute,
+                    "shares its count with another list and cannot be assigned alone; use set_dsts_srcs(dsts, srcs)",
+                );
+                None
+            }
+            FieldKind::Pointee(_) => {
+                let v = convert::ranged(value, Prim::U64, site)?;
+                point(obj, offset, v, null_mut())
+            }
+            FieldKind::Address | FieldKind::PlainAddress => {
+                let (at, held) = convert::address(value, site)?;
+                point(obj, offset, at, held)
+            }
+            FieldKind::KernelParams => {
+                let (at, held) = crate::types::kernel_params(value, site)?;
+                point(obj, offset, at, held)
+            }
+            FieldKind::CString => set_text(obj, offset, value, site),
+            _ => {
+                misplaced(field);
+                None
+            }
+        }
+    }
+}
+
+unsafe fn put(obj: *mut Instance, offset: usize, bytes: &[u8]) -> Option<()> {
+    // SAFETY: as promised by the callers.
+    unsafe { object::write(obj, offset, bytes) }.then_some(())
+}
+
+/// Writes a pointer and holds what it leads to (the reference is taken over).
+///
+/// # Safety
+/// `obj` is a struct instance with a pointer at `offset`; the GIL is held.
+pub unsafe fn point(
+    obj: *mut Instance,
+    offset: usize,
+    address: u64,
+    held: *mut ffi::PyObject,
+) -> Option<()> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if !object::write(obj, offset, &address.to_le_bytes()) {
+            ffi::Py_XDECREF(held);
+            return None;
+        }
+        object::keep(obj, offset, held);
+    }
+    Some(())
+}
+
+unsafe fn set_view(
+    obj: *mut Instance,
+    offset: usize,
+    id: ClassId,
+    value: *mut ffi::PyObject,
+    site: &Site,
+) -> Option<()> {
+    // SAFETY: both are instances of the same C type.
+    unsafe {
+        let same = registry::of(value).is_some_and(|v| table::root(v) == table::root(id));
+        if !same {
+            site.wrong(table::class(id).1.name(), value);
+            return None;
+        }
+        let size = table::class(id).1.size as usize;
+        let mut data = vec![0u8; size];
+        let from = value.cast::<Instance>();
+        if !object::read(from, 0, &mut data) || !object::write(obj, offset, &data) {
+            return None;
+        }
+        object::keep_same(obj, offset, from, 0, size);
+    }
+    Some(())
+}
+
+unsafe fn set_text(
+    obj: *mut Instance,
+    offset: usize,
+    value: *mut ffi::PyObject,
+    site: &Site,
+) -> Option<()> {
+    // SAFETY: a bytes object's memory stays where it is and ends with a NUL.
+    unsafe {
+        if value == ffi::Py_None() {
+            return point(obj, offset, 0, null_mut());
+        }
+        if ffi::PyBytes_Check(value) == 0 {
+            site.wrong("bytes or None", value);
+            return None;
+        }
+        ffi::Py_INCREF(value);
+        point(obj, offset, ffi::PyBytes_AsString(value) as u64, value)
+    }
+}
+
+unsafe fn set_array(
+    obj: *mut Instance,
+    offset: usize,
+    elem: Elem,
+    len: usize,
+    value: *mut ffi::PyObject,
+    site: &Site,
+) -> Option<()> {
+    let size = element_size(elem);
+    let mut data = vec![0u8; size * len];
+    let mut held = vec![null_mut(); if elem == Elem::Address { len } else { 0 }];
+    // SAFETY: items are borrowed from the sequence, which is held meanwhile.
+    unsafe {
+        let items = lists::sequence(value, site)?;
+        let given = ffi::PyTuple_Size(items) as usize;
+        if given != len {
+            ffi::Py_DECREF(items);
+            site.fail(Exc::Index, &format!("{len} values are needed, not {given}"));
+            return None;
+        }
+        let mut fine = true;
+        for i in 0..len {
+            let item = ffi::PyTuple_GetItem(items, i as isize);
+            let at = &mut data[i * size..(i + 1) * size];
+            let done = if elem == Elem::Address {
+                convert::address(item, site).map(|(a, h)| {
+                    held[i] = h;
+                    at.copy_from_slice(&a.to_le_bytes());
+                })
+            } else if let Elem::Struct(id) = elem {
+                struct_bytes(id, item, at, site)
+            } else {
+                element(elem, item, at, site)
+            };
+            if done.is_none() {
+                fine = false;
+                break;
+            }
+        }
+        if !fine || !object::write(obj, offset, &data) {
+            ffi::Py_DECREF(items);
+            for h in held {
+                ffi::Py_XDECREF(h);
+            }
+            return None;
+        }
+        if let Elem::Struct(_) = elem {
+            for i in 0..len {
+                let item = ffi::PyTuple_GetItem(items, i as isize).cast::<Instance>();
+                object::keep_same(obj, offset + i * size, item, 0, size);
+            }
+        }
+        ffi::Py_DECREF(items);
+        for (i, h) in held.into_iter().enumerate() {
+            object::keep(obj, offset + 8 * i, h);
+        }
+    }
+    Some(())
+}
+
+/// Copies the bytes of a struct of class `id`, or of one with the same C type.
+unsafe fn struct_bytes(
+    id: ClassId,
+    item: *mut ffi::PyObject,
+    at: &mut [u8],
+    site: &Site,
+) -> Option<()> {
+    // SAFETY: the item is an instance of the same C type, of which `at` has the size.
+    unsafe {
+        if !registry::of(item).is_some_and(|i| table::root(i) == table::root(id)) {
+            site.wrong(table::class(id).1.name(), item);
+            return None;
+        }
+        object::read(item.cast(), 0, at).then_some(())
+    }
+}
+
+/// Converts one element into its bytes (not for structs, which the caller copies).
+///
+/// # Safety
+/// `item` is a live object and `at` has the element's size; the GIL is held.
+pub unsafe fn element(
+    elem: Elem,
+    item: *mut ffi::PyObject,
+    at: &mut [u8],
+    site: &Site,
+) -> Option<()> {
+    // SAFETY: as promised by the caller.
+    let value = unsafe {
+        match elem {
+            Elem::Int(prim) => convert::ranged(item, prim, site)?,
+            Elem::Float(Prim::F32) => u64::from((convert::float(item, site)? as f32).to_bits()),
+            Elem::Float(_) => convert::float(item, site)?.to_bits(),
+            Elem::Enum(_) => u64::from(convert::enum_value(item, site)?),
+            Elem::Handle(id) => convert::ranged(item, handles::prim(id), site)?,
+            Elem::Address => convert::ranged(item, Prim::U64, site)?,
+            Elem::Struct(id) => {
+                site.wrong(table::class(id).1.name(), item);
+                return None;
+            }
+        }
+    };
+    let n = at.len();
+    at.copy_from_slice(&value.to_le_bytes()[..n]);
+    Some(())
+}

@@ -1,0 +1,56 @@
+"""The installed package offers the interface that the manifests in api/interface describe."""
+
+import subprocess
+import sys
+
+import pytest
+
+from helpers import TESTS
+
+INTERFACE = TESTS.parent / "api" / "interface"
+MODULES = [
+    "cuda.bindings.driver",
+    "cuda.bindings.runtime",
+    "cuda.bindings.nvrtc",
+    "cuda.bindings.nvjitlink",
+    "cuda.bindings.nvvm",
+    "cuda.bindings.nvfatbin",
+    "cuda.bindings.nvml",
+    "cuda.bindings.cufile",
+    "cuda.bindings.cudla",
+    "cuda.bindings.utils",
+    "cuda.pathfinder",
+]
+
+
+def run(*words):
+    """(exit status, output) of a checker."""
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_matches_its_manifest(module):
+    status, output = run(INTERFACE / "check_api.py", "--missing", "--module", module)
+    assert status == 0, output
+
+
+def test_core_matches_its_manifest():
+    """`check_core.py` lists the names that are not implemented yet."""
+    status, output = run(INTERFACE / "check_core.py")
+    assert status == 0, output
+
+
+def test_checker_reports_a_missing_name():
+    program = (
+        "import runpy, sys\n"
+        "from cuda.pathfinder import DynamicLibNotFoundError\n"
+        "import cuda.pathfinder as pathfinder\n"
+        "del pathfinder.DynamicLibNotFoundError\n"
+        "path, *sys.argv = sys.argv[1:]\n"
+        "sys.argv.insert(0, path)\n"
+        "runpy.run_path(path, run_name='__main__')\n"
+    )
+    words = [INTERFACE / "check_api.py", "--missing", "--module", "cuda.pathfinder"]
+    status, output = run("-c", program, *words)
+    assert status == 1 and "DynamicLibNotFoundError" in output, output
