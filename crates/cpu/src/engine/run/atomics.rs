@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 
 use cupyrite_ptx::ir::{AtomOp, Semantics, Type};
 use half::{bf16, f16};
+use parking_lot::Mutex;
 
 use super::context::{Context, ExecResult};
 use super::lanes::lanes;
@@ -163,10 +164,8 @@ unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
 /// 128-bit exchange and compare-and-swap, under a lock because stable Rust has no 128-bit atomics. They are atomic with
 /// respect to each other.
 unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
-    static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _guard = LOCK
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock();
     // SAFETY: the caller has checked the range and its alignment.
     unsafe {
         let old = p.read();

@@ -1,10 +1,11 @@
 //! Grid launches: the blocks of a grid are handed to the worker threads in small chunks.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use cupyrite_ptx::ir::Special;
+use parking_lot::Mutex;
 
 use super::aligned::zeroed_lines;
 use super::block::{Block, BlockStop};
@@ -109,7 +110,7 @@ impl Scheduler<'_> {
             }
             let is_new = block.is_some();
             let next = block.or_else(|| {
-                let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut parked = self.parked.lock();
                 let b = parked.pop_front();
                 self.waiting.store(parked.len() as u64, Ordering::Relaxed);
                 b
@@ -123,7 +124,7 @@ impl Scheduler<'_> {
                     BlockStop::Done => spare = Some(block),
                     BlockStop::Fault => return,
                     BlockStop::Yield => {
-                        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut parked = self.parked.lock();
                         let more = from < to
                             || !parked.is_empty()
                             || self.next.load(Ordering::Relaxed) < self.total;
@@ -365,11 +366,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
             scheduler.launch.panicked();
         }
     });
-    let fault = scheduler
-        .launch
-        .fault
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let fault = scheduler.launch.fault.into_inner();
     match fault {
         Some(f) => Err(f),
         None => Ok(()),

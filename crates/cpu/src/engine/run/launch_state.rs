@@ -1,9 +1,9 @@
 //! State of a launch in progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use cupyrite_ptx::ir::Special;
+use parking_lot::Mutex;
 
 use super::aligned::Line;
 use super::block_state::BlockState;
@@ -60,7 +60,7 @@ impl Launch<'_> {
             return true;
         }
         if self.cancel.load(Ordering::Relaxed) {
-            let mut slot = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = self.fault.lock();
             if slot.is_none() {
                 *slot = Some(Fault::plain(FaultKind::Cancelled, String::new()));
             }
@@ -72,7 +72,7 @@ impl Launch<'_> {
 
     /// Stops the launch with a fault, unless it has one already.
     pub fn raise(&self, block: &BlockState, warp: u32, pc: u32, fault: &LaneFault) {
-        let mut slot = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.fault.lock();
         if slot.is_none() {
             let at = block.coordinates(self.block, warp, fault.lane);
             *slot = Some(Fault {
@@ -86,7 +86,7 @@ impl Launch<'_> {
     /// Stops the launch after a panic of a worker, which is a bug of the engine.
     #[cold]
     pub fn panicked(&self) {
-        let mut slot = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.fault.lock();
         if slot.is_none() {
             let text = format!(
                 "cupyrite: internal error in the CPU device while running kernel `{}`; please report it\n",

@@ -4,8 +4,10 @@
 //! `fork`, so that a child process creates a pool of its own.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 /// Number of threads that run blocks, including the calling one: `CUPYRITE_CPU_THREADS`, by default the number of cores.
 pub fn threads() -> usize {
@@ -87,7 +89,7 @@ fn pool() -> &'static Pool {
 
 /// The loop of a pool thread.
 fn serve(pool: &'static Pool) {
-    let mut state = pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = pool.state.lock();
     loop {
         let found = state.jobs.iter_mut().find(|j| j.wanted > 0).map(|j| {
             j.wanted -= 1;
@@ -97,10 +99,7 @@ fn serve(pool: &'static Pool) {
         });
         let Some((work, id, number)) = found else {
             state.idle += 1;
-            state = pool
-                .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            pool.work.wait(&mut state);
             state.idle -= 1;
             continue;
         };
@@ -108,7 +107,7 @@ fn serve(pool: &'static Pool) {
         // SAFETY: `inside` counts this thread, so that `run` has not returned.
         let call = unsafe { &*work };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(number)));
-        state = pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state = pool.state.lock();
         if let Some(j) = state.jobs.iter_mut().find(|j| j.id == id) {
             j.inside -= 1;
         }
@@ -129,7 +128,7 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
     // SAFETY: only the lifetime changes, and this function does not return while a thread can reach the closure.
     let erased: &'static (dyn Fn(u32) + Sync) = unsafe { std::mem::transmute(work) };
     let id = {
-        let mut state = pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = pool.state.lock();
         state.serial += 1;
         let id = state.serial;
         state.jobs.push_back(Job {
@@ -168,11 +167,7 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
     }
     impl Drop for Leave {
         fn drop(&mut self) {
-            let mut state = self
-                .pool
-                .state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.pool.state.lock();
             loop {
                 let Some(n) = state.jobs.iter().position(|j| j.id == self.id) else {
                     return;
@@ -182,11 +177,7 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
                     state.jobs.remove(n);
                     return;
                 }
-                state = self
-                    .pool
-                    .left
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.pool.left.wait(&mut state);
             }
         }
     }
