@@ -115,7 +115,7 @@ fn instructions() {
             "ld.shared.u32 r1, [f2];",
             20,
             "f2",
-            "no integer of 32 or 64 bits",
+            "is not an integer of 32 or 64 bits",
         ),
         (
             "ld.global.v2.u32 {r1, r2, r3}, [rd1];",
@@ -139,7 +139,7 @@ fn instructions() {
             "add.u64 rd1, rd2, g;",
             19,
             "g",
-            "moved into a register first",
+            "move it into a register first",
         ),
         ("cvt.f64.f32 f1, f2;", 13, "f1", "type .f64"),
         ("bar.red.popc.u32 r1, 0, r2;", 25, "r2", "a predicate"),
@@ -267,13 +267,13 @@ fn modules() {
             "x",
             "larger than the address space",
         ),
-        (".global .pred x;", "x", "registers only"),
+        (".global .pred x;", "x", "must be a register"),
         (".reg .b32 x;", ".reg", "cannot be declared here"),
         (".func f { ret; } .func f { ret; }", "f", "defined twice"),
         (
             ".func f(.param .b32 a); .func f { ret; }",
             "f",
-            "does not agree",
+            "differs from its declaration",
         ),
         (
             ".func f(.param .b32 a, .param .b32 a) { ret; }",

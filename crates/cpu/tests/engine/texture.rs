@@ -237,8 +237,8 @@ fn invalid_accesses_are_faults() {
     let fetch = "mov.f32 %f2, %f1; tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}];";
     for (handle, text) in [
         (0, "the texture handle is zero"),
-        (new_handle(), "the handle of no texture object"),
-        (u, "the handle of no texture object"),
+        (new_handle(), "is not the handle of a texture object"),
+        (u, "is not the handle of a texture object"),
     ] {
         let (kind, report) = fails(&[handle], fetch);
         assert_eq!(kind, FaultKind::IllegalAddress);

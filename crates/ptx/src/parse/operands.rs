@@ -201,7 +201,7 @@ impl<'t> Parser<'t> {
         Err(self.error(
             token,
             format!(
-                "'{}' cannot stand in an address: it holds no integer of 32 or 64 bits",
+                "'{}' cannot be part of an address: it is not an integer of 32 or 64 bits",
                 shown(token.text)
             ),
         ))

@@ -78,7 +78,7 @@ impl<'t> Parser<'t> {
             return Err(self.error(
                 self.tok,
                 format!(
-                    "a predicate must be in '.reg', not in '{}'",
+                    "the predicate '{}' must be a register",
                     shown(self.tok.text)
                 ),
             ));
@@ -278,7 +278,7 @@ impl<'t> Parser<'t> {
                 }
             } else if count.is_some() {
                 let message = format!(
-                    "numbered names such as '{}' are for registers only",
+                    "only registers can have numbered names such as '{}'",
                     shown(name.text)
                 );
                 return Err(self.error(name, message));

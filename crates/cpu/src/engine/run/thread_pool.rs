@@ -156,9 +156,9 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
         id
     };
     if helpers == 1 {
-        pool.work.notify_one()
+        pool.work.notify_one();
     } else {
-        pool.work.notify_all()
+        pool.work.notify_all();
     }
     /// Removes the job, even if `work(0)` panics.
     struct Leave {
