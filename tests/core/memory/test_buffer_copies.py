@@ -8,25 +8,12 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device
+from cuda.core import LEGACY_DEFAULT_STREAM, Buffer
 from cuda.core._memory._copy_enums import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 
 from helpers.device import check
 
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
+pytestmark = pytest.mark.strict_abi
 
 
 def contents(buffer, stream):
@@ -160,7 +147,7 @@ def test_incomplete_interfaces_raise(device, stream, fields, error, text):
     given = {"shape": (6,), "typestr": "<i4", "data": (other.handle, False), **fields}
     with pytest.raises(error, match=text):
         buffer.copy_to(Interface("__cuda_array_interface__", other, **given), stream=stream)
-    with pytest.raises(TypeError, match="no dictionary"):
+    with pytest.raises(TypeError, match="is not a dict"):
         foreign = Interface("x", None)
         foreign.__cuda_array_interface__ = 3
         buffer.copy_from(foreign, stream=stream)

@@ -114,7 +114,7 @@ class TestSingletons:
             (-1, ValueError, "is -1; there"),
             (10**6, ValueError, "is 1000000; there"),
             (1 << 40, OverflowError, "1099511627776"),
-            (-(1 << 90), OverflowError, "no device"),
+            (-(1 << 90), OverflowError, "not a device number"),
             ("0", TypeError, "type str"),
             (0.0, TypeError, "type float"),
             ([], TypeError, "type list"),

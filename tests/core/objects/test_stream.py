@@ -25,19 +25,7 @@ from helpers.device import check
 from helpers.programs import output
 from helpers.threads import join_all, run_all
 
-
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.close()
+pytestmark = pytest.mark.strict_abi
 
 
 class Streamlike:

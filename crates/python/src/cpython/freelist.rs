@@ -1,5 +1,5 @@
-//! New objects of one class, made without the detour that PyO3 takes: it has `object.__new__` called, with an empty tuple
-//! of arguments, by slots that it looks up each time.
+//! Free list of Python objects of one class. Allocates faster than PyO3, which calls `object.__new__` with an empty
+//! argument tuple through slots that it looks up for each object.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -13,114 +13,113 @@ use pyo3::pyclass::boolean_struct::True;
 
 use crate::cpython;
 
-/// A class whose objects [`Fresh`] makes.
+/// A class whose objects come from a [`FreeList`].
 ///
 /// # Safety
 ///
-/// [`Recycled::is_spent`] is right: the value of a spent object is written over, and never dropped. Objects that are not
-/// [tracked](Recycled::is_tracked) refer to no object that could refer to them.
-pub unsafe trait Recycled:
+/// [`FreeListed::owns_nothing`] is correct: the value of such an object is overwritten without being dropped. Objects
+/// that are not [tracked](FreeListed::is_tracked) refer to no object that could refer to them.
+pub unsafe trait FreeListed:
     PyClass<Frozen = True> + Send + Sync + Into<PyClassInitializer<Self>>
 {
-    /// Where they come from.
-    fn fresh() -> &'static Fresh<Self>;
+    /// The free list of the class.
+    fn free_list() -> &'static FreeList<Self>;
 
-    /// Whether the collector has to know the object, which is so or not for as long as it lives: it refers to others, from
-    /// which there may be a way back.
+    /// Whether the garbage collector must track the object, because it refers to objects that may refer back. Constant
+    /// for an object.
     fn is_tracked(&self) -> bool;
 
-    /// Whether the value of an object that nobody refers to any more owns nothing: dropping it would do nothing.
-    fn is_spent(&mut self) -> bool;
+    /// Whether the value of an unreferenced object owns nothing, so that dropping it would have no effect.
+    fn owns_nothing(&mut self) -> bool;
 }
 
-/// What the value of a new object is made of, in its place: large values are not moved there.
+/// Constructs a value in place, so that large values are not moved.
 ///
 /// # Safety
 ///
-/// [`Parts::value`] neither panics nor calls Python. The collector knows the object already, and would look at a value that is
-/// not there yet.
-pub unsafe trait Parts<T> {
+/// [`Construct::construct`] neither panics nor calls Python: the collector already tracks the object, and would
+/// traverse an uninitialized value.
+pub unsafe trait Construct<T> {
     /// The value.
-    fn value(self) -> T;
+    fn construct(self) -> T;
 }
 
-/// Makes objects of the class of `T`, and of no class derived from it.
+/// Allocates objects of the class of `T`, not of its subclasses.
 ///
-/// PyO3 makes the first one. Where that one is nothing but its head, the Rust value and zeros, which is what allocating an
-/// object leaves behind, the others are allocated and given their value here; where it is not, PyO3 makes them all.
+/// PyO3 creates the first object. If it consists of the object head, the Rust value and zero bytes only, which is the
+/// state after allocation, further objects are allocated and initialized here; otherwise PyO3 creates all of them.
 ///
-/// Objects that end with nothing in them, as those do that were closed, are kept, as Python keeps some of its numbers and
-/// tuples: the next ones take their places.
-pub struct Fresh<T> {
-    /// The class, once the place is known; null before, and where PyO3 makes the objects.
+/// Deallocated objects that own nothing, such as closed ones, are kept for reuse, as CPython keeps ints and tuples.
+pub struct FreeList<T> {
+    /// The class, once its layout is known; null before, and if PyO3 creates the objects.
     class: AtomicPtr<ffi::PyTypeObject>,
-    /// Bytes from an object to its value; 0 before the first one was looked at.
-    place: AtomicUsize,
-    /// Bytes from an object to its list of weak references.
-    references: AtomicUsize,
-    /// PyO3's function that ends objects, where [`end`] has taken its place.
-    ending: AtomicPtr<c_void>,
-    /// Objects that are kept, the first `kept` of them.
-    spare: [AtomicPtr<ffi::PyObject>; MOST],
+    /// Offset of the value in an object; 0 before the first object was examined.
+    offset: AtomicUsize,
+    /// Offset of the weak reference list in an object.
+    weakrefs: AtomicUsize,
+    /// PyO3's deallocator, if [`dealloc`] has replaced it.
+    base_dealloc: AtomicPtr<c_void>,
+    /// Free objects; the first `kept` entries are valid.
+    free: [AtomicPtr<ffi::PyObject>; CAPACITY],
     kept: AtomicUsize,
-    made: PhantomData<fn() -> T>,
+    created: PhantomData<fn() -> T>,
 }
 
-/// As many objects of a class are kept.
-const MOST: usize = 16;
-/// Found no place that could be relied on.
-const NOWHERE: usize = usize::MAX;
-/// The reference count and the class, which every object begins with.
+/// Capacity of a free list.
+const CAPACITY: usize = 16;
+/// The value's offset could not be determined.
+const UNKNOWN: usize = usize::MAX;
+/// Reference count and class, which begin every object.
 const HEAD: usize = size_of::<ffi::PyObject>();
-/// Where a class has its function that ends objects, `tp_dealloc`: behind its head, `ob_size`, `tp_name`, `tp_basicsize` and
-/// `tp_itemsize`.
-const ENDING: usize = HEAD + 4 * size_of::<usize>();
+/// Offset of `tp_dealloc` in a class: after its head, `ob_size`, `tp_name`, `tp_basicsize` and `tp_itemsize`.
+const TP_DEALLOC: usize = HEAD + 4 * size_of::<usize>();
 
-impl<T: Recycled> Fresh<T> {
-    /// Nothing is known yet.
-    pub const fn new() -> Fresh<T> {
-        Fresh {
+impl<T: FreeListed> FreeList<T> {
+    /// An empty list with unknown layout.
+    pub const fn new() -> FreeList<T> {
+        FreeList {
             class: AtomicPtr::new(std::ptr::null_mut()),
-            place: AtomicUsize::new(0),
-            references: AtomicUsize::new(0),
-            ending: AtomicPtr::new(std::ptr::null_mut()),
-            spare: [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST],
+            offset: AtomicUsize::new(0),
+            weakrefs: AtomicUsize::new(0),
+            base_dealloc: AtomicPtr::new(std::ptr::null_mut()),
+            free: [const { AtomicPtr::new(std::ptr::null_mut()) }; CAPACITY],
             kept: AtomicUsize::new(0),
-            made: PhantomData,
+            created: PhantomData,
         }
     }
 
-    /// A new object with the value of these parts.
+    /// Creates an object.
     ///
     /// # Errors
     ///
-    /// Memory; the value is dropped then.
+    /// `MemoryError`; the value is then dropped.
     #[inline(always)]
-    pub fn make(&self, py: Python<'_>, parts: impl Parts<T>) -> PyResult<Py<T>> {
+    pub fn create(&self, py: Python<'_>, value: impl Construct<T>) -> PyResult<Py<T>> {
         let class = self.class.load(Ordering::Acquire);
         if class.is_null() {
-            return self.first(py, parts);
+            return self.create_first(py, value);
         }
         let kept = self.kept.load(Ordering::Relaxed);
         let object = if kept == 0 {
-            // SAFETY: a class that lives for ever, whose objects are allocated by this function: see `look`.
+            // SAFETY: a static class whose objects are allocated by this function; see `value_offset`.
             unsafe { ffi::PyType_GenericAlloc(class, 0) }
         } else {
-            self.again(class, kept - 1)
+            self.reuse(class, kept - 1)
         };
         if object.is_null() {
-            return Err(failed(py, parts));
+            return Err(allocation_failed(py, value));
         }
-        // SAFETY: the object is new and nobody else knows it: the collector may, but it begins in Python's calls alone, and
-        // none is made before the value is there (see `Parts`). The place is that of the value in an object of this very class, and what
-        // surrounds it is as allocation leaves it, as it is in those that PyO3 makes: see `look` and `end`.
+        // SAFETY: the object is new and unshared. The collector may track it, but runs only inside Python calls, of
+        // which there is none before the value is written (see `Construct`). The offset is that of the value in an
+        // object of exactly this class, and the rest of the object is in its initial state, as in objects created by
+        // PyO3; see `value_offset` and `dealloc`.
         unsafe {
-            let value = object
-                .byte_add(self.place.load(Ordering::Relaxed))
+            let slot = object
+                .byte_add(self.offset.load(Ordering::Relaxed))
                 .cast::<T>();
-            value.write(parts.value());
-            // Allocation has the collector know the object.
-            match ((*value).is_tracked(), kept) {
+            slot.write(value.construct());
+            // Allocation tracks the object.
+            match ((*slot).is_tracked(), kept) {
                 (true, 0) | (false, 1..) => {}
                 (true, _) => ffi::PyObject_GC_Track(object.cast()),
                 (false, 0) => ffi::PyObject_GC_UnTrack(object.cast()),
@@ -131,52 +130,52 @@ impl<T: Recycled> Fresh<T> {
         }
     }
 
-    /// An object that was kept, as allocation leaves one, but for a value that owns nothing, and unknown to the collector.
+    /// Takes an object from the list: in its initial state except for a value that owns nothing, and untracked.
     #[inline(always)]
-    fn again(&self, class: *mut ffi::PyTypeObject, last: usize) -> *mut ffi::PyObject {
-        // The thread is attached, and where objects are kept there is a GIL: nobody else counts meanwhile.
+    fn reuse(&self, class: *mut ffi::PyTypeObject, last: usize) -> *mut ffi::PyObject {
+        // Attached, and the list is only filled with a GIL: no concurrent access.
         self.kept.store(last, Ordering::Relaxed);
-        let Some(spare) = self.spare.get(last) else {
+        let Some(free) = self.free.get(last) else {
             return std::ptr::null_mut();
         };
-        // SAFETY: an object of the class, which `end` has put there and nobody else has; it gets a count of one, and a
-        // reference to its class.
-        unsafe { ffi::PyObject_Init(spare.load(Ordering::Relaxed), class) }
+        // SAFETY: an unshared object of the class, stored by `dealloc`; initialization sets its reference count to one
+        // and references the class.
+        unsafe { ffi::PyObject_Init(free.load(Ordering::Relaxed), class) }
     }
 
     #[cold]
     #[inline(never)]
-    fn first(&self, py: Python<'_>, parts: impl Parts<T>) -> PyResult<Py<T>> {
-        let made = Bound::new(py, parts.value())?;
-        if !made.get().is_tracked() {
-            // SAFETY: a live object whose class has to do with the collector, as all of PyO3's have.
-            unsafe { ffi::PyObject_GC_UnTrack(made.as_ptr().cast()) };
+    fn create_first(&self, py: Python<'_>, value: impl Construct<T>) -> PyResult<Py<T>> {
+        let created = Bound::new(py, value.construct())?;
+        if !created.get().is_tracked() {
+            // SAFETY: a live object of a garbage-collected class, as all PyO3 classes are here.
+            unsafe { ffi::PyObject_GC_UnTrack(created.as_ptr().cast()) };
         }
-        if self.place.load(Ordering::Relaxed) == 0 {
-            let place = Self::look(&made).unwrap_or(NOWHERE);
-            self.place.store(place, Ordering::Relaxed);
-            if place != NOWHERE {
-                let class = made.as_any().get_type_ptr();
-                self.keep_ended(&made);
-                // The class is kept by the crate for as long as the process lives.
+        if self.offset.load(Ordering::Relaxed) == 0 {
+            let offset = Self::value_offset(&created).unwrap_or(UNKNOWN);
+            self.offset.store(offset, Ordering::Relaxed);
+            if offset != UNKNOWN {
+                let class = created.as_any().get_type_ptr();
+                self.install_dealloc(&created);
+                // The crate keeps the class for the lifetime of the process.
                 self.class.store(class, Ordering::Release);
             }
         }
-        Ok(made.unbind())
+        Ok(created.unbind())
     }
 
-    /// Has [`end`] called for the objects of the class, where it is known how.
-    fn keep_ended(&self, made: &Bound<'_, T>) {
-        let class = made.as_any().get_type();
+    /// Installs [`dealloc`] as the class's deallocator, if its slot can be verified.
+    fn install_dealloc(&self, created: &Bound<'_, T>) {
+        let class = created.as_any().get_type();
         let offset = |name| class.getattr(name).ok()?.extract::<usize>().ok();
-        let py = made.py();
-        // Known versions, with a GIL.
+        let py = created.py();
+        // Checked Python versions, with a GIL.
         if !cpython::tuples_known_before(0x030F_0000)
             || offset(intern!(py, "__dictoffset__")) != Some(0)
         {
             return;
         }
-        // Negative where the list is before the object.
+        // Negative if the list precedes the object.
         let Some(references) = offset(intern!(py, "__weakrefoffset__")) else {
             return;
         };
@@ -184,35 +183,35 @@ impl<T: Recycled> Fresh<T> {
             return;
         }
         let class = class.as_type_ptr();
-        // SAFETY: asks a live class for a slot, which is a pointer.
-        let ending = unsafe { ffi::PyType_GetSlot(class, ffi::Py_tp_dealloc) };
-        // SAFETY: classes are larger by far, and made of words here. The known versions have the function there, and it is
-        // looked at whether they do.
+        // SAFETY: queries a pointer slot of a live class.
+        let base_dealloc = unsafe { ffi::PyType_GetSlot(class, ffi::Py_tp_dealloc) };
+        // SAFETY: a class is larger and word-aligned. In the checked versions the deallocator is at this offset, which
+        // the comparison below verifies.
         let (field, known) = unsafe {
-            let field = class.byte_add(ENDING).cast::<*mut c_void>();
+            let field = class.byte_add(TP_DEALLOC).cast::<*mut c_void>();
             (field, field.read())
         };
-        let ours = end::<T> as *mut c_void;
-        if ending.is_null() || ending == ours || known != ending {
+        let ours = dealloc::<T> as *mut c_void;
+        if base_dealloc.is_null() || base_dealloc == ours || known != base_dealloc {
             return;
         }
-        self.references.store(references, Ordering::Relaxed);
-        self.ending.store(ending, Ordering::Relaxed);
-        // SAFETY: as above; a function of the same kind, which ends objects as the other one does. The thread is attached,
-        // and Python reads the field each time.
+        self.weakrefs.store(references, Ordering::Relaxed);
+        self.base_dealloc.store(base_dealloc, Ordering::Relaxed);
+        // SAFETY: as above; a compatible deallocator. The thread is attached, and Python reads the slot on each
+        // deallocation.
         unsafe { field.write(ours) };
     }
 
-    /// Where an object that PyO3 has just made has its value, if nothing else is in it.
-    fn look(made: &Bound<'_, T>) -> Option<usize> {
-        let py = made.py();
-        let class = made.as_any().get_type();
+    /// Offset of the value in an object just created by PyO3, if the rest of the object is zero.
+    fn value_offset(created: &Bound<'_, T>) -> Option<usize> {
+        let py = created.py();
+        let class = created.as_any().get_type();
         let size: usize = class
             .getattr(intern!(py, "__basicsize__"))
             .ok()?
             .extract()
             .ok()?;
-        // SAFETY: asks a live class for a slot, which is a pointer.
+        // SAFETY: queries a pointer slot of a live class.
         let allocate = unsafe { ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc) };
         if !std::ptr::eq(
             allocate,
@@ -220,62 +219,62 @@ impl<T: Recycled> Fresh<T> {
         ) {
             return None;
         }
-        let object = made.as_ptr().cast::<u8>().cast_const();
-        let value = std::ptr::from_ref(made.get()).cast::<u8>();
-        let place = value.addr().checked_sub(object.addr())?;
-        let end = place.checked_add(size_of::<T>())?;
-        if place < HEAD || end > size || place % align_of::<T>() != 0 {
+        let object = created.as_ptr().cast::<u8>().cast_const();
+        let value = std::ptr::from_ref(created.get()).cast::<u8>();
+        let offset = value.addr().checked_sub(object.addr())?;
+        let end = offset.checked_add(size_of::<T>())?;
+        if offset < HEAD || end > size || offset % align_of::<T>() != 0 {
             return None;
         }
         let zero = |bytes: std::ops::Range<usize>| {
-            // SAFETY: allocation zeroed the whole object, so that its bytes are initialised, and of these none is a part
-            // of the value; the object has `size` bytes and more.
+            // SAFETY: allocation zeroed the whole object, so its bytes are initialized. None of these bytes belongs to
+            // the value, and the object has at least `size` bytes.
             bytes
                 .into_iter()
                 .all(|byte| unsafe { object.add(byte).read_volatile() == 0 })
         };
-        (zero(HEAD..place) && zero(end..size)).then_some(place)
+        (zero(HEAD..offset) && zero(end..size)).then_some(offset)
     }
 }
 
-/// Ends an object of the class of `T`, or of one derived from it: in place of PyO3's function, which it calls for all but
-/// objects with nothing in them.
-unsafe extern "C" fn end<T: Recycled>(object: *mut ffi::PyObject) {
-    let fresh = T::fresh();
-    let class = fresh.class.load(Ordering::Relaxed);
-    let kept = fresh.kept.load(Ordering::Relaxed);
-    // SAFETY: Python ends an object to which nobody refers, on an attached thread. One of this very class, with nothing added
-    // (derived classes have their own), has its value and its list of weak references where they were found to be.
+/// Deallocator of the class of `T` and its subclasses. Keeps objects that own nothing and delegates the others to
+/// PyO3's deallocator.
+unsafe extern "C" fn dealloc<T: FreeListed>(object: *mut ffi::PyObject) {
+    let list = T::free_list();
+    let class = list.class.load(Ordering::Relaxed);
+    let kept = list.kept.load(Ordering::Relaxed);
+    // SAFETY: Python deallocates an unreferenced object on an attached thread. An object of exactly this class
+    // (subclasses have their own layout) has its value and its weak reference list at the known offsets.
     unsafe {
-        let place = object.byte_add(fresh.place.load(Ordering::Relaxed));
-        let references = object.byte_add(fresh.references.load(Ordering::Relaxed));
+        let slot = object.byte_add(list.offset.load(Ordering::Relaxed));
+        let references = object.byte_add(list.weakrefs.load(Ordering::Relaxed));
         if std::ptr::eq(ffi::Py_TYPE(object), class)
             && references.cast::<*mut ffi::PyObject>().read().is_null()
-            && (*place.cast::<T>()).is_spent()
-            && let Some(spare) = fresh.spare.get(kept)
+            && (*slot.cast::<T>()).owns_nothing()
+            && let Some(free) = list.free.get(kept)
         {
-            // As allocation leaves it, but for the value, which need not be dropped: the collector forgets it (all but
-            // whether it was finalised, which is for classes with `__del__`, and these have none), the reference to its
-            // class goes, and its count is set when it is used again.
-            if (*place.cast::<T>()).is_tracked() {
+            // Restores the initial state except for the value, which needs no drop: untracks the object and releases
+            // its class. Its finalized flag stays, which only matters for classes with `__del__`. Reuse sets the
+            // reference count.
+            if (*slot.cast::<T>()).is_tracked() {
                 ffi::PyObject_GC_UnTrack(object.cast());
             }
-            spare.store(object, Ordering::Relaxed);
-            fresh.kept.store(kept + 1, Ordering::Relaxed);
+            free.store(object, Ordering::Relaxed);
+            list.kept.store(kept + 1, Ordering::Relaxed);
             ffi::Py_DECREF(class.cast());
             return;
         }
-        let ending = fresh.ending.load(Ordering::Relaxed);
-        // What was found in the class's slot for such functions.
-        std::mem::transmute::<*mut c_void, ffi::destructor>(ending)(object);
+        let base_dealloc = list.base_dealloc.load(Ordering::Relaxed);
+        // The deallocator found in the class's slot.
+        std::mem::transmute::<*mut c_void, ffi::destructor>(base_dealloc)(object);
     }
 }
 
-/// The error of an allocation that failed.
+/// Error of a failed allocation.
 #[cold]
 #[inline(never)]
-fn failed<T>(py: Python<'_>, parts: impl Parts<T>) -> PyErr {
+fn allocation_failed<T>(py: Python<'_>, value: impl Construct<T>) -> PyErr {
     let error = PyErr::fetch(py);
-    drop(parts.value());
+    drop(value.construct());
     error
 }

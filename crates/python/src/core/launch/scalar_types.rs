@@ -1,8 +1,8 @@
-//! Which types of NumPy and of ctypes are numbers, found by their addresses.
+//! Memory layout of NumPy scalars and simple ctypes types, looked up by type address.
 //!
-//! The types are those that live as long as the process: NumPy's scalars and the simple types of ctypes. The table is
-//! filled when the first value of an unknown type comes by and the module that has the types has been imported by then:
-//! without it nobody has a value of them. Nothing is ever imported here.
+//! The table holds types that live as long as the process. It is filled when the first value of an unknown type is
+//! packed, from modules that the program has already imported: without the module there are no such values. This module
+//! imports nothing.
 
 use std::ffi::CStr;
 use std::sync::Mutex;
@@ -13,12 +13,12 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::{Buffer, Obj, Owned, R};
 
-/// Where a number's bytes lie in its object, and how many they are.
+/// Location and size of a number in its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Right behind the object's head; they never change (NumPy).
+    /// Directly after the object head; immutable (NumPy).
     Inside(usize),
-    /// Where the first word behind the object's head points (ctypes).
+    /// At the address in the first word after the object head (ctypes).
     Behind(usize),
 }
 
@@ -43,10 +43,10 @@ impl Kind {
     }
 }
 
-/// Size of what every object begins with.
+/// Size of the object head.
 pub const HEAD: usize = size_of::<ffi::PyObject>();
 
-/// An open-addressed map from type to kind; never more than a third full, as there are fewer than forty types.
+/// Open-addressed map from type to layout, at most a third full: there are fewer than forty types.
 const SLOTS: usize = 128;
 static KEYS: [AtomicPtr<ffi::PyTypeObject>; SLOTS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
@@ -58,7 +58,7 @@ fn place(ty: *mut ffi::PyTypeObject) -> usize {
     (ty.addr() >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS.trailing_zeros())
 }
 
-/// What a value of exactly this type is, if the table knows.
+/// The layout of values of exactly this type, if known.
 #[inline(always)]
 pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<Kind> {
     let mut at = place(ty);
@@ -74,11 +74,11 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<Kind> {
     }
 }
 
-/// The same for a value of a type derived from one that the table knows; fills the table first where it can.
+/// The layout of values of this type or a base type; fills the table first if possible.
 ///
 /// # Errors
 ///
-/// Whatever looking at the modules raises.
+/// Errors of the module lookups.
 pub fn find(value: Obj<'_>) -> R<Option<Kind>> {
     learn_numpy()?;
     learn_ctypes()?;
@@ -93,7 +93,7 @@ pub fn find(value: Obj<'_>) -> R<Option<Kind>> {
     Ok(None)
 }
 
-/// Adds a type for ever.
+/// Adds a type to the table.
 fn insert(class: Owned, kind: Kind) {
     let _lock = INSERT.lock().unwrap_or_else(|e| e.into_inner());
     let ty = class.ptr().cast::<ffi::PyTypeObject>();
@@ -110,7 +110,7 @@ fn insert(class: Owned, kind: Kind) {
     }
     CODES[at].store(kind.code(), Ordering::Relaxed);
     KEYS[at].store(ty, Ordering::Release);
-    // The table keeps the type, so that no other gets its address.
+    // The table owns the type, so that its address is not reused.
     let _ = class.into_ptr();
 }
 
@@ -118,12 +118,12 @@ fn insert(class: Owned, kind: Kind) {
 ///
 /// # Errors
 ///
-/// None but memory.
+/// `MemoryError`.
 pub fn imported(name: &CStr) -> R<Option<Owned>> {
-    // SAFETY: the dictionary and what it gives are borrowed; a reference is taken at once.
+    // SAFETY: borrowed references; the result is owned at once.
     unsafe {
         let found = ffi::PyDict_GetItemString(ffi::PyImport_GetModuleDict(), name.as_ptr());
-        // None stands for a module that must not be imported.
+        // None marks a module that must not be imported.
         if found.is_null() || found == ffi::Py_None() {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ pub fn imported(name: &CStr) -> R<Option<Owned>> {
     }
 }
 
-/// An instance of a type that holds zero; `None` where the type says no.
+/// `class()`, which is zero; `None` if it raises.
 fn zero(class: &Owned) -> Option<Owned> {
     let made = class.obj().call0();
     if made.is_err() {
@@ -168,7 +168,7 @@ fn learn_numpy() -> R<()> {
         return Ok(());
     };
     for name in NAMES {
-        // While NumPy is being imported, some may not be there yet.
+        // Incomplete while NumPy is being imported.
         let Some(class) = numpy.obj().attribute(name)? else {
             return Ok(());
         };
@@ -180,7 +180,7 @@ fn learn_numpy() -> R<()> {
     Ok(())
 }
 
-/// Whether the bytes of NumPy's scalars of a type lie where the table will say; otherwise they are asked for one by one,
+/// The layout of a NumPy scalar type, if an instance confirms it; other types are read through the buffer protocol,
 /// which is slower.
 fn checked_inside(class: &Owned) -> Option<Kind> {
     let value = zero(class)?;
@@ -189,7 +189,7 @@ fn checked_inside(class: &Owned) -> Option<Kind> {
         None
     })?;
     let size = view.len();
-    // An instance made of the number 1 shows the bytes at their place; its buffer is a copy or the place itself.
+    // An instance with value 1 shows where its bytes are; its buffer is a copy or the bytes themselves.
     let one = one_of(class)?;
     let bytes = Buffer::get(one.obj()).ok().flatten()?;
     if bytes.len() != size || size == 0 || size > 16 {
@@ -200,7 +200,7 @@ fn checked_inside(class: &Owned) -> Option<Kind> {
         .attribute(c"__basicsize__")
         .ok()
         .flatten()
-        // SAFETY: the object is live; a wrong kind gives -1, which fails the comparison.
+        // SAFETY: the object is live; another type yields -1, which fails the comparison.
         .map(|n| unsafe { ffi::PyLong_AsSsize_t(n.ptr()) });
     if basic.is_none_or(|basic| basic < (HEAD + size).cast_signed()) {
         cpython::clear();
@@ -219,7 +219,7 @@ fn checked_inside(class: &Owned) -> Option<Kind> {
 fn one_of(class: &Owned) -> Option<Owned> {
     let one = cpython::from_i64(1).ok()?;
     let null = std::ptr::null_mut::<ffi::PyObject>();
-    // SAFETY: both objects are live; null ends the arguments.
+    // SAFETY: both objects are live; null terminates the arguments.
     let made =
         Owned::take(unsafe { ffi::PyObject_CallFunctionObjArgs(class.ptr(), one.ptr(), null) });
     if made.is_err() {
@@ -267,7 +267,7 @@ fn learn_ctypes() -> R<()> {
     Ok(())
 }
 
-/// The same for a simple type of ctypes.
+/// The layout of a simple ctypes type, if an instance confirms it.
 fn checked_behind(class: &Owned) -> Option<Kind> {
     let value = zero(class)?;
     let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
@@ -278,7 +278,7 @@ fn checked_behind(class: &Owned) -> Option<Kind> {
     if size == 0 || size > 16 {
         return None;
     }
-    // SAFETY: every object of ctypes is longer than its head and a pointer.
+    // SAFETY: every ctypes object is larger than its head and a pointer.
     let pointer = unsafe { value.ptr().cast::<u8>().add(HEAD).cast::<u64>().read() };
     (pointer == view.address()).then_some(Kind::Behind(size))
 }
