@@ -18,6 +18,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
     config.addinivalue_line("markers", "cpu: is about the CPU device")
+    config.addinivalue_line("markers", "strict_abi: exercises objects whose memory layout CUPYRITE_STRICT_ABI=1 avoids")
     config.addinivalue_line("filterwarnings", "ignore:.*CPU device.*:RuntimeWarning")
 
 

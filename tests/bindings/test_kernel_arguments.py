@@ -8,6 +8,8 @@ from cuda.bindings import driver
 
 from helpers.device import check, compile_cuda, label
 
+pytestmark = pytest.mark.strict_abi
+
 C = ctypes
 SOURCE = r"""
 struct Pair { int a; double b; };

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from cuda.bindings import cudla, cufile, nvml
 
+pytestmark = pytest.mark.strict_abi
+
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
 

@@ -15,6 +15,8 @@ from helpers.memory import resident
 from helpers.programs import output
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 try:
     import numpy as np
 except ImportError:

@@ -19,6 +19,8 @@ from helpers.device import check
 from helpers.programs import python
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 
 @pytest.fixture
 def pool(device):

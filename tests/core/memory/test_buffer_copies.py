@@ -13,6 +13,8 @@ from cuda.core._memory._copy_enums import CopyOptions, MemcpyOverlapMode, Memcpy
 
 from helpers.device import check
 
+pytestmark = pytest.mark.strict_abi
+
 
 def contents(buffer, stream):
     out = np.empty(buffer.size, np.uint8)

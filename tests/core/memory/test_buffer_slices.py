@@ -11,6 +11,8 @@ from cuda.core import Buffer, DeviceMemoryResource, MemoryResource, PinnedMemory
 
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 
 @pytest.fixture
 def pool(device):

@@ -19,6 +19,8 @@ from helpers.device import check, on_cpu_device
 from helpers.programs import python
 from helpers.threads import join_all
 
+pytestmark = pytest.mark.strict_abi
+
 TIMED = EventOptions(timing_enabled=True)
 
 

@@ -20,6 +20,8 @@ from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 BYTES = 256
 
 

@@ -25,6 +25,8 @@ from helpers.device import check
 from helpers.programs import output
 from helpers.threads import join_all, run_all
 
+pytestmark = pytest.mark.strict_abi
+
 
 class Streamlike:
     """An object whose `__cuda_stream__` returns a given value."""

@@ -13,6 +13,8 @@ from helpers.array_interface import floats
 from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 # Exports
 
 

@@ -14,6 +14,8 @@ from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
 from helpers.array_libraries import LIBRARIES, module
 from helpers.device import on_cpu_device
 
+pytestmark = pytest.mark.strict_abi
+
 
 @pytest.fixture(autouse=True)
 def current(device):

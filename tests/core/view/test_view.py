@@ -23,6 +23,8 @@ from helpers.array_interface import Ai, Cai, facts, floats
 from helpers.dlpack import Exporter
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 # NumPy and the host
 
 
