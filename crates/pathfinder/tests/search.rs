@@ -479,10 +479,7 @@ fn a_missing_major_names_the_variable() {
         assert_eq!(error.kind, LoadErrorKind::InvalidSetting);
         let text = error.to_string();
         assert!(text.contains("CUPYRITE_CUDA_MAJOR="), "{text}");
-        assert!(
-            text.contains("set it to a CUDA major version"),
-            "{text}"
-        );
+        assert!(text.contains("set it to a CUDA major version"), "{text}");
     }
 }
 

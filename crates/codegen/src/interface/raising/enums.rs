@@ -146,7 +146,9 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
     if let Some((alias, target)) =
         (aliases.iter()).find(|(_, t)| members.iter().all(|(name, _)| name != t))
     {
-        return Err(format!("{alias} is an alias of {target}, which is not a member"));
+        return Err(format!(
+            "{alias} is an alias of {target}, which is not a member"
+        ));
     }
     // A repeated value is an alias of the first member.
     let mut seen: BTreeMap<i64, String> = BTreeMap::new();

@@ -318,7 +318,11 @@ impl Work<'_> {
                 Type::Named { name } if lib.record(name).is_some_and(|r| r.size == 8) => {
                     Ret::CuFile
                 }
-                other => return Err(format!("returns {other:?}: the overlay must define its meaning (`returns`)")),
+                other => {
+                    return Err(format!(
+                        "returns {other:?}: the overlay must define its meaning (`returns`)"
+                    ));
+                }
             },
             (Some(other), _) => return Err(format!("returns = {other:?}")),
         };
@@ -415,7 +419,9 @@ impl Work<'_> {
     /// A number in the overlay: a literal, a macro's value, or `sizeof` a parameter's pointee.
     fn number(&self, value: &toml::Value) -> Result<u64, String> {
         match value {
-            toml::Value::Integer(n) => u64::try_from(*n).map_err(|_| format!("{n} is not a length")),
+            toml::Value::Integer(n) => {
+                u64::try_from(*n).map_err(|_| format!("{n} is not a length"))
+            }
             toml::Value::String(name) => {
                 if let Some(param) = name.strip_prefix("sizeof ") {
                     let p = self.f.params.iter().find(|p| p.name == param);

@@ -169,7 +169,9 @@ fn class(
     let empty = BTreeMap::new();
     let entry = overlay.classes.get(name).unwrap_or(&empty);
     if let Some(stray) = (entry.keys()).find(|k| r.fields.iter().all(|f| f.name != **k)) {
-        return Err(format!("the overlay describes {stray}, which is not a member"));
+        return Err(format!(
+            "the overlay describes {stray}, which is not a member"
+        ));
     }
     let counts: Vec<&str> = entry.values().filter_map(|o| o.count.as_deref()).collect();
     let none = MemberOverlay::default();

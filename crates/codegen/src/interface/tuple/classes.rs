@@ -207,7 +207,9 @@ fn record_class(
     if let Some(stray) = entry.keys().find(|k| {
         attrs.iter().all(|a: &PyAttr| a.name != **k) && entry[*k].kind.as_deref() != Some("hidden")
     }) {
-        return Err(format!("the overlay describes {stray}, which is not a member"));
+        return Err(format!(
+            "the overlay describes {stray}, which is not a member"
+        ));
     }
     // The member with the number of elements may follow the list.
     let places: HashMap<String, (usize, usize)> = attrs
@@ -276,7 +278,10 @@ fn collect(
         let offset = base + f.offset;
         if f.anonymous {
             let Type::Named { name } = &f.ty else {
-                return Err(format!("{}: a nameless member that is not a record", f.name));
+                return Err(format!(
+                    "{}: a nameless member that is not a record",
+                    f.name
+                ));
             };
             let inner = lib
                 .record(name)
