@@ -255,7 +255,7 @@ def test_calls_leak_no_references():
     grown = {index: growth(call, 300) for index, call in enumerate(calls)}
     leaking = {index: n for index, n in grown.items() if n > 150}
     check(driver.cuCtxDestroy(context))
-    assert not leaking, "calls by index and blocks that stayed after 300 of each"
+    assert not leaking, "calls by index, with blocks that remain after 300 calls of each"
 
 
 def test_argument_references_are_released():

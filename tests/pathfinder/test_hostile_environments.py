@@ -14,7 +14,7 @@ import pytest
 
 from helpers.pathfinder import MACHINE, OURS, Place, answers, bare, ours, path_of, shared_object, touch
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 NEW, OLD = "nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
 FOREIGN = 183 if MACHINE == 62 else 62

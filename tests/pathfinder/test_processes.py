@@ -10,7 +10,7 @@ import pytest
 
 from helpers.pathfinder import OURS, Place, bare, clean_environment, ours, path_of, shared_object, touch
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 NEW, OLD = "nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
 SITE_PACKAGES = {"found_via": "site-packages", "was_already_loaded_from_elsewhere": False}
@@ -412,14 +412,14 @@ CALLS = {
 
 
 @ours
-@pytest.mark.skipif(platform.machine() not in CALLS, reason="the numbers of the calls are known for two architectures")
+@pytest.mark.skipif(platform.machine() not in CALLS, reason="system call numbers are known for two architectures only")
 def test_search_executes_nothing(place, tmp_path):
     forbid = ("run", NO_CHILDREN.format(**CALLS[platform.machine()]))
     fork, execute = "import os; os.fork() or os._exit(0)", "import os; os.execv('/bin/sh', ['sh', '-c', ':'])"
     for code in (fork, execute, "import subprocess; subprocess.run(['/bin/sh', '-c', ':'])"):
         probe = place.start(forbid, ("run", code))
         if b"AssertionError" in probe.stdout:
-            pytest.skip("no filters of calls here")
+            pytest.skip("needs seccomp filters")
         assert probe.returncode == -31, code  # SIGSYS: the filter works.
     thread = "import threading; t = threading.Thread(target=int); t.start(); t.join()"
     assert place.ask(forbid, ("run", thread))[1]["value"] is None

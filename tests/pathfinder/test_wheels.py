@@ -18,7 +18,7 @@ import pytest
 
 from helpers.pathfinder import OURS, Place, ours, path_of
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the wheels are those of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "pathfinder-wheels"

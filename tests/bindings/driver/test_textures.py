@@ -184,7 +184,7 @@ IMAGES = {"tex1d": (16, 1), "tex2d": (8, 16, 1), "tex3d": (4, 8, 16, 1)}
 @pytest.mark.parametrize("kind", IMAGES)
 def test_filter_and_address_modes(fetches, kind, normalized, linear, mode):
     if mode in ("wrap", "mirror") and not normalized:
-        pytest.skip("the guide defines wrap and mirror for normalised coordinates alone")
+        pytest.skip("the guide defines wrap and mirror for normalized coordinates only")
     shape = IMAGES[kind]
     array = Array(values(shape, np.float32))
     border = (10.0, 20.0, 30.0, 40.0)

@@ -17,7 +17,7 @@ from cuda.bindings import cudla, cufile, nvml
 pytestmark = pytest.mark.strict_abi
 
 OURS = importlib.util.find_spec("cupyrite") is not None
-ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
+ours = pytest.mark.skipif(not OURS, reason="behaviour of Cupyrite only")
 
 
 # ---- one struct

@@ -276,10 +276,10 @@ def test_exceptions_of_a_resource_are_reported(device, monkeypatch):
     assert buffer.is_closed
     buffer = resource.allocate(10)
     try:
-        raise KeyError("on its way")
+        raise KeyError("pending")
     except KeyError as error:
         del buffer
-        assert error.args == ("on its way",)
+        assert error.args == ("pending",)
     assert [str(error) for error in seen] == ["not today", "not today"]
 
 

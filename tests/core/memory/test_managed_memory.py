@@ -33,7 +33,7 @@ def resource(device):
     try:
         return ManagedMemoryResource({})
     except CUDAError as error:
-        pytest.skip(f"no pools of managed memory here: {error}")
+        pytest.skip(f"needs pools of managed memory here: {error}")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_advice_is_stored(advised, device):
 
 def test_preferred_host_numa_node(managed, cpu_device):
     if not cpu_device:
-        pytest.skip("which nodes a machine has is its own affair")
+        pytest.skip("NUMA nodes differ between machines")
     managed.preferred_location = Host(numa_id=0)
     assert managed.preferred_location == Host(numa_id=0)
     managed.preferred_location = Host.numa_current()

@@ -566,7 +566,7 @@ for _ in range(300):
         ready.wait()
         found.append(made[0].memory_resource)
 
-    first = threading.Thread(target=lambda: made.append(Device(0)))  # a thread has an object of its own
+    first = threading.Thread(target=lambda: made.append(Device(0)))  # each thread has its own object
     first.start()
     first.join()
     threads = [threading.Thread(target=find) for _ in range(8)]

@@ -321,7 +321,7 @@ class TestOtherProcesses:
 
     def test_invalid_descriptors_are_refused(self, device):
         if device.properties.ipc_event_supported and not on_cpu_device():
-            pytest.skip("a driver may believe what it is given")
+            pytest.skip("a driver need not validate descriptors")
         with pytest.raises(RuntimeError, match="CUDA_ERROR"):
             Event.from_ipc_descriptor(IPCEventDescriptor._restore(bytes(64), False))
 

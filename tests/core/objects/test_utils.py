@@ -90,7 +90,7 @@ class TestErrors:
         device = Device(0)
         device.set_current()
         if not device.name.startswith("CPU"):
-            pytest.skip("a GPU's driver may crash when it is given a handle that was destroyed")
+            pytest.skip("a GPU's driver may crash on a destroyed handle")
         from cuda.core import Stream
 
         raw = check(driver.cuStreamCreate(0))
