@@ -275,7 +275,12 @@ DELIBERATE = [
     ("view: object", "^public", "values differ", LATER, only_more(later=("as_tensor_map",))),
     ("layout: object", "stride_order|, 3\\)$", "ValueError, ours builtins.TypeError", TYPE),
     ("DLPack: handwritten tensors", "1,\\) \\* 70", "ValueError, ours builtins.BufferError", CHECKED),
-    ("DLPack: handwritten tensors", "w = v.view", "values differ", "a view of a view keeps the exporter's memory alive"),
+    (
+        "DLPack: handwritten tensors",
+        "w = v.view",
+        "values differ",
+        "a view of a view keeps the exporter's memory alive",
+    ),
     ("DLPack: handwritten tensors", "data=0|version=\\(2", "returns, ours raises builtins.BufferError", CHECKED),
     ("DLPack: handwritten tensors", "kind=\\((6, 1|0, 4)", "ours (raises )?builtins.ValueError", CHECKED),
     # Programs

@@ -283,9 +283,9 @@ def test_interrupt_ends_the_examination(fake_driver):
         time.sleep(1.5)
         # To the whole process group, as a terminal does.
         os.killpg(process.pid, signal.SIGINT)
-        said = process.communicate(timeout=30)[1]
+        text = process.communicate(timeout=30)[1]
     assert process.returncode == 130
-    assert b"Traceback" not in said
+    assert b"Traceback" not in text
 
 
 def test_no_child_outlives_the_examination(fake_driver):

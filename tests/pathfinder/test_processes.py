@@ -194,8 +194,8 @@ threads = [threading.Thread(target=work, args=(n,)) for n in names]
 assert len(got) == 400 and len(set(got)) == 4, set(got)
 print(*sorted({g[1] for g in got}), sep="\\n")
 """
-    said = run(place, code).splitlines()
-    assert len(said) == 4 and all(line.startswith(str(place.site / "nvidia/cu13/lib")) for line in said)
+    text = run(place, code).splitlines()
+    assert len(text) == 4 and all(line.startswith(str(place.site / "nvidia/cu13/lib")) for line in text)
 
 
 def test_concurrent_first_calls(place):
@@ -441,8 +441,8 @@ ALL_NAMES = {
 
 def test_import_loads_no_library(place):
     # The bindings do not need this package.
-    said = run(place, "import cuda.pathfinder; print(open('/proc/self/maps').read())")
-    assert "libnvrtc" not in said and "libcuda" not in said
+    text = run(place, "import cuda.pathfinder; print(open('/proc/self/maps').read())")
+    assert "libnvrtc" not in text and "libcuda" not in text
 
 
 @ours

@@ -339,14 +339,14 @@ def test_resources_do_not_leak(device):
 
 def test_weak_references_die_with_the_buffer(device, resource):
     stream = device.create_stream()
-    told = []
+    reported = []
     buffer = resource.allocate(64, stream=stream)
-    alive = weakref.ref(buffer, told.append)
+    alive = weakref.ref(buffer, reported.append)
     assert alive() is buffer
     buffer.close()
-    assert alive() is buffer and told == []
+    assert alive() is buffer and reported == []
     del buffer
-    assert alive() is None and told == [alive]
+    assert alive() is None and reported == [alive]
     stream.close()
 
 

@@ -281,10 +281,10 @@ def test_derived_classes(device, stream):
         with pytest.raises(RuntimeError, match="not initialized"):
             unmade.allocate(1, stream=stream)
     resource.buffer = buffer
-    gone = weakref.ref(resource)
+    reference = weakref.ref(resource)
     del resource, buffer
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_threads_share_a_resource(device):

@@ -93,10 +93,10 @@ class TestObject:
 
     def test_unreferenced_events_are_destroyed(self, device):
         event = device.create_event()
-        gone = weakref.ref(event)
+        reference = weakref.ref(event)
         handle = int(event.handle)
         del event
-        assert gone() is None
+        assert reference() is None
         if device.name.startswith("CPU"):
             assert driver.cuEventQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
