@@ -124,7 +124,7 @@ REFUSED = {
         lambda path: touch(path, b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
         "LFS",
     ),
-    "archive": (lambda path: touch(path, b"!<arch>\n" + bytes(200)), "archive"),
+    "archive": (lambda path: touch(path, b"!<arch>\n" + bytes(200)), "static library"),
     "foreign architecture": (lambda path: elf(path, machine=FOREIGN), "aarch64|ARM|x86"),
     "only a foreign header": (lambda path: touch(path, foreign_header()), "aarch64|ARM|x86|short|truncated"),
     "32-bit": (lambda path: elf(path, bits=32), "32"),
