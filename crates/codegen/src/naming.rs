@@ -1,16 +1,16 @@
-//! What a library is called in each kind of output.
+//! The names of a library in each kind of output.
 
 use crate::ir::LibraryApi;
 
-/// How people name a library, as the start of a sentence: "NVRTC", "The CUDA driver API".
+/// Title of a library, at the start of a sentence: "NVRTC", "The CUDA driver API".
 pub fn title(lib: &LibraryApi) -> &'static str {
     match lib.name.as_str() {
         "driver" => "The CUDA driver API",
         "runtime" => "The CUDA runtime API",
         "nvrtc" => "NVRTC, the run-time compiler",
-        "nvjitlink" => "nvJitLink, the linker of device code",
+        "nvjitlink" => "nvJitLink, the device linker",
         "nvvm" => "libNVVM, the compiler of NVVM IR",
-        "nvfatbin" => "nvFatbin, the maker of fat binaries",
+        "nvfatbin" => "nvFatbin, the fat binary creator",
         "nvml" => "NVML, the management library",
         "cufile" => "cuFile, GPUDirect Storage",
         "cudla" => "cuDLA, the deep learning accelerator",
@@ -24,7 +24,7 @@ pub fn short_title(lib: &LibraryApi) -> &'static str {
     title.split(',').next().unwrap_or(title)
 }
 
-/// The variant of `cupyrite_sys::loader::LibraryApi`.
+/// The variant of `cupyrite_sys::loader::CudaLibrary`.
 pub fn loader_variant(lib: &LibraryApi) -> &'static str {
     match lib.name.as_str() {
         "driver" => "Driver",
@@ -36,12 +36,12 @@ pub fn loader_variant(lib: &LibraryApi) -> &'static str {
         "nvml" => "Nvml",
         "cufile" => "CuFile",
         "cudla" => "Cudla",
-        other => panic!("no loader variant for {other}: name it here and in cupyrite_sys::loader"),
+        other => panic!("no loader variant for {other}: add it here and in cupyrite_sys::loader"),
     }
 }
 
 /// `getMemoryInfo` as `get_memory_info`. A run of capitals is a word up to its last one (`getPCIInfo`: `get_pci_info`);
-/// each of `words` is one word however it is spelt.
+/// each of `words` is one word, whatever its spelling.
 pub fn snake_case(name: &str, words: &[String]) -> String {
     let mut name = name.to_owned();
     for word in words {
@@ -72,7 +72,7 @@ mod tests {
     use crate::read::sources::SOURCES;
 
     #[test]
-    fn words_of_a_name() {
+    fn snake_case_splits_words() {
         let words = ["NvLink".to_owned(), "P2P".to_owned()];
         for (name, want) in [
             ("DeviceGetBAR1MemoryInfo", "device_get_bar1_memory_info"),
