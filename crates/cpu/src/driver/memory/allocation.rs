@@ -1,6 +1,8 @@
-//! Allocating and freeing, and what can be asked about an address.
+//! Allocation, deallocation and registration of device and host memory.
 
 use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
 
 use crate::driver::context;
 use crate::driver::entry::Res;
@@ -32,35 +34,37 @@ impl From<MemoryError> for Code {
     }
 }
 
-/// The code of an allocation that failed, and how much there was.
-pub(crate) fn short(code: Code, size: u64) -> Code {
+/// Records the size and the free memory of a failed allocation; returns `code`.
+pub(crate) fn out_of_memory(code: Code, size: u64) -> Code {
     because(code, || {
         let (free, all) = (space().available(), space().capacity());
         format!("an allocation of {size} bytes failed: {free} of the device's {all} bytes are free")
     })
 }
 
-/// Allocates for `context` and tells the caller where; undone if the caller cannot be told.
+/// Allocates for `context` and writes the address to the caller; frees the memory if that write fails.
 fn allocate(out: u64, size: u64, kind: Kind) -> Res<Region> {
     non_null(out)?;
     let context = context::current()?;
     graph::capture::reject_if_capturing()?;
     if size == 0 {
-        return refuse(Code::INVALID_VALUE, || "an allocation of 0 bytes".into());
+        return refuse(Code::INVALID_VALUE, || {
+            "bytesize=0: must be positive".into()
+        });
     }
     let reach = match kind {
         Kind::Device => Reach::of(context.device).and_peers(),
         _ => Reach::ALL,
     };
     let region = pool::with_relief(|| space().alloc_owned(size, 512, kind, context.id, reach))
-        .map_err(|code| short(code, size))?;
+        .map_err(|code| out_of_memory(code, size))?;
     put(out, region.base).inspect_err(|_| {
         let _ = space().free(region.base);
     })?;
     Ok(region)
 }
 
-/// Frees after everything queued in the context is done, as `cuMemFree` promises.
+/// Frees after all work queued in the context, as `cuMemFree` promises.
 fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     let context = context::current()?;
     if address == 0 {
@@ -87,15 +91,20 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
 }
 
 /// `cuMemHostAlloc` flags: portable, device-mapped, write-combined.
-const HOST_ALLOC_FLAGS: u32 = 0x07;
+const HOST_ALLOC_FLAGS: u32 = sys::CU_MEMHOSTALLOC_PORTABLE
+    | sys::CU_MEMHOSTALLOC_DEVICEMAP
+    | sys::CU_MEMHOSTALLOC_WRITECOMBINED;
 /// `cuMemHostRegister` flags: portable, device-mapped, I/O memory, read-only.
-const HOST_REGISTER_FLAGS: u32 = 0x0F;
-const REGISTER_IOMEMORY: u32 = 0x04;
-const REGISTER_READ_ONLY: u32 = 0x08;
-/// Rows of `cuMemAllocPitch` begin at multiples of this.
+const HOST_REGISTER_FLAGS: u32 = sys::CU_MEMHOSTREGISTER_PORTABLE
+    | sys::CU_MEMHOSTREGISTER_DEVICEMAP
+    | REGISTER_IOMEMORY
+    | REGISTER_READ_ONLY;
+const REGISTER_IOMEMORY: u32 = sys::CU_MEMHOSTREGISTER_IOMEMORY;
+const REGISTER_READ_ONLY: u32 = sys::CU_MEMHOSTREGISTER_READ_ONLY;
+/// Alignment of the rows of `cuMemAllocPitch`, in bytes.
 const PITCH: u64 = 512;
 
-/// Page-locked host memory, whoever allocated it.
+/// Whether the region is page-locked host memory, allocated or registered.
 fn is_pinned(region: &Region) -> bool {
     matches!(region.kind, Kind::Host | Kind::Registered)
 }
@@ -172,7 +181,7 @@ entries! {
         let ours = |r: &Region| r.kind == Kind::Registered;
         match space().find(address) {
             Some(r) if r.base == address && ours(&r) => (),
-            // Known, and not the beginning of a registration.
+            // A known region, but not the start of a registration.
             Some(_) => return Err(Code::INVALID_VALUE),
             None => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
         }

@@ -1,7 +1,7 @@
-//! Copies of rows and slices: `cuMemcpy2D`, `cuMemcpy3D` and their variants, between memory and arrays.
+//! Copies of rows and slices between memory and arrays: `cuMemcpy2D`, `cuMemcpy3D` and their variants.
 //!
-//! A call's structure becomes a [`Job`], which has passed every check that needs no waiting; running it checks addresses
-//! once more, so that memory freed meanwhile is an error and not a crash.
+//! A call's structure becomes a [`Job`] that has passed every check that needs no waiting. Running it checks addresses
+//! again, so that memory freed in the meantime is an error and not a crash.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ struct Side {
     /// Bytes from one slice to the next.
     slice: u64,
     expect: Expect,
-    /// The array it lies in, all of it: kept alive, so that its addresses need no further check.
+    /// The array that contains this side. Kept alive, so that its addresses need no further check.
     storage: Option<Arc<Storage>>,
 }
 
@@ -36,7 +36,7 @@ struct Side {
 type Extent = [u64; 3];
 
 impl Side {
-    /// A range of bytes.
+    /// A contiguous range of bytes.
     fn flat(start: u64, len: u64, expect: Expect) -> Self {
         Self {
             start,
@@ -54,7 +54,7 @@ impl Side {
         }
     }
 
-    /// Bytes from the first to one past the last.
+    /// Bytes from the first byte to one past the last.
     fn span(&self, extent: Extent) -> Res<u64> {
         let [width, height, depth] = extent;
         let rows = self
@@ -78,7 +78,7 @@ impl Side {
     }
 }
 
-/// Where `CUDA_MEMCPY2D`/`3D` say a side is.
+/// One side of a `CUDA_MEMCPY2D` or `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Default)]
 struct Place {
     x: u64,
@@ -97,7 +97,7 @@ const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
 const ARRAY: u32 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
 const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
-/// What attribute `MAX_PITCH` says.
+/// The value of `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: u64 = i32::MAX as u64;
 
 fn side(p: &Place, extent: Extent) -> Res<Side> {
@@ -112,7 +112,7 @@ fn side(p: &Place, extent: Extent) -> Res<Side> {
         }
         _ => return Err(Code::INVALID_VALUE),
     };
-    // A pitch of zero means rows without gaps.
+    // A pitch of zero means contiguous rows.
     let row = p.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
     let pitch = if p.pitch == 0 { row } else { p.pitch };
     if pitch < row || (expect == Expect::Device && pitch > MAX_PITCH) {
@@ -141,10 +141,10 @@ fn side(p: &Place, extent: Extent) -> Res<Side> {
     })
 }
 
-/// The side that begins at byte `x` of row `y` of slice (layer, face) `z` of an array. Of a block-compressed array, rows
-/// are rows of blocks.
+/// The side that starts at byte `x` of row `y` of slice (layer, face) `z` of an array. The rows of a block-compressed
+/// array are rows of blocks.
 ///
-/// The manual wants whole elements; hardware copies any bytes, and so does this.
+/// CUDA documents whole elements; hardware copies any bytes, and so does this.
 fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
     let level = array.level()?;
     let [width, height, depth] = extent;
@@ -165,7 +165,7 @@ fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
     })
 }
 
-/// A copy that has been checked and can be run, once or many times, now or later.
+/// A checked copy that can run any number of times, now or later.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     to: Side,
@@ -201,7 +201,7 @@ impl Job {
         Ok(job)
     }
 
-    /// The copy of no bytes.
+    /// An empty copy.
     fn nothing() -> Job {
         let side = Side::flat(0, 0, Expect::Any);
         Job {
@@ -214,7 +214,7 @@ impl Job {
     /// A copy of `len` bytes between addresses.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a range that is not what is expected of it.
+    /// `INVALID_VALUE` if a range does not meet its expectation.
     pub(crate) fn linear(to: u64, from: u64, len: u64, expect: (Expect, Expect)) -> Res<Job> {
         if len == 0 {
             return Ok(Job::nothing());
@@ -228,17 +228,17 @@ impl Job {
         Ok(job)
     }
 
-    /// The copy that a `CUDA_MEMCPY3D` or, with `peer`, a `CUDA_MEMCPY3D_PEER` describes.
+    /// The copy described by a `CUDA_MEMCPY3D` or, with `peer`, by a `CUDA_MEMCPY3D_PEER`.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a memory type that does not exist, a pitch below the row or above the device's greatest, a
-    /// range that is not the device's where it should be, or that ends beyond its allocation; for reserved words and levels
-    /// of detail that are not zero, and slices lower than the rows copied. The error of a context that does not exist.
+    /// `INVALID_VALUE` for an unknown memory type, a pitch smaller than the row or larger than the device's maximum, a
+    /// range that is not device memory where it must be or exceeds its allocation, non-zero reserved words or levels of
+    /// detail, and slices lower than the rows copied. An invalid context handle returns that handle's error.
     pub(crate) fn from_3d(w: &Words3, peer: bool) -> Res<Job> {
         Job::read_3d(w, peer, |_, _| false)
     }
 
-    /// [`Job::from_3d`] for a copy that a graph will run: `accept` knows ranges that will be memory by then.
+    /// [`Job::from_3d`] for a copy that a graph runs later. `accept` recognises ranges that will be allocated by then.
     ///
     /// # Errors
     /// As [`Job::from_3d`].
@@ -255,7 +255,7 @@ impl Job {
             // Reserved.
             return Err(Code::INVALID_VALUE);
         }
-        // Levels of detail must be zero, and are looked at where there could be some.
+        // Levels of detail must be zero where the operand is an array.
         if w[3] != 0 && w[4] as u32 == ARRAY || w[14] != 0 && w[15] as u32 == ARRAY {
             return Err(Code::INVALID_VALUE);
         }
@@ -273,15 +273,15 @@ impl Job {
         Job::new(&place(11), &place(0), [w[22], w[23], w[24]], accept)
     }
 
-    /// Whether there is nothing to copy.
+    /// Whether the copy is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.extent.contains(&0)
     }
 
-    /// Whether it touches memory that CUDA does not know of.
+    /// Whether the copy touches memory unknown to CUDA.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if an address is (no longer) what the copy's description says.
+    /// `INVALID_VALUE` if an address no longer matches the copy's description.
     pub(crate) fn is_pageable(&self) -> Res<bool> {
         if self.is_empty() {
             return Ok(false);
@@ -293,20 +293,20 @@ impl Job {
         Ok(to == Found::Pageable || from == Found::Pageable)
     }
 
-    /// Whether it stays within the device, so that even the blocking calls do not wait for it.
+    /// Whether both sides are device memory, so that even the blocking calls do not wait.
     fn is_internal(&self) -> bool {
         self.to.expect == Expect::Device && self.from.expect == Expect::Device
     }
 
-    /// Bytes copied.
+    /// Number of bytes copied.
     pub(crate) fn bytes(&self) -> u64 {
         self.extent.iter().fold(1u64, |n, &e| n.saturating_mul(e))
     }
 
-    /// Does the copy on this thread.
+    /// Performs the copy on this thread.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that cannot be accessed any more.
+    /// `INVALID_VALUE` for memory that is no longer accessible.
     pub(crate) fn run(&self) -> Res {
         if self.is_empty() {
             return Ok(());
@@ -332,7 +332,7 @@ impl Job {
     }
 }
 
-/// Enters a copy into a stream, or into the graph that the stream captures.
+/// Enqueues a copy, or adds it to the graph that the stream captures.
 fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) -> Res {
     let stream = match mode {
         Mode::Sync => stream::resolve(stream, per_thread)?,
@@ -343,7 +343,7 @@ fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) 
             return Ok(());
         }
         let mut words = *words;
-        // A node knows no contexts of the sides: there is one memory.
+        // Nodes ignore the contexts of the sides, because all memory is in one address space.
         (words[8], words[19]) = (0, 0);
         let node = graph::Memcpy::prepare(words, stream.context.clone())?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
@@ -360,7 +360,7 @@ fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) 
     copy::perform(&stream, mode, pageable, bytes, move || job.run())
 }
 
-/// A copy of rows as a copy of one slice of rows.
+/// Expresses a two-dimensional copy as a copy of one slice.
 fn as_3d(w: &Words2) -> Words3 {
     let mut out = [0; 25];
     for (from, to) in [(0, 0), (7, 11)] {
@@ -401,7 +401,7 @@ fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode
             }
             Flat::Array(handle, offset) => {
                 array::find(handle).ok_or(Code::INVALID_VALUE)?;
-                // One-dimensional: such copies reach the first row alone.
+                // A one-dimensional copy reaches only the first row.
                 (words[at], words[at + 4], words[at + 7]) = (offset, ARRAY.into(), handle);
             }
         }

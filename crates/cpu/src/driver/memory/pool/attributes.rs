@@ -1,4 +1,4 @@
-//! What a pool tells of itself, and which devices it lets in.
+//! Attributes and access rights of memory pools.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ pub(super) fn access_flags(access: Access) -> u32 {
     }
 }
 
-/// What `CUmemAccess_flags` says.
+/// Converts `CUmemAccess_flags`.
 ///
 /// # Errors
-/// `INVALID_VALUE` for flags there are not.
+/// `INVALID_VALUE` for unknown flags.
 pub(crate) fn access_of(flags: u32) -> Res<Access> {
     match sys::CUmemAccess_flags(flags) {
         sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(Access::None),
@@ -34,11 +34,11 @@ pub(crate) fn access_of(flags: u32) -> Res<Access> {
     }
 }
 
-/// Pools of other processes have no attributes here: so answers NVIDIA's driver, too.
-fn made_here(pool: &Pool) -> Res {
+/// Refuses the attributes of imported pools, as NVIDIA's driver does.
+fn reject_imported(pool: &Pool) -> Res {
     if pool.sharing.is_imported() {
         return refuse(Code::INVALID_VALUE, || {
-            "attributes are those of memory pools that this process made".into()
+            "an imported memory pool has no attributes".into()
         });
     }
     Ok(())
@@ -50,7 +50,7 @@ fn reuse_index(attribute: Attribute) -> usize {
 }
 
 pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
-    made_here(pool)?;
+    reject_imported(pool)?;
     let state = pool.state.lock();
     let (place, kind) = pool.sort;
     let word = |v: u32| put(out, v);
@@ -71,7 +71,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         } else {
             PINNED
         }),
-        // Handle types, location id and type.
+        // Handle types, location id and location type.
         Attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => word(pool.sharing.handle_types()),
         Attribute::CU_MEMPOOL_ATTR_LOCATION_ID => word(match place {
             Place::Device(id) | Place::Node(id) => id as u32,
@@ -88,7 +88,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         } else {
             pool.most
         }),
-        // Decompression by hardware.
+        // Hardware decompression.
         Attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => word(0),
         Attribute::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID => Err(Code::NOT_SUPPORTED),
         _ => Err(Code::INVALID_VALUE),
@@ -96,7 +96,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
 }
 
 pub(super) fn set_attribute(pool: &Pool, attribute: Attribute, value: u64) -> Res {
-    made_here(pool)?;
+    reject_imported(pool)?;
     match attribute {
         Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
         | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC
@@ -108,7 +108,7 @@ pub(super) fn set_attribute(pool: &Pool, attribute: Attribute, value: u64) -> Re
             let value = get::<u64>(value)?;
             pool.state.lock().release_threshold = value;
         }
-        // The high-water marks can only be reset.
+        // The high-water marks can only be reset to the current value.
         Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
             if get::<u64>(value)? != 0 {
                 return Err(Code::INVALID_VALUE);
@@ -140,13 +140,13 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
         }
         let device = device::by_ordinal(id as i32)?.ordinal;
         let access = access_of(flags)?;
-        // A device never loses its own memory.
+        // A device always keeps access to its own memory.
         if pool.sort == (Place::Device(device), Kind::Device) && access != Access::ReadWrite {
             return Err(Code::INVALID_DEVICE);
         }
         changes.push((device, access));
     }
-    // The allocations first, then the pool: see `allocate`.
+    // Lock order: the allocations, then the pool, as in `allocate`.
     let members = MEMBERS.lock();
     let mut state = pool.state.lock();
     if pool.sort.1 != Kind::Device {
